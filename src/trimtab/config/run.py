@@ -1,0 +1,69 @@
+"""The whole recipe: one frozen tree, one branch a stage."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from trimtab.config.data import DataConfig
+from trimtab.config.loss import LossConfig
+from trimtab.config.model import ModelConfig
+from trimtab.config.settings import Settings
+from trimtab.config.step import StepConfig
+from trimtab.units import Duration
+
+Metric = Literal["loss", "bleu", "chrf"]
+
+
+class Best(Settings):
+    """Which evaluation chooses the best checkpoint."""
+
+    set: str | None = None
+    """Name of a validation set; by default the first."""
+    metric: Metric = "chrf"
+
+
+class EvaluateConfig(Settings):
+    """When and how the validation sets are scored."""
+
+    every: Duration = Duration(500, "steps")
+    metrics: tuple[Metric, ...] = ("bleu", "chrf")
+    """`loss` is always measured; BLEU and chrF translate the validation sets."""
+    beam: int = Field(1, ge=1, le=64)
+    """Beam size for these translations; 1 is greedy."""
+    lines: int | None = Field(500, ge=1)
+    """Translate at most so many lines of each set, spread evenly; null takes all."""
+    samples: int = Field(5, ge=0, le=100)
+    """Lines of the first set whose translations go to `samples.jsonl`."""
+    best: Best = Best()
+    patience: int | None = Field(None, ge=1)
+    """Stop after so many evaluations in a row without a new best."""
+
+
+class CheckpointConfig(Settings):
+    """When the run is saved."""
+
+    every: Duration = Duration(500, "steps")
+    keep: int = Field(3, ge=1)
+    """Newest checkpoints kept; the best one is kept besides."""
+
+
+class Recipe(Settings):
+    """The whole run."""
+
+    task: Literal["translation"] = "translation"
+    data: DataConfig
+    model: ModelConfig
+    loss: LossConfig = LossConfig()
+    step: StepConfig = StepConfig()
+    length: Duration
+    """How long to train."""
+    evaluate: EvaluateConfig = EvaluateConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    seed: int = Field(1, ge=0, lt=2**63)
+
+    @field_validator("length", mode="after")
+    @classmethod
+    def _at_least_a_step(cls, value: Duration) -> Duration:
+        if value.unit == "steps" and value.count < 1:
+            raise ValueError(f"got {value}; at least one step is needed")
+        return value

@@ -1,0 +1,110 @@
+"""One step: how much it consumes, in which precision, and how the gradient becomes an update."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from trimtab.config.settings import Settings
+from trimtab.units import Duration
+
+
+class AdamW(Settings):
+    """AdamW (arXiv 1711.05101); decay is not applied to biases, norms and embeddings."""
+
+    kind: Literal["adamw"] = "adamw"
+    learning_rate: float = Field(5.0e-4, gt=0, le=10)
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = Field(1.0e-8, gt=0, le=1)
+    weight_decay: float = Field(0.0, ge=0, le=10)
+
+    @model_validator(mode="after")
+    def _betas_below_one(self) -> Self:
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
+        return self
+
+
+class Adafactor(Settings):
+    """Adafactor (arXiv 1804.04235) with an external learning rate: factored second moments, no first moment."""
+
+    kind: Literal["adafactor"] = "adafactor"
+    learning_rate: float = Field(1.0e-3, gt=0, le=10)
+    clip_update: float = Field(1.0, gt=0)
+    """An update whose root mean square is above this is scaled down to it (section 6)."""
+    decay_exponent: float = Field(0.8, gt=0, lt=1)
+    """The second moment's decay at step t is 1 - t^(-decay_exponent) (section 7.2)."""
+    eps: float = Field(1.0e-30, gt=0)
+    """Added to the squared gradient."""
+    weight_decay: float = Field(0.0, ge=0, le=10)
+
+
+class Constant(Settings):
+    """The same rate throughout, after an optional warmup."""
+
+    kind: Literal["constant"] = "constant"
+    warmup: Duration | None = None
+
+
+class LinearWarmup(Settings):
+    """Up over `warmup`, then down in a line to zero at `length`."""
+
+    kind: Literal["linear_warmup"] = "linear_warmup"
+    warmup: Duration = Duration(500, "steps")
+
+
+class InverseSqrt(Settings):
+    """Up over `warmup`, then falling with one over the square root of the step."""
+
+    kind: Literal["inverse_sqrt"] = "inverse_sqrt"
+    warmup: Duration = Duration(4000, "steps")
+
+
+class Cosine(Settings):
+    """Up over `warmup`, then down along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
+
+    kind: Literal["cosine"] = "cosine"
+    warmup: Duration = Duration(500, "steps")
+    floor: float = Field(0.0, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class ClipGlobalNorm(Settings):
+    """Scales the gradient down to a global norm of `at` (Pascanu et al., arXiv 1211.5063)."""
+
+    kind: Literal["global_norm"] = "global_norm"
+    at: float = Field(1.0, gt=0)
+
+
+class ClipOff(Settings):
+    """Measures the gradient norm and leaves the gradient as it is."""
+
+    kind: Literal["off"] = "off"
+
+
+Optimizer = Annotated[AdamW | Adafactor, Field(discriminator="kind")]
+Schedule = Annotated[Constant | LinearWarmup | InverseSqrt | Cosine, Field(discriminator="kind")]
+Clip = Annotated[ClipGlobalNorm | ClipOff, Field(discriminator="kind")]
+Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
+
+
+class StepConfig(Settings):
+    """How one step is made."""
+
+    tokens_per_step: int = Field(32768, ge=1)
+    """Target tokens that count in the loss, all micro-batches and ranks together."""
+    tokens_per_micro_batch: int | None = Field(None, ge=1)
+    """How many target slots run at once on one rank; changes speed and memory, never the arithmetic. By default
+    8192, or the whole step where that is smaller."""
+    precision: Precision = "auto"
+    optimizer: Optimizer = AdamW()
+    schedule: Schedule = LinearWarmup()
+    clip: Clip = ClipGlobalNorm()
+    deterministic: bool = False
+    """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
+    compile: Literal["auto", "on", "off"] = "auto"
+    """Compile the model's blocks on a GPU; auto does where the run is long enough for it to pay."""
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        """`tokens_per_micro_batch` with its default filled in."""
+        return min(self.tokens_per_step, self.tokens_per_micro_batch or 8192)

@@ -1,0 +1,65 @@
+"""What goes wrong through no fault of the code: one base class, each with its exit code and a message that helps."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong with what the user gave: what, got, allowed, fix, where."""
+
+    what: str
+    """What is wrong, one line, beginning with the key, file or option it concerns."""
+    got: str = ""
+    allowed: str = ""
+    fix: str = ""
+    where: str = ""
+    """`path:line:column`, as far as known."""
+
+    def __str__(self) -> str:
+        head = f"{self.what}   ({self.where})" if self.where else self.what
+        parts = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
+        return "\n".join([head, *(f"  {name:<8}{text}" for name, text in parts if text)])
+
+
+class TrimtabError(Exception):
+    """Base of all errors that trimtab raises on purpose; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class InputError(TrimtabError):
+    """The user's input is wrong; holds every problem found, not only the first. Exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, *problems: Problem) -> None:
+        assert problems
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+def input_error(what: str, *, got: str = "", allowed: str = "", fix: str = "", where: str = "") -> InputError:
+    """An InputError of one problem."""
+    return InputError(Problem(what=what, got=got, allowed=allowed, fix=fix, where=where))
+
+
+class RunFailed(TrimtabError):
+    """The run itself failed: a preflight error, a diverged run. Exit code 1."""
+
+
+class NothingToResume(TrimtabError):
+    """There are checkpoints but none is valid, or there is no run at all. Exit code 3."""
+
+    exit_code = 3
+
+
+class NoRoom(TrimtabError):
+    """The disk is full; what was committed before is intact. Exit code 75."""
+
+    exit_code = 75
+
+
+class Terminated(TrimtabError):
+    """SIGTERM arrived; the run stopped after a step and can be resumed. Exit code 143."""
+
+    exit_code = 143

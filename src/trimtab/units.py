@@ -1,0 +1,68 @@
+"""Numbers that remember their unit: `500 steps`, `3 epochs`, `2M tokens`, `30 minutes`."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pydantic_core import core_schema
+
+LengthUnit = Literal["steps", "epochs", "tokens", "minutes"]
+
+_WORD = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKMGBT]?)\s*([A-Za-z]+)\s*$")
+_SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of training with its unit; steps, epochs and minutes may have a fraction only where that makes sense."""
+
+    count: float
+    unit: LengthUnit
+
+    @classmethod
+    def parse(cls, text: str) -> "Duration":
+        """Reads `2B tokens`, `500 steps`, `1.5 epochs`; raises ValueError with what is allowed."""
+        match = _WORD.match(text)
+        if match is None:
+            raise ValueError(f"got {text!r}; allowed is a number and its unit, such as '500 steps', '3 epochs', "
+                             "'2M tokens' or '30 minutes'")
+        number, scale, word = match.groups()
+        unit = word.lower() if word.lower().endswith("s") else word.lower() + "s"
+        if unit not in get_args(LengthUnit):
+            raise ValueError(f"got the unit {word!r}; allowed are steps, epochs, tokens and minutes")
+        count = float(number.replace("_", "").replace(",", "")) * _SCALE[scale]
+        if count <= 0:
+            raise ValueError(f"got {text!r}; a length is greater than zero")
+        if unit in ("steps", "tokens") and count != int(count):
+            raise ValueError(f"got {text!r}; {unit} are whole numbers")
+        return cls(count, unit)  # type: ignore[arg-type]
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of a length that is written in steps (others depend on the data)."""
+        assert self.unit == "steps", self
+        return int(self.count)
+
+    def __str__(self) -> str:
+        number = int(self.count) if self.count == int(self.count) else self.count
+        return f"{number} {self.unit}"
+
+    @classmethod
+    def _validate(cls, value: Any) -> "Duration":
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError(f"got {value!r}; allowed is a number and its unit, such as '500 steps'")
+        if isinstance(value, int | float):
+            raise ValueError(f"got the bare number {value}; say the unit, such as '{value} steps' or '{value} epochs'")
+        return cls.parse(value)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate, serialization=core_schema.plain_serializer_function_ser_schema(str)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string", "pattern": _WORD.pattern, "examples": ["500 steps", "3 epochs", "2M tokens"]}
