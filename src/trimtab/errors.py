@@ -37,6 +37,10 @@ class InputError(TrimtabError):
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
 
+    def __reduce__(self) -> "tuple[type[InputError], tuple[Problem, ...]]":
+        # Workers send it to the training process; by default it would be made again from its text.
+        return type(self), self.problems
+
 
 def input_error(what: str, *, got: str = "", allowed: str = "", fix: str = "", where: str = "") -> InputError:
     """An InputError of one problem."""

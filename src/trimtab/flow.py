@@ -6,7 +6,7 @@ target) without padding; a *segment* is one sentence inside a stream; a *target*
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -71,6 +71,16 @@ class Ragged:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedExample:
+    """An example that is not trained on, and why."""
+
+    corpus: int
+    line: int
+    """Counted from 0."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The examples that one step consumes; fixed by `tokens_per_step`, the seed and the data alone."""
 
@@ -84,6 +94,8 @@ class Window:
     """For each example, its line in the corpus, counted from 0, int64."""
     position: int
     """Where in the endless stream of examples the next window begins."""
+    dropped: tuple[DroppedExample, ...] = ()
+    """What was passed over between where the window before ended and `position`."""
 
     @property
     def num_targets(self) -> int:
@@ -200,6 +212,7 @@ class TrainState:
     """What the step keeps besides the optimizer's moments, such as a loss scale."""
 
 
+@runtime_checkable
 class Tokenizer(Protocol):
     """Text to ids and back; ids of one encoding end with the end symbol."""
 
@@ -218,6 +231,7 @@ class Tokenizer(Protocol):
         ...
 
 
+@runtime_checkable
 class DecoderSession(Protocol):
     """A batch of source rows being translated, `width` hypotheses each, with cached keys and values."""
 
@@ -234,6 +248,7 @@ class DecoderSession(Protocol):
         ...
 
 
+@runtime_checkable
 class Translates(Protocol):
     """A model that can open a decoding session."""
 

@@ -16,7 +16,7 @@ _SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T"
 class Duration:
     """A length of training with its unit; steps, epochs and minutes may have a fraction only where that makes sense."""
 
-    count: float
+    count: int | float
     unit: LengthUnit
 
     @classmethod

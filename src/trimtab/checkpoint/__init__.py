@@ -1,0 +1,1 @@
+"""Saves a run so that it can be killed at any moment, and finds what was saved."""

@@ -1,6 +1,6 @@
 """The shape of the model: presets, or every value spelled out."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,18 +19,21 @@ ENCODER_DECODER_PRESETS: dict[str, dict[str, int]] = {
 class EncoderDecoderModel(Settings):
     """A transformer encoder-decoder (Vaswani et al. 2017, arXiv 1706.03762) with a shared vocabulary."""
 
+    shorthands: ClassVar[tuple[str, ...]] = ("layers",)
+    """`layers` sets encoder_layers and decoder_layers where they are not given."""
+
     kind: Literal["encoder_decoder"] = "encoder_decoder"
     preset: Preset | None = None
     """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
-    dim: int = Field(0, ge=8, le=65536)
-    heads: int = Field(0, ge=1, le=1024)
-    encoder_layers: int = Field(0, ge=1, le=1000)
-    decoder_layers: int = Field(0, ge=1, le=1000)
-    feed_forward: int = Field(0, ge=8, le=1_000_000)
+    dim: int = Field(default=0, ge=8, le=65536)
+    heads: int = Field(default=0, ge=1, le=1024)
+    encoder_layers: int = Field(default=0, ge=1, le=1000)
+    decoder_layers: int = Field(default=0, ge=1, le=1000)
+    feed_forward: int = Field(default=0, ge=8, le=1_000_000)
     """Width between the two linear maps of a feed-forward block."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """On embeddings and on the output of each sub-layer."""
-    attention_dropout: float = Field(0.0, ge=0, le=0)
+    attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0: no fast kernel has it (decision 0004)."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     norm: Literal["layer", "rms"] = "layer"
@@ -53,16 +56,18 @@ class EncoderDecoderModel(Settings):
             for side in ("encoder_layers", "decoder_layers"):
                 given.setdefault(side, layers)
         preset = given.get("preset")
-        sizes = ENCODER_DECODER_PRESETS.get(preset, {}) if isinstance(preset, str) else {}
+        base = ENCODER_DECODER_PRESETS["base"]
+        # An unknown preset is reported once, by its own field, not again by every size that it leaves open.
+        sizes = {} if preset is None else ENCODER_DECODER_PRESETS.get(str(preset), base)
         filled = {**sizes, **given}
-        missing = [key for key in ENCODER_DECODER_PRESETS["base"] if key not in filled]
-        if missing and (preset is None or sizes):
+        missing = [key for key in base if key not in filled]
+        if missing:
             raise ValueError(f"{', '.join(missing)}: not given, and no preset is named to fill it; "
                              f"presets are {', '.join(ENCODER_DECODER_PRESETS)}")
         return filled
 
     @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
+    def _heads_divide(self) -> "EncoderDecoderModel":
         if self.dim % self.heads:
             raise ValueError(f"heads: {self.heads} heads do not divide dim {self.dim}")
         if (self.dim // self.heads) % 2 and self.positions == "rotary":

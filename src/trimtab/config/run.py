@@ -28,14 +28,14 @@ class EvaluateConfig(Settings):
     every: Duration = Duration(500, "steps")
     metrics: tuple[Metric, ...] = ("bleu", "chrf")
     """`loss` is always measured; BLEU and chrF translate the validation sets."""
-    beam: int = Field(1, ge=1, le=64)
+    beam: int = Field(default=1, ge=1, le=64)
     """Beam size for these translations; 1 is greedy."""
-    lines: int | None = Field(500, ge=1)
+    lines: int | None = Field(default=500, ge=1)
     """Translate at most so many lines of each set, spread evenly; null takes all."""
-    samples: int = Field(5, ge=0, le=100)
+    samples: int = Field(default=5, ge=0, le=100)
     """Lines of the first set whose translations go to `samples.jsonl`."""
     best: Best = Best()
-    patience: int | None = Field(None, ge=1)
+    patience: int | None = Field(default=None, ge=1)
     """Stop after so many evaluations in a row without a new best."""
 
 
@@ -43,7 +43,7 @@ class CheckpointConfig(Settings):
     """When the run is saved."""
 
     every: Duration = Duration(500, "steps")
-    keep: int = Field(3, ge=1)
+    keep: int = Field(default=3, ge=1)
     """Newest checkpoints kept; the best one is kept besides."""
 
 
@@ -59,7 +59,7 @@ class Recipe(Settings):
     """How long to train."""
     evaluate: EvaluateConfig = EvaluateConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
-    seed: int = Field(1, ge=0, lt=2**63)
+    seed: int = Field(default=1, ge=0, lt=2**63)
 
     @field_validator("length", mode="after")
     @classmethod

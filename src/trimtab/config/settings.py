@@ -1,9 +1,36 @@
 """The base of all settings: frozen, strict, every field documented."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Settings(BaseModel):
     """One frozen node of the recipe tree; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
+    )
+
+    shorthands: ClassVar[tuple[str, ...]] = ()
+    """Keys that may be written and are resolved into fields before validation."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_of_the_default(cls, value: Any) -> Any:
+        """A group written without its `kind` has the kind of its default: `clip: {at: 2}` clips the global norm."""
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(cast("Mapping[str, Any]", value))
+        for name, kind in default_kinds(cls).items():
+            part = given.get(name)
+            if isinstance(part, Mapping) and "kind" not in part:
+                given[name] = {"kind": kind, **cast("Mapping[str, Any]", part)}
+        return given
+
+
+def default_kinds(model: type[Settings]) -> dict[str, str]:
+    """For each field whose default is a group with a `kind`, that kind."""
+    defaults = {name: field.default for name, field in model.model_fields.items()}
+    return {name: default.kind for name, default in defaults.items() if hasattr(default, "kind")}

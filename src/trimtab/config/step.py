@@ -1,6 +1,6 @@
 """One step: how much it consumes, in which precision, and how the gradient becomes an update."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,13 +12,13 @@ class AdamW(Settings):
     """AdamW (arXiv 1711.05101); decay is not applied to biases, norms and embeddings."""
 
     kind: Literal["adamw"] = "adamw"
-    learning_rate: float = Field(5.0e-4, gt=0, le=10)
+    learning_rate: float = Field(default=5.0e-4, gt=0, le=10)
     betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = Field(1.0e-8, gt=0, le=1)
-    weight_decay: float = Field(0.0, ge=0, le=10)
+    eps: float = Field(default=1.0e-8, gt=0, le=1)
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
 
     @model_validator(mode="after")
-    def _betas_below_one(self) -> Self:
+    def _betas_below_one(self) -> "AdamW":
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
         return self
@@ -28,14 +28,14 @@ class Adafactor(Settings):
     """Adafactor (arXiv 1804.04235) with an external learning rate: factored second moments, no first moment."""
 
     kind: Literal["adafactor"] = "adafactor"
-    learning_rate: float = Field(1.0e-3, gt=0, le=10)
-    clip_update: float = Field(1.0, gt=0)
+    learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
+    clip_update: float = Field(default=1.0, gt=0)
     """An update whose root mean square is above this is scaled down to it (section 6)."""
-    decay_exponent: float = Field(0.8, gt=0, lt=1)
+    decay_exponent: float = Field(default=0.8, gt=0, lt=1)
     """The second moment's decay at step t is 1 - t^(-decay_exponent) (section 7.2)."""
-    eps: float = Field(1.0e-30, gt=0)
+    eps: float = Field(default=1.0e-30, gt=0)
     """Added to the squared gradient."""
-    weight_decay: float = Field(0.0, ge=0, le=10)
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
 
 
 class Constant(Settings):
@@ -64,7 +64,7 @@ class Cosine(Settings):
 
     kind: Literal["cosine"] = "cosine"
     warmup: Duration = Duration(500, "steps")
-    floor: float = Field(0.0, ge=0, lt=1)
+    floor: float = Field(default=0.0, ge=0, lt=1)
     """Share of the peak rate that is left at the end."""
 
 
@@ -72,7 +72,7 @@ class ClipGlobalNorm(Settings):
     """Scales the gradient down to a global norm of `at` (Pascanu et al., arXiv 1211.5063)."""
 
     kind: Literal["global_norm"] = "global_norm"
-    at: float = Field(1.0, gt=0)
+    at: float = Field(default=1.0, gt=0)
 
 
 class ClipOff(Settings):
@@ -90,11 +90,13 @@ Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
 class StepConfig(Settings):
     """How one step is made."""
 
-    tokens_per_step: int = Field(32768, ge=1)
+    tokens_per_step: int = Field(default=32768, ge=1)
     """Target tokens that count in the loss, all micro-batches and ranks together."""
-    tokens_per_micro_batch: int | None = Field(None, ge=1)
+    tokens_per_micro_batch: int | None = Field(default=None, ge=1)
     """How many target slots run at once on one rank; changes speed and memory, never the arithmetic. By default
     8192, or the whole step where that is smaller."""
+    source_tokens_per_micro_batch: int | None = Field(default=None, ge=1)
+    """Source slots that go with them; follows from the corpus, and stands in the resolved recipe."""
     precision: Precision = "auto"
     optimizer: Optimizer = AdamW()
     schedule: Schedule = LinearWarmup()

@@ -1,0 +1,188 @@
+"""Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
+
+import copy
+import hashlib
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from trimtab.config.run import Recipe
+from trimtab.data.cut import cut, pack_pairs
+from trimtab.data.ledger import Ledger
+from trimtab.data.loader import chunks, resolve_workers
+from trimtab.data.prefetch import prefetched
+from trimtab.data.shape import PackShape, plan_shape
+from trimtab.data.window import windows
+from trimtab.device import choose_device, wants_compile
+from trimtab.flow import LossOutput, Pack, Ragged, TrainState, Window
+from trimtab.loss.build import Loss, build_loss
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.pace import Pace
+from trimtab.sources import Sources, ValidSet
+from trimtab.step.clip import Clip, build_clip
+from trimtab.step.loss_scale import LossScale
+from trimtab.step.optimizer.build import build_optimizer
+from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.precision import Resolved, autocast, resolve_precision
+from trimtab.step.schedule import rate_at
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything that a run needs, built and introduced; `train` only calls it."""
+
+    recipe: Recipe
+    """With everything filled in that was left to be chosen."""
+    device: torch.device
+    precision: Resolved
+    sources: Sources
+    shape: PackShape
+    ledger: Ledger
+    pace: Pace
+    model: EncoderDecoder
+    objective: Callable[[Pack], LossOutput]
+    """Forward pass and summed loss of one pack on the device, in the run's precision."""
+    loss: Loss
+    optimizer: Optimizer
+    clip: Clip
+    scale: LossScale
+
+    def windows(self, position: int) -> Generator[tuple[Window, list[Pack]], None, None]:
+        """The windows from a position of the stream on, each with its packs on the device."""
+        made = self.cut_windows(position)
+        if self.device.type != "cuda":
+            yield from made
+            return
+        for window, packs in prefetched(((w, [p.pin() for p in ps]) for w, ps in made), ahead=4):
+            yield window, [pack.to(self.device) for pack in packs]
+
+    def cut_windows(self, position: int) -> Iterator[tuple[Window, list[Pack]]]:
+        """The windows from a position on, each cut into packs in host memory."""
+        data = self.recipe.data
+        stream = chunks(self.sources.feed, from_position=position, workers=resolve_workers(data))
+        for window in windows(
+            stream,
+            from_position=position,
+            tokens_per_step=self.recipe.step.tokens_per_step,
+            max_tokens=data.max_tokens,
+            examples_per_epoch=self.pace.examples_per_epoch,
+        ):
+            yield window, self.cut(window)
+
+    def cut(self, window: Window, shape: PackShape | None = None) -> list[Pack]:
+        """A window in packs of the run's shape, or of another, in host memory."""
+        tokenizer = self.sources.tokenizer
+        return cut(window, shape or self.shape, start_symbol=tokenizer.start, pad_symbol=tokenizer.pad)
+
+    def pack_pairs(self, source: Ragged, target: Ragged) -> Iterator[Pack]:
+        """A whole set in packs on the device."""
+        symbols = {"start_symbol": self.sources.tokenizer.start, "pad_symbol": self.sources.tokenizer.pad}
+        for pack in pack_pairs(source, target, self.shape, **symbols):
+            yield pack.to(self.device)
+
+    def learning_rate(self, state: TrainState) -> float:
+        """The rate of the next step."""
+        schedule = self.recipe.step.schedule
+        length = self.pace.in_steps(self.recipe.length, state)
+        warmup = self.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
+        share = rate_at(schedule, step=state.step, length=length, warmup=warmup)
+        return self.recipe.step.optimizer.learning_rate * share
+
+    def reseed(self, step: int) -> None:
+        """Dropout of a step is a function of the seed and the step, so that nothing of it need be saved."""
+        digest = hashlib.blake2b(f"{self.recipe.seed} dropout {step}".encode(), digest_size=8).digest()
+        torch.manual_seed(int.from_bytes(digest, "little") >> 1)
+
+    def finished(self, state: TrainState) -> bool:
+        """Whether the length is reached, or `evaluate.patience` is at its end."""
+        patience = self.recipe.evaluate.patience
+        stale = patience is not None and state.best.get("since", 0) >= patience
+        return stale or self.pace.share(self.recipe.length, state) >= 1
+
+    def fast_copy(self) -> EncoderDecoder:
+        """The model for evaluation: on a GPU a copy in half precision, which decoding runs several times faster in."""
+        if self.device.type != "cuda" or self.precision == "fp32":
+            return self.model
+        half = torch.float16 if self.precision == "fp16_mixed" else torch.bfloat16
+        return half_copy(self.model, half)
+
+    def valid(self) -> dict[str, ValidSet]:
+        """The validation sets by name."""
+        return self.sources.valid
+
+
+def half_copy(model: EncoderDecoder, dtype: torch.dtype) -> EncoderDecoder:
+    """A copy with weights in half precision; angles of rotary positions keep theirs."""
+    narrow = copy.deepcopy(model).to(dtype)
+    if model.config.positions == "rotary":
+        narrow.turns = model.turns
+    return narrow
+
+
+def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = None) -> Parts:
+    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
+    device = device or choose_device()
+    precision = resolve_precision(recipe.step.precision, device)
+    packed = device.type == "cuda" and precision != "fp32"
+    pace = Pace(sources.feed.mixture.examples_per_epoch)
+    compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
+    shape = shape_of(recipe, sources, packed=packed)
+    recipe = settled(recipe, shape, precision=precision, compiled=compiled)
+    model = build_model(recipe, num_ids=sources.tokenizer.num_ids, device=device)
+    model.kernel = "varlen" if packed else "padded"
+    loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device, compiled=compiled)
+    if compiled:
+        model.compile_blocks()
+
+    def objective(pack: Pack) -> LossOutput:
+        with autocast(precision, device):
+            return loss(model(pack), model.output_matrix, pack.labels)
+
+    return Parts(
+        recipe=recipe,
+        device=device,
+        precision=precision,
+        sources=sources,
+        shape=shape,
+        ledger=Ledger.of(sources.corpora),
+        pace=pace,
+        model=model,
+        objective=objective,
+        loss=loss,
+        optimizer=build_optimizer(recipe.step.optimizer, model),
+        clip=build_clip(recipe.step.clip),
+        scale=LossScale(enabled=precision == "fp16_mixed", device=device),
+    )
+
+
+def build_model(recipe: Recipe, *, num_ids: int, device: torch.device) -> EncoderDecoder:
+    """The model that a recipe describes, with its first weights."""
+    longest = -(-recipe.data.max_tokens // 64) * 64
+    return EncoderDecoder(recipe.model, num_ids=num_ids, max_positions=longest, seed=recipe.seed).to(device)
+
+
+def shape_of(recipe: Recipe, sources: Sources, *, packed: bool) -> PackShape:
+    """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows."""
+    shape = plan_shape(
+        tokens_per_step=recipe.step.tokens_per_step,
+        tokens_per_micro_batch=recipe.step.micro_batch_tokens,
+        lengths=sources.lengths,
+        max_tokens=recipe.data.max_tokens,
+        fixed=packed,
+        sort=not packed,
+    )
+    given = recipe.step.source_tokens_per_micro_batch
+    return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
+
+
+def settled(recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool) -> Recipe:
+    """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same."""
+    filled: dict[str, Any] = {
+        "precision": precision,
+        "compile": "on" if compiled else "off",
+        "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
+        "source_tokens_per_micro_batch": shape.source_slots,
+    }
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update=filled)})

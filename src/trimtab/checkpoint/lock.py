@@ -1,0 +1,63 @@
+"""One process trains in a run folder at a time; the lock goes with the process, however that dies."""
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from trimtab.checkpoint.room import failures_told
+from trimtab.errors import InputError, input_error
+
+LOCK = ".lock"
+_HELD = frozenset({errno.EACCES, errno.EAGAIN})
+_UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP})
+
+
+class Lock:
+    """A lock on a folder, held until `release` or the end of the process.
+
+    It is a POSIX record lock: unlike one by flock it is not inherited by forked data workers, which may outlive a
+    killed trainer for seconds and would keep the run from being resumed. For the same reason it does not keep a
+    process from itself.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the lock; raises InputError with the holder's pid where another process has it."""
+        path = folder / LOCK
+        with failures_told(str(path), folder=folder):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # Some network file systems have no locks; a run there goes on without.
+                if error.errno not in _UNSUPPORTED:
+                    holder = _holder(self._descriptor)
+                    os.close(self._descriptor)
+                    raise (_held(folder, holder) if error.errno in _HELD else error) from None
+        self._sign()
+
+    def release(self) -> None:
+        """Gives the lock back; the file stays, since removing it could let two processes in."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _sign(self) -> None:
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+        except OSError:
+            pass  # the lock holds on a full disk, too; only the message to others is poorer
+
+
+def _held(folder: Path, holder: str) -> InputError:
+    return input_error(
+        f"another process is training in {folder}",
+        got=f"process {holder}",
+        fix="wait for it or stop it, or train elsewhere with --out",
+        where=str(folder / LOCK),
+    )
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 200, 0).decode("ascii", "replace").strip() or "unknown"

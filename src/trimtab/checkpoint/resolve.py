@@ -1,0 +1,83 @@
+"""What the user calls a checkpoint: `RUN` (its best), `RUN@last`, `RUN@500`, or the folder of a checkpoint itself."""
+
+import os
+import re
+from pathlib import Path
+
+from trimtab.checkpoint.find import best_step, newest
+from trimtab.checkpoint.load import Checkpoint, open_checkpoint
+from trimtab.checkpoint.manifest import MANIFEST
+from trimtab.checkpoint.nearby import near_names
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.errors import InputError, input_error
+
+
+def resolve_checkpoint(spec: str) -> Checkpoint:
+    """The checkpoint that a user names; changes nothing, so a run may be training meanwhile.
+
+    `RUN` alone is the best checkpoint, or the newest where nothing was evaluated; `RUN@best` insists on the best.
+    Raises InputError, saying what exists, where there is no such run or checkpoint; Damaged where it is not sound.
+    """
+    path, which = _split(spec)
+    if not which and (path / MANIFEST).is_file():
+        return open_checkpoint(path)
+    run = _run(path)
+    steps = list_steps(run.checkpoints)
+    if not steps:
+        raise input_error(
+            f"the run {path} has no checkpoint yet",
+            fix="wait for the first one, or go on with the run by `trimtab train ... --resume`",
+        )
+    step = _step(run.checkpoints, which)
+    if step in steps:
+        return open_checkpoint(run.checkpoints / step_name(step))
+    raise input_error(
+        f"the run {path} has no checkpoint {which!r}",
+        got=spec,
+        allowed=", ".join(f"{path}@{each}" for each in ["last", *steps]),
+    )
+
+
+def _split(spec: str) -> tuple[Path, str]:
+    # A folder may have an @ in its own name.
+    if os.path.exists(spec) or "@" not in spec:
+        return Path(spec), ""
+    path, _, which = spec.rpartition("@")
+    return Path(path), which
+
+
+def _run(path: Path) -> RunFolder:
+    if not os.path.exists(path):
+        near = near_names(path)
+        fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"
+        raise input_error(f"there is no run {path}", fix=fix)
+    run = RunFolder(path)
+    if not run.recipe.is_file():
+        raise _no_run(path)
+    return run
+
+
+def _no_run(path: Path) -> InputError:
+    if not path.is_dir():
+        return input_error(f"{path} is no run", got="a file", allowed="the folder of a run")
+    inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
+    fix = f"did you mean {' or '.join(inside)}?" if inside else "name a folder that `trimtab train` made"
+    return input_error(
+        f"{path} is no run", got="no recipe.yaml in it", allowed="the folder of a run", fix=fix
+    )
+
+
+def _step(checkpoints: Path, which: str) -> int | None:
+    if re.fullmatch("[0-9]{1,18}", which):
+        return int(which)
+    last = newest(checkpoints)
+    match which:
+        case "":
+            best = best_step(checkpoints)
+            return best if best is not None else last and last.step
+        case "best":
+            return best_step(checkpoints)
+        case "last":
+            return last and last.step
+    return None

@@ -1,0 +1,27 @@
+"""`trimtab data inspect`: what a recipe would train on, before it does."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from trimtab.cli.arguments import Json, Overrides, RecipeFile
+from trimtab.cli.console import ConsoleProgress
+from trimtab.config.load import load_recipe
+
+
+def inspect(
+    recipe: RecipeFile,
+    overrides: Overrides = None,
+    as_json: Json = False,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Pairs to look at in each corpus, spread evenly.")
+    ] = 200_000,
+) -> None:
+    """Count what is in the files, what would be dropped and why, with examples."""
+    loaded = load_recipe(recipe, overrides or ())
+    from trimtab.inspection import inspect_recipe, render
+
+    report = inspect_recipe(loaded, limit=limit, progress=ConsoleProgress())
+    typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2) if as_json else render(report))

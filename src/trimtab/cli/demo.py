@@ -1,0 +1,16 @@
+"""`trimtab demo`: a translator trained on the sample that comes with the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")] = Path("runs/demo"),
+    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long to train.")] = 3.0,
+) -> None:
+    """Train, translate and report on real text, in a few minutes on a laptop."""
+    from trimtab.demo.run import run_demo
+
+    run_demo(out, minutes)

@@ -1,0 +1,12 @@
+"""`trimtab schema`: the JSON Schema of recipes."""
+
+import json
+
+import typer
+
+from trimtab.config.schema import recipe_schema
+
+
+def schema() -> None:
+    """Print the JSON Schema of recipes, for editors."""
+    typer.echo(json.dumps(recipe_schema(), indent=2, ensure_ascii=False))

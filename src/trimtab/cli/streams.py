@@ -1,0 +1,80 @@
+"""Text in and text out: a file by name, or the standard streams; an output file appears whole or not at all."""
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from trimtab.config.nearest import did_you_mean, nearest_words
+from trimtab.errors import NoRoom, input_error
+
+
+@contextmanager
+def opened_input(path: Path | None) -> Iterator[BinaryIO]:
+    """Bytes of a file or a pipe, or of stdin where no path is given; InputError where it cannot be opened."""
+    if path is None:
+        yield sys.stdin.buffer
+        return
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = [str(path.with_name(name)) for name in nearest_words(path.name, names, cutoff=0.7)[:2]]
+        raise input_error(f"--input {path}: no such file", fix=did_you_mean(near)) from None
+    except OSError as error:
+        raise input_error(f"--input {path}: cannot be read", got=error.strerror or str(error)) from None
+    with file:
+        yield file
+
+
+@contextmanager
+def opened_output(path: Path | None) -> Iterator[TextIO]:
+    """UTF-8 text to a file or to stdout; a regular file takes its name only once it is complete and on the disk."""
+    if path is None:
+        yield from _standard_output()
+    elif (
+        path.exists() and not path.is_file() and not path.is_dir()
+    ):  # a pipe or a device has no other name to take
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+    else:
+        yield from _whole_file(path)
+
+
+def _standard_output() -> Iterator[TextIO]:
+    text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
+    try:
+        yield text
+        text.flush()
+    finally:
+        try:
+            text.detach()
+        except BrokenPipeError:
+            # Told by the flush above, or by a write before it.
+            pass
+
+
+def _whole_file(path: Path) -> Iterator[TextIO]:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        file = draft.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise input_error(f"--output {path}: cannot be written", got=error.strerror or str(error)) from None
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoRoom(f"{path}: the disk is full; nothing was written there") from None
+        raise
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""`trimtab tokenizer train`: a sentencepiece vocabulary from text files."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trimtab.config.data import SentencePieceTokenizer
+from trimtab.errors import input_error
+
+
+class Model(StrEnum):
+    """How pieces are chosen."""
+
+    UNIGRAM = "unigram"
+    BPE = "bpe"
+
+
+def train_tokenizer(
+    files: Annotated[
+        list[Path],
+        typer.Option("--input", metavar="FILE", help="Text, plain, .gz or .xz; repeat it for several."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for the tokenizer.")],
+    vocabulary_size: Annotated[
+        int, typer.Option(min=64, max=1_000_000, help="Pieces, special ones included.")
+    ] = 16000,
+    model: Annotated[Model, typer.Option(help="How pieces are chosen.")] = Model.UNIGRAM,
+    coverage: Annotated[
+        float,
+        typer.Option(
+            "--character-coverage", min=0.95, max=1.0, help="Share of characters with their own piece."
+        ),
+    ] = 0.9995,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="<TAG>", help="A symbol kept whole; repeat for more.")
+    ] = None,
+) -> None:
+    """Train a tokenizer, to be shared by several runs."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise input_error(f"--out {out}: exists already", fix="name a new folder, or remove this one")
+    from trimtab.data import tokenizer
+
+    config = SentencePieceTokenizer(
+        model=model.value, vocabulary_size=vocabulary_size, character_coverage=coverage
+    )
+    trained = tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tag or (), out=out)
+    typer.echo(f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe")
+
+
+def _lines(files: list[Path]) -> Iterator[str]:
+    """Strict UTF-8 lines of all files."""
+    from trimtab.data.cache import default_cache
+    from trimtab.data.lines import open_lines
+
+    for path in files:
+        for number, line in enumerate(open_lines(path, cache=default_cache()), start=1):
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                raise input_error(
+                    f"--input {path}: line {number} is not UTF-8",
+                    got=f"byte 0x{line[error.start]:02x}",
+                    where=f"{path}:{number}",
+                ) from None

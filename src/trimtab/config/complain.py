@@ -1,0 +1,203 @@
+"""What is wrong with a tree of plain values, in our words: unknown keys, wrong types, values out of range."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from trimtab.config.describe import describe, join_words, shown
+from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
+from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
+from trimtab.config.run import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """A problem and the dotted path it is about; the loader adds where that stands."""
+
+    path: str
+    what: str
+    got: str = ""
+    allowed: str = ""
+    fix: str = ""
+
+
+def complaints_about(tree: Any) -> list[Complaint]:
+    """Everything that keeps plain values from being a recipe; empty where nothing does."""
+    found = list(_unknown_keys(ROOT, tree, ""))
+    errors = _errors_of(tree)
+    by_path: dict[str, list[ErrorDetails]] = {}
+    for error in errors:
+        by_path.setdefault(_path_of(error, tree), []).append(error)
+    meant = {complaint.fix for complaint in found}
+    for path, details in by_path.items():
+        complaint = _translated(path, details, tree)
+        misspelt = details[0]["type"] == "missing" and did_you_mean([path]) in meant
+        if complaint is not None and not misspelt:
+            found.append(complaint)
+    return list(dict.fromkeys(found))
+
+
+def _errors_of(tree: Any) -> list[ErrorDetails]:
+    try:
+        Recipe.model_validate(tree)
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return []
+
+
+def _unknown_keys(place: Place, value: Any, path: str) -> Iterator[Complaint]:
+    """Unknown keys at any depth, also where pydantic stops at an error above; and truth values used as numbers."""
+    if isinstance(value, Mapping):
+        group = cast("Mapping[str, Any]", value)
+        for name, part in group.items():
+            below = place.below(group, name)
+            if below is not None:
+                yield from _unknown_keys(below, part, f"{path}{name}.")
+            elif (complaint := _unknown_key(place, group, path, name)) is not None:
+                yield complaint
+    elif isinstance(value, list) and place.item is not None and not place.named:
+        for index, part in enumerate(cast("list[Any]", value)):
+            yield from _unknown_keys(place.item, part, f"{path}{index}.")
+    elif (
+        isinstance(value, bool)
+        and bool not in place.choices
+        and (int in place.choices or float in place.choices)
+    ):
+        yield Complaint(path=path[:-1], what="wrong type", got=shown(value), allowed=describe(place))
+
+
+def _is_truth_for_number(value: Any, place: Place) -> bool:
+    """Python, and so pydantic, counts True as 1."""
+    return (
+        isinstance(value, bool) and bool not in place.choices and not {int, float}.isdisjoint(place.choices)
+    )
+
+
+def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -> Complaint | None:
+    holder = place.item if place.named and place.item is not None else place
+    model = holder.model_for(group)
+    if model is None or name in model.shorthands:  # an unknown kind, or no group at all: said elsewhere
+        return None
+    owners = [kind_of(other) for other in holder.models if other is not model and name in keys_of(other)]
+    allowed = f"the keys {join_words(keys_of(model), 'and')}"
+    if owners:
+        return Complaint(
+            path=path + name,
+            what=f"unknown key for the kind {kind_of(model)}",
+            allowed=allowed,
+            fix=f"remove it; it belongs to the kind {join_words(owners, 'or')}",
+        )
+    return Complaint(
+        path=path + name,
+        what="unknown key",
+        allowed=allowed,
+        fix=did_you_mean(nearest_keys(path + name, keys_of(model))),
+    )
+
+
+def _path_of(error: ErrorDetails, tree: Any) -> str:
+    """The user's path of an error whose location also names kinds and members of unions."""
+    value, names = tree, list[str]()
+    location = [str(part) for part in error["loc"]]
+    for depth, part in enumerate(location):
+        absent = error["type"] == "missing" and depth == len(location) - 1
+        if isinstance(value, Mapping) and part not in value and not absent:
+            continue  # the kind of a group, or the name given to a single set
+        if not isinstance(value, Mapping | list):
+            break  # a member of a union of plain values
+        names.append(part)
+        value = child(value, part)
+    return ".".join(names)
+
+
+_RANGE = {
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "finite_number",
+    "int_parsing_size",
+}
+_WRONG_VALUE = _RANGE | {"literal_error", "enum"}
+
+
+def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint | None:
+    error = details[0]
+    kind, value = error["type"], error.get("input")
+    place = place_of(path, tree) if path else ROOT
+    match kind:
+        case "extra_forbidden":
+            return None  # found by _unknown_keys, which also looks below an error
+        case "missing":
+            return Complaint(path=path, what="missing", fix=_how_to_add(path, place))
+        case "value_error":
+            return _from_validator(path, str(error["msg"]).removeprefix("Value error, "))
+        case "union_tag_invalid":
+            return _unknown_kind(path, place, error)
+        case "union_tag_not_found":
+            return Complaint(
+                path=f"{path}.kind", what="missing", allowed=_kinds(place), fix="say which kind is meant"
+            )
+        case "too_short" | "too_long":
+            if not value:
+                return Complaint(path=path, what="empty", allowed="at least one")
+            allowed = int((error.get("ctx") or {}).get("min_length", 0))
+            if kind == "too_short" and len(cast("list[Any]", value)) >= allowed:
+                return None  # its items are wrong, which is said of them
+        case _:
+            pass
+    if place is not None and _is_truth_for_number(value, place):
+        return None  # found by _unknown_keys
+    what = "out of range" if kind in _RANGE else "unknown value" if kind in _WRONG_VALUE else "wrong type"
+    return _wrong(path, what, value, place)
+
+
+def _wrong(path: str, what: str, value: Any, place: Place | None) -> Complaint:
+    allowed = describe(place) if place is not None else ""
+    words = allowed.replace(" or ", ", ").split(", ") if what == "unknown value" else list[str]()
+    fix = did_you_mean(nearest_words(str(value), words, cutoff=0.5)[:1])
+    if place is not None and isinstance(value, str) and value in [kind_of(model) for model in place.models]:
+        fix = f"write it as a group: `{{kind: {value}}}`"
+    if place is not None and isinstance(value, Mapping) and place.item is not None and not place.named:
+        fix = "begin each item with `- `"
+    return Complaint(path=path, what=what, got=shown(value), allowed=allowed, fix=fix)
+
+
+def _how_to_add(path: str, place: Place | None) -> str:
+    name = path.rpartition(".")[2]
+    meaning = f": {place.meaning}" if place is not None and place.meaning else ""
+    return f"add `{name}`{' '.join(meaning.split(chr(10)))}"
+
+
+def _kinds(place: Place | None) -> str:
+    return join_words([kind_of(model) for model in place.models], "or") if place is not None else ""
+
+
+def _unknown_kind(path: str, place: Place | None, error: ErrorDetails) -> Complaint:
+    tag = str((error.get("ctx") or {}).get("tag", ""))
+    kinds = [kind_of(model) for model in place.models] if place is not None else []
+    return Complaint(
+        path=f"{path}.kind",
+        what="unknown kind",
+        got=shown(tag),
+        allowed=join_words(kinds, "or"),
+        fix=did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1]),
+    )
+
+
+def _from_validator(path: str, message: str) -> Complaint:
+    """Messages of our own validators: `key: what`, or `got X; what is allowed`."""
+    if match := re.match(r"^(\w+): (.*)$", message, re.DOTALL):
+        path, message = f"{path}.{match[1]}" if path else match[1], match[2]
+    if message.startswith("got ") and "; " in message:
+        got, advice = message.removeprefix("got ").split("; ", 1)
+        if advice.startswith(("say ", "write ")):
+            return Complaint(path=path, what="wrong value", got=got, fix=advice)
+        return Complaint(
+            path=path, what="wrong value", got=got, allowed=re.sub(r"^allowed (is|are) ", "", advice)
+        )
+    return Complaint(path=path, what=message)

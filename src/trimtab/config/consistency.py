@@ -1,0 +1,109 @@
+"""Values that are each allowed and contradict one another: plain mistakes of input, not yet advice."""
+
+from collections.abc import Iterator
+
+from trimtab.config.complain import Complaint
+from trimtab.config.run import Recipe
+from trimtab.config.step import Constant
+from trimtab.units import Duration
+
+BYTE_PIECES = 256
+
+
+def contradictions(recipe: Recipe) -> list[Complaint]:
+    """Everything in a recipe that cannot hold together."""
+    checks = (_longest_example, _warmup, _best_evaluation, _corpora, _vocabulary)
+    return [complaint for check in checks for complaint in check(recipe)]
+
+
+def _longest_example(recipe: Recipe) -> Iterator[Complaint]:
+    longest, step = recipe.data.max_tokens, recipe.step
+    if longest > step.tokens_per_step:
+        yield Complaint(
+            path="step.tokens_per_step",
+            what=f"a step is smaller than the longest example, {longest} tokens",
+            got=str(step.tokens_per_step),
+            allowed=f"at least {longest}, which is data.max_tokens",
+            fix="raise it, or lower `data.max_tokens`",
+        )
+    elif longest > step.micro_batch_tokens:
+        yield Complaint(
+            path="step.tokens_per_micro_batch",
+            what=f"a micro-batch is smaller than the longest example, {longest} tokens",
+            got=str(step.micro_batch_tokens),
+            allowed=f"at least {longest}, which is data.max_tokens",
+            fix="raise it, or lower `data.max_tokens`",
+        )
+
+
+def _warmup(recipe: Recipe) -> Iterator[Complaint]:
+    warmup, length = recipe.step.schedule.warmup, recipe.length
+    if warmup is None or warmup.unit != length.unit or warmup.count <= length.count:
+        return
+    written = "warmup" in recipe.step.schedule.model_fields_set
+    share = Duration(max(1, length.count // 20), length.unit)
+    less = " or leave it out" if isinstance(recipe.step.schedule, Constant) else ""
+    yield Complaint(
+        path="step.schedule.warmup",
+        what="the warmup is longer than the run",
+        got=str(warmup) + ("" if written else ", the default"),
+        allowed=f"at most {length}, which is `length`",
+        fix=f"set it to `{share}`{less}, or raise `length`",
+    )
+
+
+def _best_evaluation(recipe: Recipe) -> Iterator[Complaint]:
+    evaluate, sets = recipe.evaluate, list(recipe.data.valid)
+    chosen = evaluate.best.set
+    if chosen is not None and chosen not in sets:
+        yield Complaint(
+            path="evaluate.best.set",
+            what="no validation set has this name",
+            got=repr(chosen),
+            allowed=" or ".join(sets) or "none, because `data.valid` is empty",
+            fix="name a set of `data.valid`, or leave `evaluate.best.set` out to take the first",
+        )
+    metric = evaluate.best.metric
+    if metric != "loss" and metric not in evaluate.metrics:
+        written = "metric" in evaluate.best.model_fields_set
+        yield Complaint(
+            path="evaluate.best.metric",
+            what="a metric that is not measured",
+            got=metric + ("" if written else ", the default"),
+            allowed=" or ".join(dict.fromkeys([*evaluate.metrics, "loss"])),
+            fix=f"add {metric} to `evaluate.metrics`, or choose another",
+        )
+
+
+def _corpora(recipe: Recipe) -> Iterator[Complaint]:
+    files: dict[tuple[object, ...], int] = {}
+    names: dict[str, int] = {}
+    for index, corpus in enumerate(recipe.data.train):
+        first = files.setdefault((corpus.pairs, corpus.source, corpus.target), index)
+        if first != index:
+            yield Complaint(
+                path=f"data.train.{index}",
+                what=f"the same files as data.train.{first}",
+                fix=f"remove one of them; to show a corpus more often, raise `data.train.{first}.weight`",
+            )
+        namesake = names.setdefault(corpus.name, index) if corpus.name else index
+        if namesake != index and first == index:
+            yield Complaint(
+                path=f"data.train.{index}.name",
+                what=f"the same name as data.train.{namesake}",
+                got=repr(corpus.name),
+                fix="give each corpus a name of its own",
+            )
+
+
+def _vocabulary(recipe: Recipe) -> Iterator[Complaint]:
+    tokenizer = recipe.data.tokenizer
+    smallest = BYTE_PIECES + 5
+    if tokenizer.path is None and tokenizer.byte_fallback and tokenizer.vocabulary_size < smallest:
+        yield Complaint(
+            path="data.tokenizer.vocabulary_size",
+            what="no room for anything but the bytes of `byte_fallback`",
+            got=str(tokenizer.vocabulary_size),
+            allowed=f"at least {smallest}, with byte_fallback",
+            fix="raise it, or set `data.tokenizer.byte_fallback: false`",
+        )

@@ -1,0 +1,158 @@
+"""A recipe file to a checked `Recipe`; every problem at once, each with its line and column."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimtab.config.complain import Complaint, complaints_about
+from trimtab.config.consistency import contradictions
+from trimtab.config.describe import shown
+from trimtab.config.nearest import did_you_mean, nearest_words
+from trimtab.config.overrides import apply_overrides
+from trimtab.config.read_yaml import Position, read_yaml
+from trimtab.config.run import Recipe
+from trimtab.errors import InputError, Problem, input_error
+
+MAX_BYTES = 1_000_000
+"""A recipe is a page or two; a file beyond this is something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedRecipe:
+    """A recipe and where it came from."""
+
+    recipe: Recipe
+    path: Path
+    folder: Path
+    """Relative paths of the recipe start from here, `data.root` aside."""
+    positions: Mapping[str, Position]
+    """Dotted path, such as `data.train.0.weight`, to line and column in the file."""
+    overridden: Mapping[str, str]
+    """Dotted path to where it was overridden, such as `command line: seed=2`."""
+
+    def where(self, path: str) -> str:
+        """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
+        return _where(path, str(self.path), self.positions, self.overridden)
+
+
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
+    """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong."""
+    return parse_recipe(_read_text(Path(path)), path=Path(path), overrides=overrides)
+
+
+def parse_recipe(
+    text: str, *, path: Path = Path("recipe.yaml"), overrides: Sequence[str] = ()
+) -> LoadedRecipe:
+    """The same from a text; `path` is for messages and for the folder that relative paths start from."""
+    read = read_yaml(text, name=str(path))
+    value: Any = read.value
+    if value is None:
+        raise input_error(
+            "the recipe is empty", fix="`trimtab init` writes one to start from", where=str(path)
+        )
+    if not isinstance(value, Mapping):
+        raise input_error(
+            "not a recipe",
+            got=shown(value),
+            allowed="`key: value` lines",
+            fix="`trimtab init` writes one to start from",
+            where=f"{path}:1:1",
+        )
+    tree, overridden = apply_overrides(value, tuple(overrides))
+    found = complaints_about(tree)
+    recipe = None if found else Recipe.model_validate(tree)
+    if recipe is not None:
+        found = contradictions(recipe)
+    if recipe is None or found:
+        raise InputError(*_placed(found, str(path), read.positions, overridden))
+    return LoadedRecipe(
+        recipe=recipe,
+        path=path,
+        folder=path.absolute().parent,
+        positions=read.positions,
+        overridden=overridden,
+    )
+
+
+def _placed(
+    found: list[Complaint], name: str, positions: Mapping[str, Position], overridden: Mapping[str, str]
+) -> list[Problem]:
+    """Problems in the order of the file."""
+
+    def line(complaint: Complaint) -> Position:
+        return _nearest(complaint.path, positions) or Position(0, 0)
+
+    return [
+        Problem(
+            what=f"{complaint.path}: {complaint.what}" if complaint.path else complaint.what,
+            got=complaint.got,
+            allowed=complaint.allowed,
+            fix=complaint.fix,
+            where=_where(complaint.path, name, positions, overridden),
+        )
+        for complaint in sorted(found, key=line)
+    ]
+
+
+def _where(path: str, name: str, positions: Mapping[str, Position], overridden: Mapping[str, str]) -> str:
+    for origin, text in reversed(list(overridden.items())):
+        if path == origin or path.startswith(origin + "."):
+            return text
+    position = _nearest(path, positions)
+    return f"{name}:{position.line}:{position.column}" if position else name
+
+
+def _nearest(path: str, positions: Mapping[str, Position]) -> Position | None:
+    while path and path not in positions:
+        path = path.rpartition(".")[0]
+    return positions.get(path) if path else None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        if path.is_dir():
+            inside = path / "recipe.yaml"
+            raise input_error(
+                f"{path}: a folder",
+                allowed="a recipe, which is a YAML file",
+                fix=did_you_mean([str(inside)] if inside.is_file() else _recipes_in(path)),
+            )
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise input_error(f"{path}: no such file", fix=_near_files(path)) from None
+    except OSError as error:
+        raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
+    if len(data) > MAX_BYTES:
+        raise input_error(f"{path}: too large for a recipe", allowed=f"at most {MAX_BYTES} bytes")
+    if b"\0" in data:
+        raise input_error(f"{path}: not a text file", allowed="a recipe, which is YAML in UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise input_error(
+            f"{path}: not UTF-8",
+            got=f"the byte 0x{data[error.start]:02x}",
+            fix="save it as UTF-8",
+            where=f"{path}:{line}:1",
+        ) from None
+
+
+def _near_files(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"the folder {folder} does not exist either"
+    names = [entry.name for entry in folder.iterdir() if entry.is_file()]
+    near = nearest_words(path.name, names, cutoff=0.7)[:2] or nearest_words(
+        path.stem, [Path(name).stem for name in names if name.endswith((".yaml", ".yml"))], cutoff=0.6
+    )
+    near = [name for name in names if name in near or Path(name).stem in near][:2]
+    if near:
+        return did_you_mean([str(folder / name) for name in near])
+    return did_you_mean(_recipes_in(folder)) or "`trimtab init` writes a recipe to start from"
+
+
+def _recipes_in(folder: Path) -> list[str]:
+    return [str(path) for path in sorted(folder.glob("*.y*ml"))][:2]

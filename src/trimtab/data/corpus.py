@@ -1,0 +1,128 @@
+"""A corpus: pairs of strings by number, read in place from two aligned files, a TSV or a JSONL file."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from trimtab.config.data import ParallelFiles, TrainCorpus
+from trimtab.data.formats.aligned import AlignedPairs, open_aligned
+from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
+from trimtab.data.formats.tsv import TsvPairs, open_tsv
+from trimtab.errors import InputError, Problem, input_error
+
+_MOST_PROBLEMS = 10
+
+
+Pairs = AlignedPairs | TsvPairs | JsonlPairs
+"""What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pairs of strings, numbered from 0. Holds no text, only maps of files; may be pickled."""
+
+    name: str
+    pairs: Pairs
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of what the corpus holds and how it is read; names, tags and weights do not count."""
+        return self.pairs.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """Source and target of a line; InputError with file, line (from 1) and place where it is malformed."""
+        return self.pairs.pair(line)
+
+    def check(self, limit: int = 1000) -> None:
+        """Reads the first `limit` lines and as many spread over the rest, the last one too.
+
+        InputError holds what is wrong with them, ten problems at most.
+        """
+        problems: list[Problem] = []
+        for line in _sample(len(self), limit):
+            try:
+                self.pair(line)
+            except InputError as error:
+                problems.extend(error.problems)
+            if len(problems) >= _MOST_PROBLEMS:
+                break
+        if problems:
+            raise InputError(*problems)
+
+
+def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path) -> Corpus:
+    """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty."""
+    if config.pairs is None:
+        files = (_place(str(config.source), root), _place(str(config.target), root))
+        pairs: Pairs = open_aligned(*files, cache=cache)
+    else:
+        files = (_place(config.pairs, root),)
+        read = open_jsonl if _bare(files[0]).suffix in (".jsonl", ".ndjson") else open_tsv
+        pairs = read(files[0], source=config.source, target=config.target, cache=cache)
+    if len(pairs) == 0:
+        raise input_error(f"{files[0]}: the corpus is empty", got="0 pairs", allowed="at least 1 pair")
+    weight = config.weight if isinstance(config, TrainCorpus) else 1.0
+    name = config.name or _default_name(config.pairs or str(config.source))
+    return Corpus(name, pairs, config.tags, weight)
+
+
+def open_corpora(configs: Sequence[ParallelFiles | TrainCorpus], *, root: Path, cache: Path) -> list[Corpus]:
+    """All corpora, in order; where names are the same, later ones are numbered: `train`, `train-2`.
+
+    InputError holds the problems of all that cannot be opened.
+    """
+    corpora: list[Corpus] = []
+    problems: list[Problem] = []
+    for config in configs:
+        try:
+            corpora.append(open_corpus(config, root=root, cache=cache))
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(*problems)
+    names = _unique([corpus.name for corpus in corpora])
+    return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
+
+
+def _place(path: str, root: Path) -> Path:
+    return root / Path(path).expanduser()
+
+
+def _bare(path: PurePath) -> PurePath:
+    """The path without the suffix of a compression."""
+    return path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
+
+
+def _default_name(path: str) -> str:
+    """`corpora/prose/train.en.xz` is `prose/train`: the folder as written, the file without language and packing."""
+    bare = _bare(PurePath(path))
+    folder = bare.parent.name
+    return f"{folder}/{bare.stem}" if folder not in ("", "..", "~") else bare.stem
+
+
+def _unique(names: list[str]) -> list[str]:
+    taken, seen = set(names), Counter[str]()
+    unique: list[str] = []
+    for name in names:
+        seen[name] += 1
+        new = name
+        while seen[name] > 1 and new in taken:
+            new = f"{name}-{seen[name]}"
+            seen[name] += new in taken
+        taken.add(new)
+        unique.append(new)
+    return unique
+
+
+def _sample(num_lines: int, limit: int) -> list[int]:
+    first = min(limit, num_lines)
+    rest = num_lines - first
+    spread = min(limit, rest)
+    # The last line is among them: a file that was cut short shows it there.
+    return [*range(first), *(first + (number + 1) * rest // spread - 1 for number in range(spread))]

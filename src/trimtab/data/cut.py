@@ -1,0 +1,125 @@
+"""Cuts a window into packs: evenly where that fits, with care where it does not."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trimtab.data.pack import assemble
+from trimtab.data.shape import PackShape
+from trimtab.errors import input_error
+from trimtab.flow import Pack, Ragged, Window
+
+
+def cut(window: Window, shape: PackShape, *, start_symbol: int, pad_symbol: int) -> list[Pack]:
+    """The window in `shape.num_packs` packs that hold about the same number of targets; no pack is empty.
+
+    Fewer packs where there are too few examples for so many, more where the window does not fit into so many.
+    """
+    source, target = _ordered(window.source, window.target, shape)
+    bounds = _even_bounds(target.offsets, shape.num_packs)
+    if _fits(source, target, bounds, shape):
+        pieces = _runs(source, target, bounds)
+    elif shape.sort:
+        # Longest first would throw long and short rows together.
+        pieces = _runs(source, target, _greedy_bounds(source, target, shape))
+    else:
+        groups = _largest_first(source.lengths, target.lengths, shape)
+        pieces = [(source.take(group), target.take(group)) for group in groups]
+    return [assemble(*piece, shape, start_symbol=start_symbol, pad_symbol=pad_symbol) for piece in pieces]
+
+
+def pack_pairs(
+    source: Ragged, target: Ragged, shape: PackShape, *, start_symbol: int, pad_symbol: int
+) -> Iterator[Pack]:
+    """A whole set in as few packs as its order allows, such as a validation set; sorted first if the shape says so.
+
+    InputError for a pair that is longer than a pack's longest segment.
+    """
+    lengths = (
+        ("source", source.lengths, shape.source_longest),
+        ("target", target.lengths, shape.target_longest),
+    )
+    for side, found, longest in lengths:
+        if (found > longest).any():
+            number = int(np.argmax(found > longest))
+            raise input_error(
+                f"pair {number + 1}: its {side} is too long for a pack",
+                got=f"{found[number]} tokens",
+                allowed=f"at most {longest}",
+                fix="raise data.max_tokens",
+            )
+    source, target = _ordered(source, target, shape)
+    for piece in _runs(source, target, _greedy_bounds(source, target, shape)):
+        yield assemble(*piece, shape, start_symbol=start_symbol, pad_symbol=pad_symbol)
+
+
+def _ordered(source: Ragged, target: Ragged, shape: PackShape) -> tuple[Ragged, Ragged]:
+    if not shape.sort:
+        return source, target
+    order = np.lexsort((source.lengths, target.lengths))
+    return source.take(order), target.take(order)
+
+
+def _even_bounds(ends: np.ndarray, num_packs: int) -> np.ndarray:
+    """Where to cut so that each piece has about the same number of targets: at the nearest end of an example."""
+    goals = ends[-1] * np.arange(1, num_packs) / num_packs
+    after = np.searchsorted(ends, goals)
+    nearest = after - (goals - ends[np.maximum(after - 1, 0)] < ends[after] - goals)
+    return np.unique(np.concatenate([[0], nearest, [len(ends) - 1]]))
+
+
+def _greedy_bounds(source: Ragged, target: Ragged, shape: PackShape) -> np.ndarray:
+    """Where to cut so that each piece takes what fits of the rest."""
+    bounds = [0]
+    while bounds[-1] < len(target):
+        start = bounds[-1]
+        source_stop = (
+            np.searchsorted(source.offsets, source.offsets[start] + shape.source_room, side="right") - 1
+        )
+        target_stop = (
+            np.searchsorted(target.offsets, target.offsets[start] + shape.target_room, side="right") - 1
+        )
+        bounds.append(int(min(source_stop, target_stop, start + shape.segment_room)))
+        assert bounds[-1] > start, "an example is longer than a pack"
+    return np.asarray(bounds)
+
+
+def _fits(source: Ragged, target: Ragged, bounds: np.ndarray, shape: PackShape) -> bool:
+    return bool(
+        (np.diff(source.offsets[bounds]) <= shape.source_room).all()
+        and (np.diff(target.offsets[bounds]) <= shape.target_room).all()
+        and (np.diff(bounds) <= shape.segment_room).all()
+    )
+
+
+def _runs(source: Ragged, target: Ragged, bounds: np.ndarray) -> list[tuple[Ragged, Ragged]]:
+    pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    return [(source.between(start, stop), target.between(start, stop)) for start, stop in pairs]
+
+
+def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> list[np.ndarray]:
+    """Puts each example, the largest first, into the pack with the most room; opens another where none has enough.
+
+    This is the greedy rule of bin packing that leaves the small ones, which fit anywhere, to even out the end.
+    """
+    groups: list[list[int]] = [[] for _ in range(shape.num_packs)]
+    used = [(0, 0)] * shape.num_packs
+    size = np.maximum(source / shape.source_room, target / shape.target_room)
+    for number in np.argsort(-size, kind="stable").tolist():
+        longer = [(one + int(source[number]), other + int(target[number])) for one, other in used]
+        loads = [_load(sums, len(group) + 1, shape) for sums, group in zip(longer, groups, strict=True)]
+        best = min(range(len(loads)), key=loads.__getitem__)
+        if loads[best] > 1:
+            best = len(groups)
+            groups.append([])
+            used.append((0, 0))
+            longer.append((int(source[number]), int(target[number])))
+        groups[best].append(number)
+        used[best] = longer[best]
+    return [np.sort(group) for group in groups if group]
+
+
+def _load(sums: tuple[int, int], num_examples: int, shape: PackShape) -> float:
+    """How full a pack is, 1 at most, by what fills it first."""
+    source, target = sums
+    return max(source / shape.source_room, target / shape.target_room, num_examples / shape.segment_room)

@@ -1,0 +1,1 @@
+"""The shapes in which pairs are kept on disk: two aligned files, TSV, JSONL."""

@@ -1,0 +1,40 @@
+"""Two text files, line i of one the translation of line i of the other."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.data.formats.text import text_of
+from trimtab.data.lines import Lines, open_lines
+from trimtab.errors import input_error
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPairs:
+    """The pairs of two files of equally many lines."""
+
+    source: Lines
+    target: Lines
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """Line `line` of both files; InputError where one is not UTF-8."""
+        return text_of(self.source, line), text_of(self.target, line)
+
+
+def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
+    """Both files, opened; InputError where they are not equally long."""
+    left, right = open_lines(source, cache=cache), open_lines(target, cache=cache)
+    if len(left) != len(right):
+        raise input_error(
+            "source and target have different numbers of lines, so they are not translations of each other",
+            got=f"{len(left):,} lines in {source}, {len(right):,} in {target}",
+            allowed="the same number",
+            fix="look for the first line where they drift apart (often one broken in two, or lost); "
+            "only a newline ends a line",
+        )
+    fingerprint = hashlib.sha256(f"aligned {left.fingerprint} {right.fingerprint}".encode()).hexdigest()
+    return AlignedPairs(left, right, fingerprint)

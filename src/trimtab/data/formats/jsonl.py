@@ -1,0 +1,105 @@
+"""One file with a JSON object a line; source and target are two of its fields."""
+
+import difflib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimtab.data.formats.text import text_of
+from trimtab.data.lines import Lines, open_lines
+from trimtab.errors import InputError, input_error
+
+
+@dataclass(frozen=True, slots=True)
+class JsonlPairs:
+    """The pairs of two fields."""
+
+    lines: Lines
+    source: str
+    target: str
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """The two fields; InputError where the line is no object or a field is missing or not text."""
+        text = text_of(self.lines, line)
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._broken(line, error, empty=not text.strip()) from None
+        if not isinstance(fields, dict):
+            raise self._problem(line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}')
+        return self._field(line, fields, self.source), self._field(line, fields, self.target)
+
+    def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
+        value = fields.get(name)
+        if isinstance(value, str):
+            if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
+                raise self._problem(
+                    line,
+                    f"has half a character in the field {name!r}",
+                    got="a lone \\ud800-\\udfff",
+                    allowed="whole characters",
+                )
+            return value
+        if name in fields:
+            raise self._problem(
+                line, f"has no text in the field {name!r}", got=_json_kind(value), allowed="a string"
+            )
+        near = difflib.get_close_matches(name, fields, n=max(1, len(fields)), cutoff=0.0)
+        fix = f"did you mean {near[0]}?" if difflib.get_close_matches(name, fields, n=1) else ""
+        raise self._problem(line, f"has no field {name!r}", got=", ".join(near)[:300] or "no fields", fix=fix)
+
+    def _broken(self, line: int, error: Exception, *, empty: bool) -> InputError:
+        if empty:
+            return self._problem(line, "is empty", allowed="a JSON object", fix="remove the line")
+        column = error.colno if isinstance(error, json.JSONDecodeError) else 1
+        said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        return self._problem(
+            line,
+            "is not valid JSON",
+            got=f"{said}, at column {column}",
+            allowed="a JSON object",
+            column=column,
+        )
+
+    def _problem(
+        self, line: int, what: str, *, got: str = "", allowed: str = "", fix: str = "", column: int = 1
+    ) -> InputError:
+        path = self.lines.path
+        return input_error(
+            f"{path}: line {line + 1} {what}",
+            got=got,
+            allowed=allowed,
+            fix=fix,
+            where=f"{path}:{line + 1}:{column}",
+        )
+
+
+def open_jsonl(path: Path, *, source: str | int, target: str | int, cache: Path) -> JsonlPairs:
+    """The file, opened; the fields are looked for when a line is read."""
+    for side, name in (("source", source), ("target", target)):
+        if isinstance(name, int):
+            raise input_error(
+                f"{side}: got the number {name}, but {path} has fields with names", allowed="a name"
+            )
+    lines = open_lines(path, cache=cache)
+    key = json.dumps(["jsonl", lines.fingerprint, source, target])
+    return JsonlPairs(lines, str(source), str(target), hashlib.sha256(key.encode()).hexdigest())
+
+
+def _json_kind(value: Any) -> str:
+    for kind, name in (
+        (bool, "true or false"),
+        (int | float, "a number"),
+        (list, "an array"),
+        (dict, "an object"),
+        (str, "a string"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "null"

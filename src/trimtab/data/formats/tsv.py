@@ -1,0 +1,91 @@
+"""One file with a pair a line, in columns between tabs; nothing is quoted, so no text can hold a tab."""
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.data.formats.text import text_of
+from trimtab.data.lines import Lines, open_lines
+from trimtab.errors import input_error
+
+
+@dataclass(frozen=True, slots=True)
+class TsvPairs:
+    """The pairs of two columns."""
+
+    lines: Lines
+    source: int
+    """Column, from 0."""
+    target: int
+    num_columns: int
+    num_header_lines: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.lines) - self.num_header_lines
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """The two columns; InputError where the line has more or fewer columns than the first one of the file."""
+        if line < 0:
+            raise IndexError(line)
+        line += self.num_header_lines
+        columns = text_of(self.lines, line).split("\t")
+        if len(columns) != self.num_columns:
+            raise input_error(
+                f"{self.lines.path}: line {line + 1} has another number of columns than line 1",
+                got=f"{len(columns)} column{'s' * (len(columns) != 1)}",
+                allowed=f"{self.num_columns} columns between tabs",
+                fix="repair or remove the line; tabs inside a text must be replaced",
+                where=f"{self.lines.path}:{line + 1}",
+            )
+        return columns[self.source], columns[self.target]
+
+
+def open_tsv(path: Path, *, source: str | int, target: str | int, cache: Path) -> TsvPairs:
+    """Columns by name, from the first line, or by number from 1, in a file without names."""
+    lines = open_lines(path, cache=cache)
+    first = text_of(lines, 0).split("\t") if len(lines) else []
+    named = isinstance(source, str) or isinstance(target, str)
+    places = [
+        _column(column, first, path=path, side=side)
+        for side, column in (("source", source), ("target", target))
+    ]
+    key = f"tsv {lines.fingerprint} {places} {named}"
+    return TsvPairs(
+        lines,
+        places[0],
+        places[1],
+        len(first),
+        int(named and bool(first)),
+        hashlib.sha256(key.encode()).hexdigest(),
+    )
+
+
+def _column(column: str | int, first: list[str], *, path: Path, side: str) -> int:
+    if not first:  # an empty file, which the corpus reports
+        return 0
+    if isinstance(column, int):
+        if 1 <= column <= len(first):
+            return column - 1
+        raise input_error(
+            f"{side}: {path} has no column {column}",
+            got=f"{len(first)} columns in line 1",
+            allowed=f"1 to {len(first)}",
+            where=f"{path}:1",
+        )
+    names = [name.strip() for name in first]
+    if column in names:
+        return names.index(column)
+    near = difflib.get_close_matches(column, names, n=len(names), cutoff=0.0)
+    fix = f"did you mean {near[0]}?" if difflib.get_close_matches(column, names, n=1) else ""
+    raise input_error(
+        f"{side}: {path} has no column {column!r}",
+        allowed=_cut(", ".join(near)),
+        fix=fix or "columns by number, such as 1, are for files without names in the first line",
+        where=f"{path}:1",
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 300 else text[:297] + "..."

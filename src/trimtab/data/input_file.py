@@ -1,0 +1,68 @@
+"""Opens a file that the user named, or says what stands in the way, with the names that come close."""
+
+import difflib
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from trimtab.errors import InputError, input_error
+
+
+def open_input(path: Path) -> BinaryIO:
+    """The file, open for reading bytes; InputError where it is missing, unreadable or no regular file."""
+    try:
+        # Non-blocking, since opening a named pipe would otherwise wait for somebody to write into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise _missing(path) from None
+    except NotADirectoryError:
+        raise _missing(path) from None
+    except PermissionError:
+        raise input_error(
+            f"{path}: no permission to read this file",
+            fix=f"give yourself the right to read it: chmod u+r {path}",
+        ) from None
+    except (OSError, ValueError) as error:  # a name too long, a NUL in it, a device that does not answer
+        raise input_error(f"{path}: cannot be opened", got=str(error)) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    got = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device, which cannot be read twice"
+    fix = _inside(path) if stat.S_ISDIR(mode) else "write it to a file first"
+    raise input_error(f"{path}: not a file", got=got, allowed="a regular file", fix=fix)
+
+
+def _missing(path: Path) -> InputError:
+    folder = path.parent
+    if folder.is_dir():
+        near = difflib.get_close_matches(path.name, _names(folder), n=3)
+        fix = f"did you mean {' or '.join(near)}?" if near else f"the folder holds {_some(_names(folder))}"
+        return input_error(f"{path}: there is no such file", fix=fix)
+    while not folder.is_dir():
+        missing, folder = folder.name, folder.parent
+    near = difflib.get_close_matches(missing, _names(folder), n=3)
+    fix = (
+        f"did you mean {' or '.join(near)} in {folder}?"
+        if near
+        else f"{folder} holds {_some(_names(folder))}"
+    )
+    return input_error(f"{path}: there is no such file, nor its folder {folder / missing}", fix=fix)
+
+
+def _inside(folder: Path) -> str:
+    return f"name a file in it; it holds {_some(_names(folder))}"
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return "nothing"
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

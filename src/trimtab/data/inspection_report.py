@@ -1,0 +1,156 @@
+"""What `trimtab data inspect` found, as plain records (`dataclasses.asdict` makes JSON of them) and as text."""
+
+from dataclasses import dataclass
+
+MOST_EXAMPLES = 3
+_EXAMPLE_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Lengths of one side; all 0 where no pair is left."""
+
+    min: int
+    p5: int
+    p50: int
+    p95: int
+    p99: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the pairs that pass the transforms, too long ones included."""
+
+    tokens: Quantiles
+    """End symbol and tags included, as `max_tokens` counts them."""
+    words: Quantiles
+    """Between spaces."""
+    unknown_rate: float
+    """Share of the tokens that are the unknown symbol."""
+    byte_rate: float
+    """Share of the tokens that are single bytes: how a model with byte fallback spells what it does not know."""
+    characters_per_token: float
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair to look at, each side cut short."""
+
+    line: int
+    """In the corpus, from 1."""
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """How many pairs one reason drops, with the first few of them."""
+
+    count: int
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusReport:
+    """One corpus; shares and counts are of the inspected pairs."""
+
+    name: str
+    pairs: int
+    inspected: int
+    kept: int
+    source: Side
+    target: Side
+    target_per_source: float
+    """Target tokens to source tokens."""
+    too_long: int
+    """Pairs with a side longer than `max_tokens`."""
+    dropped: dict[str, Reason]
+    """By reason, most frequent first; those too long are among them."""
+    same_share: float
+    """Share of pairs whose source is their target."""
+    duplicate_share: float
+    """Share of pairs that an earlier one repeats, both sides exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Sources of a validation set that stand in a training corpus too, character by character."""
+
+    valid: str
+    train: str
+    count: int
+    share: float
+    """Of the inspected lines of the validation set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All corpora of a recipe."""
+
+    max_tokens: int
+    train: tuple[CorpusReport, ...]
+    valid: tuple[CorpusReport, ...]
+    """Filters are not applied to these, as in training."""
+    overlap: tuple[Overlap, ...]
+
+
+def example(line: int, source: str, target: str) -> Example:
+    """A pair with its line counted from 0, made fit to be shown: control characters escaped, long text cut."""
+    return Example(line + 1, _shown(source), _shown(target))
+
+
+def render(report: Report) -> str:
+    """The report as plain text, one paragraph a corpus."""
+    parts = [_corpus(corpus, "train", report.max_tokens) for corpus in report.train]
+    parts += [_corpus(corpus, "valid", report.max_tokens) for corpus in report.valid]
+    if report.overlap:
+        lines = [
+            f"  {each.valid} in {each.train}: {each.count:,} sources ({each.share:.2%})"
+            for each in report.overlap
+        ]
+        parts.append("\n".join(["overlap of validation and training", *lines]))
+    return "\n\n".join(parts)
+
+
+def _corpus(corpus: CorpusReport, role: str, max_tokens: int) -> str:
+    of = "" if corpus.inspected == corpus.pairs else f", {corpus.inspected:,} inspected"
+    lines = [
+        f"{corpus.name} ({role}): {corpus.pairs:,} pairs{of}, {corpus.kept:,} kept",
+        f"  {'':<16}{'min':>7}{'5%':>7}{'50%':>7}{'95%':>7}{'99%':>7}{'max':>7}",
+        *(
+            _quantiles(f"{name} {unit}", getattr(side, unit))
+            for name, side in _sides(corpus)
+            for unit in ("tokens", "words")
+        ),
+    ]
+    for name, side in _sides(corpus):
+        lines.append(
+            f"  {name}: {side.characters_per_token:.2f} characters a token, {side.unknown_rate:.3%} unknown, "
+            f"{side.byte_rate:.3%} spelled in bytes"
+        )
+    lines.append(
+        f"  {corpus.target_per_source:.2f} target tokens for each source token; "
+        f"source is target in {corpus.same_share:.2%}; {corpus.duplicate_share:.2%} are exact duplicates; "
+        f"{corpus.too_long:,} longer than {max_tokens} tokens"
+    )
+    for reason, dropped in corpus.dropped.items():
+        lines.append(f"  dropped, {reason}: {dropped.count:,}")
+        lines.extend(f"    line {each.line}: {each.source}  |  {each.target}" for each in dropped.examples)
+    return "\n".join(lines)
+
+
+def _sides(corpus: CorpusReport) -> tuple[tuple[str, Side], ...]:
+    return ("source", corpus.source), ("target", corpus.target)
+
+
+def _quantiles(name: str, of: Quantiles) -> str:
+    return f"  {name:<16}" + "".join(
+        f"{each:>7,}" for each in (of.min, of.p5, of.p50, of.p95, of.p99, of.max)
+    )
+
+
+def _shown(text: str) -> str:
+    text = text[:_EXAMPLE_CHARACTERS]
+    escaped = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return escaped[:_EXAMPLE_CHARACTERS]

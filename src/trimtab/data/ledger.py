@@ -1,0 +1,145 @@
+"""The data ledger: what was seen of each corpus, what was kept, and what was dropped and why, with examples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from trimtab.errors import InputError, Problem
+from trimtab.flow import Window
+
+_MOST_LINES = 5
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A corpus, as far as it matters here."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the content does."""
+        ...
+
+
+@dataclass(slots=True)
+class Reason:
+    """How often something was the reason for dropping an example."""
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    """The first few lines it happened to, counted from 1."""
+
+    def add(self, count: int, lines: Sequence[int]) -> None:
+        """Counts more of them; a line that comes again, in another epoch, is named once."""
+        self.count += count
+        new = [line for line in dict.fromkeys(lines) if line not in self.lines]
+        self.lines.extend(new[: _MOST_LINES - len(self.lines)])
+
+
+@dataclass(slots=True)
+class CorpusLedger:
+    """The counts of one corpus; what was seen was either kept or dropped."""
+
+    name: str
+    fingerprint: str
+    kept: int = 0
+    dropped: dict[str, Reason] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> int:
+        """Examples taken from the stream."""
+        return self.kept + sum(reason.count for reason in self.dropped.values())
+
+    def drop(self, reason: str, *, count: int, lines: Sequence[int]) -> None:
+        """Counts dropped examples; lines are counted from 1."""
+        self.dropped.setdefault(reason, Reason()).add(count, lines)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The counts of all corpora of a run, in their order."""
+
+    corpora: list[CorpusLedger]
+
+    @classmethod
+    def of(cls, corpora: Sequence[Named]) -> "Ledger":
+        """A ledger in which nothing has been seen yet."""
+        return cls([CorpusLedger(corpus.name, corpus.fingerprint) for corpus in corpora])
+
+    def add(self, window: Window) -> None:
+        """Counts a window's examples, and what was dropped on the way to its end."""
+        kept = np.bincount(window.corpus, minlength=len(self.corpora))
+        for corpus, count in zip(self.corpora, kept.tolist(), strict=True):
+            corpus.kept += count
+        for example in window.dropped:
+            self.corpora[example.corpus].drop(example.reason, count=1, lines=[example.line + 1])
+
+    def merge(self, other: "Ledger") -> None:
+        """Adds the counts of another ledger of the same corpora."""
+        for mine, theirs in zip(self.corpora, other.corpora, strict=True):
+            assert mine.fingerprint == theirs.fingerprint, "ledgers of different data"
+            mine.kept += theirs.kept
+            for name, reason in theirs.dropped.items():
+                mine.drop(name, count=reason.count, lines=reason.lines)
+
+    def check_unchanged(self, corpora: Sequence[Named]) -> None:
+        """Raises InputError where a run that goes on would read other data than this ledger is about."""
+        now = [(corpus.name, corpus.fingerprint) for corpus in corpora]
+        before = [(corpus.name, corpus.fingerprint) for corpus in self.corpora]
+        if len(now) != len(before):
+            raise InputError(
+                Problem(
+                    what="data.train: not the corpora that this run began with",
+                    got=", ".join(name for name, _ in now),
+                    allowed=", ".join(name for name, _ in before),
+                    fix="bring back what was there, or begin a new run with another --out",
+                )
+            )
+        problems = [
+            Problem(
+                what=f"data.train: corpus {new!r} is not the one that this run began with",
+                got=f"content {digest[:16]}",
+                allowed=f"content {old_digest[:16]}, called {old!r} then",
+                fix="bring back the files as they were, or begin a new run with another --out",
+            )
+            for (new, digest), (old, old_digest) in zip(now, before, strict=True)
+            if digest != old_digest
+        ]
+        if problems:
+            raise InputError(*problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as `data_ledger.json` and a checkpoint's state hold them."""
+        return {
+            "corpora": [
+                {
+                    "name": corpus.name,
+                    "fingerprint": corpus.fingerprint,
+                    "seen": corpus.seen,
+                    "kept": corpus.kept,
+                    "dropped": {
+                        name: {"count": reason.count, "lines": list(reason.lines)}
+                        for name, reason in corpus.dropped.items()
+                    },
+                }
+                for corpus in self.corpora
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Ledger":
+        """The ledger that `to_dict` wrote down."""
+        return cls([_corpus_from_dict(corpus) for corpus in plain["corpora"]])
+
+
+def _corpus_from_dict(plain: dict[str, Any]) -> CorpusLedger:
+    dropped = {
+        name: Reason(reason["count"], list(reason["lines"])) for name, reason in plain["dropped"].items()
+    }
+    return CorpusLedger(plain["name"], plain["fingerprint"], plain["kept"], dropped)

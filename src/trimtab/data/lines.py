@@ -1,0 +1,136 @@
+"""The lines of a text file, read in place: line i costs a look at an index and one slice of a memory map."""
+
+import hashlib
+import mmap
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+
+from trimtab.data.cache import committed, writable_folder
+from trimtab.data.compressed import Packing, copied, packing_of, read_blocks
+from trimtab.data.input_file import open_input
+from trimtab.data.line_index import LineIndex, load_index, write_index
+from trimtab.errors import input_error
+
+_END_BYTES = 1 << 16
+_LAYOUT = "trimtab lines 1"
+"""Part of every key; another layout of the index file needs another word here."""
+
+
+def open_lines(path: Path, *, cache: Path) -> "Lines":
+    """The lines of a plain, .gz or .xz file; only a newline ends a line, and one carriage return before it goes too.
+
+    The first opening reads the file once, for its index and its fingerprint (and unpacks it); both are kept in `cache`
+    under a key made from the content, so that later openings cost nothing and a rewritten file is noticed.
+    Raises InputError for what cannot be read, NoRoom where the cache does not fit.
+    """
+    with open_input(path) as file:
+        head, key, stamp = _identity(file)
+        packing = packing_of(path, head)
+        text, index = _places(path, packing=packing, folder=cache, key=key)
+        if load_index(index, text=text) is None:
+            text, index = _places(path, packing=packing, folder=writable_folder(cache), key=key)
+        if load_index(index, text=text) is None:
+            _build(file, path=path, packing=packing, index=index, text=text)
+            if _stamp(os.fstat(file.fileno())) != stamp:
+                index.unlink(missing_ok=True)
+                raise input_error(
+                    f"{path}: the file changed while it was read", fix="wait until it is complete"
+                )
+    return Lines(path, text=text, index=index)
+
+
+class Lines(Sequence[bytes]):
+    """Lines as bytes without their ends. Safe to use after a fork, and pickled as the names of its files only.
+
+    The text must not be rewritten in place while it is open; replacing it by a new file of the same name is harmless.
+    """
+
+    def __init__(self, path: Path, *, text: Path, index: Path) -> None:
+        self.path = path
+        self._text_path = text
+        self._index_path = index
+        self._stamp = _stamp(text.stat())
+        self._index: LineIndex
+        self._text: mmap.mmap | bytes
+        self._open()
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of the unpacked content, in hex."""
+        return self._index.fingerprint
+
+    def start(self, line: int) -> int:
+        """The byte at which a line begins in the unpacked content."""
+        return self._index.starts[line]
+
+    def __len__(self) -> int:
+        return len(self._index.starts) - 1
+
+    @overload
+    def __getitem__(self, line: int) -> bytes: ...
+    @overload
+    def __getitem__(self, line: slice) -> list[bytes]: ...
+    def __getitem__(self, line: int | slice) -> bytes | list[bytes]:
+        if isinstance(line, slice):
+            return [self[each] for each in range(len(self))[line]]
+        starts = self._index.starts
+        if not 0 <= line < len(starts) - 1:
+            raise IndexError(f"{self.path}: line {line} of {len(self)}, counted from 0")
+        text = self._text[starts[line] : starts[line + 1] - 1]
+        return text[:-1] if text[-1:] == b"\r" else text
+
+    def __getattr__(self, name: str) -> Any:
+        # Unpickled in another process: the maps are opened when they are first needed.
+        if name in ("_index", "_text") and "_text_path" in self.__dict__:
+            self._open()
+            return self.__dict__[name]
+        raise AttributeError(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_index", "_text")}
+
+    def _open(self) -> None:
+        index = load_index(self._index_path, text=self._text_path)
+        with open_input(self._text_path) as file:
+            stat = os.fstat(file.fileno())
+            if index is None or _stamp(stat) != self._stamp:
+                raise input_error(
+                    f"{self.path}: the file or its index changed while it was in use",
+                    fix="start again; the index is made anew then",
+                )
+            # An empty file cannot be mapped.
+            self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if stat.st_size else b""
+        self._index = index
+
+
+def _places(path: Path, *, packing: Packing, folder: Path, key: str) -> tuple[Path, Path]:
+    """Where the plain text and its index are."""
+    return (path.absolute() if packing == "plain" else folder / f"{key}.txt"), folder / f"{key}.npy"
+
+
+def _build(file: BinaryIO, *, path: Path, packing: Packing, index: Path, text: Path) -> None:
+    """Text first, index last, so that an index never speaks of a text that is not there."""
+    file.seek(0)
+    blocks = read_blocks(file, path=path, packing=packing)
+    copy = nullcontext() if packing == "plain" else committed(text)
+    with committed(index) as index_file, copy as text_file:
+        write_index(index_file, blocks if text_file is None else copied(blocks, text_file))
+
+
+def _identity(file: BinaryIO) -> tuple[bytes, str, tuple[int, int]]:
+    """First bytes, key and stamp. Size, times and both ends; ctime too, which no tool can set back."""
+    stat = os.fstat(file.fileno())
+    head = file.read(_END_BYTES)
+    file.seek(max(0, stat.st_size - _END_BYTES))
+    tail = file.read(_END_BYTES)
+    digest = hashlib.sha256(f"{_LAYOUT} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())
+    digest.update(head)
+    digest.update(tail)
+    return head, digest.hexdigest(), _stamp(stat)
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_size, stat.st_mtime_ns

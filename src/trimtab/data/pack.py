@@ -1,0 +1,95 @@
+"""Packs: the rows of a micro-batch as two flat streams, filled up to a fixed shape where kernels want one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from trimtab.data.shape import PackShape
+from trimtab.flow import IGNORE, Pack, Ragged, Stream
+
+
+def assemble(source: Ragged, target: Ragged, shape: PackShape, *, start_symbol: int, pad_symbol: int) -> Pack:
+    """The pack of these rows, which fit into the shape.
+
+    Where the shape is fixed, the tail of both streams is cut into segments of padding: none longer than the longest
+    sentence, since kernels take their time from the longest one; none beyond the last boundary, where attention kernels
+    leave the gradient undefined; and none with a target but no source.
+    """
+    num_targets, num_sources = int(target.offsets[-1]), int(source.offsets[-1])
+    used, room = (
+        (num_sources, num_targets, len(target)),
+        (shape.source_room, shape.target_room, shape.segment_room),
+    )
+    assert all(one <= other for one, other in zip(used, room, strict=True)), f"{used} do not fit into {room}"
+    source_tail, target_tail = _tail(num_sources, num_targets, shape)
+    decoder_input = np.empty_like(target.values)
+    decoder_input[1:] = target.values[:-1]
+    decoder_input[target.offsets[:-1]] = start_symbol
+    source_offsets = _boundaries(source.offsets, source_tail, shape)
+    target_offsets = _boundaries(target.offsets, target_tail, shape)
+    return Pack(
+        source=_stream(
+            _filled(source.values, source_offsets, pad_symbol), source_offsets, shape.source_longest, shape
+        ),
+        target=_stream(
+            _filled(decoder_input, target_offsets, pad_symbol), target_offsets, shape.target_longest, shape
+        ),
+        labels=torch.from_numpy(_filled(target.values, target_offsets, IGNORE)),
+        num_segments=len(target),
+        num_targets=num_targets,
+        num_tokens=num_sources + num_targets,
+    )
+
+
+def empty_pack(shape: PackShape, *, pad_symbol: int) -> Pack:
+    """A pack without examples, for a rank that has nothing to do while others run theirs; never without tokens."""
+    nothing = Ragged.of([])
+    return assemble(nothing, nothing, shape, start_symbol=pad_symbol, pad_symbol=pad_symbol)
+
+
+def fill(packs: Sequence[Pack]) -> float:
+    """Share of the slots of both streams that hold real tokens."""
+    slots = sum(len(pack.source.ids) + len(pack.target.ids) for pack in packs)
+    return sum(pack.num_tokens for pack in packs) / slots
+
+
+def _tail(num_sources: int, num_targets: int, shape: PackShape) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of the segments that fill the source and the target stream; as many on either side."""
+    if not shape.fixed:
+        # A model cannot run on nothing, so an empty pack has one segment of one slot.
+        ones = np.ones(int(num_targets == 0), np.int64)
+        return ones, ones
+    source_left, target_left = shape.source_slots - num_sources, shape.target_slots - num_targets
+    parts = max(-(-source_left // shape.source_longest), -(-target_left // shape.target_longest))
+    return _split(source_left, parts), _split(target_left, parts)
+
+
+def _split(size: int, parts: int) -> np.ndarray:
+    """Even lengths, the larger ones first."""
+    numbers = np.arange(parts)
+    return (size + parts - 1 - numbers) // max(parts, 1)
+
+
+def _boundaries(offsets: np.ndarray, tail: np.ndarray, shape: PackShape) -> np.ndarray:
+    ends = np.concatenate([offsets, offsets[-1] + np.cumsum(tail)])
+    if not shape.fixed:
+        return ends
+    return np.pad(ends, (0, shape.max_segments + 1 - len(ends)), mode="edge")
+
+
+def _filled(values: np.ndarray, boundaries: np.ndarray, filler: int) -> np.ndarray:
+    slots = np.full(boundaries[-1], filler, np.int64)
+    slots[: len(values)] = values
+    return slots
+
+
+def _stream(ids: np.ndarray, boundaries: np.ndarray, longest: int, shape: PackShape) -> Stream:
+    lengths = np.diff(boundaries)
+    return Stream(
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(np.arange(len(ids)) - np.repeat(boundaries[:-1], lengths)),
+        segments=torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
+        boundaries=torch.from_numpy(boundaries.astype(np.int32)),
+        longest=longest if shape.fixed else int(lengths.max()),
+    )

@@ -1,0 +1,167 @@
+"""A sentencepiece model as the tokenizer of a run: text to ids that end with the end symbol, and back.
+
+Tags such as `<ui>` are *control* pieces of the models trained here: they have an id, but no text ever becomes it, so a
+`<ui>` that stands in somebody's sentence is spelled in ordinary pieces. Only `encode_with_tags` puts them in.
+(`user_defined_symbols`, the more common choice, turn the same characters in any text into the tag, without a word.)
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sentencepiece import SentencePieceProcessor
+
+from trimtab.data.input_file import open_input
+from trimtab.errors import input_error
+
+MODEL_FILE = "sentencepiece.model"
+CARD_FILE = "tokenizer.json"
+
+_PIECES = ("pad", "bos", "eos")
+# Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
+_LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
+
+
+class SentencePiece:
+    """`flow.Tokenizer` on a sentencepiece model; pickled as the bytes of the model.
+
+    `symbols` are the tags of the vocabulary; a model from elsewhere may hold them as user-defined pieces, and then
+    their spelling in a text does become the tag.
+    """
+
+    def __init__(self, model: bytes, *, symbols: Sequence[str] = (), name: str = MODEL_FILE) -> None:
+        self.model = model
+        self.fingerprint = hashlib.sha256(model).hexdigest()
+        self._processor = _load(model, name=name)
+        self.num_ids: int = self._processor.vocab_size()
+        self.pad: int = self._processor.pad_id()
+        self.unknown: int = self._processor.unk_id()
+        self.start: int = self._processor.bos_id()
+        self.end: int = self._processor.eos_id()
+        self.symbols = tuple(symbols) or self._control_pieces()
+        self.is_byte = np.array([self._processor.is_byte(id) for id in range(self.num_ids)], bool)
+        """For each id, whether it is a single byte of what has no piece of its own (byte fallback)."""
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line, end symbol included; InputError for half characters (lone surrogates)."""
+        try:
+            # One thread: workers are processes already, and a pool for every call costs more than it gives.
+            return self._processor.encode(list(lines), out_type=int, add_eos=True, num_threads=1)
+        except (TypeError, UnicodeEncodeError):
+            _refuse_half_characters(lines)
+            raise
+
+    def encode_with_tags(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
+        """Ids of the tags, then ids of the line, end symbol included; InputError for a tag without an id."""
+        before = [self.id(tag) for tag in tags]
+        rows = self.encode(lines)
+        return [before + row for row in rows] if before else rows
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Text of each row of ids, without tags and special symbols; never holds anything that ends a line."""
+        texts = self._processor.decode([[int(each) for each in row] for row in rows], num_threads=1)
+        return [_LINE_ENDS.sub(" ", text) for text in texts]
+
+    def piece(self, id: int) -> str:
+        """How an id is spelled in the vocabulary, such as `▁the`."""
+        return self._processor.id_to_piece(id)
+
+    def id(self, piece: str) -> int:
+        """The id of a piece; InputError with the nearest names where there is none."""
+        found = self._processor.piece_to_id(piece)
+        if found == self.unknown and piece != self.piece(self.unknown):
+            near = difflib.get_close_matches(piece, self.symbols) or list(self.symbols)
+            raise input_error(
+                f"the vocabulary has no piece {piece!r}",
+                allowed=f"its tags are {', '.join(near)}" if near else "it has no tags",
+                fix="tags must be known when the tokenizer is trained",
+            )
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.model, self.symbols)
+
+    def _control_pieces(self) -> tuple[str, ...]:
+        special = (self.pad, self.start, self.end)
+        is_control = self._processor.is_control
+        return tuple(self.piece(id) for id in range(self.num_ids) if is_control(id) and id not in special)
+
+
+def load_tokenizer(folder_or_file: Path) -> SentencePiece:
+    """The tokenizer of a run folder's `tokenizer/`, or any sentencepiece model file with start, end and padding.
+
+    Raises InputError where it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
+    """
+    file = folder_or_file / MODEL_FILE if folder_or_file.is_dir() else folder_or_file
+    with open_input(file) as opened:
+        model = opened.read()
+    card = _read_card(file.parent / CARD_FILE) if file.name == MODEL_FILE else {}
+    tokenizer = SentencePiece(model, symbols=card.get("symbols", ()), name=str(file))
+    said = card.get("fingerprint", tokenizer.fingerprint)
+    if said != tokenizer.fingerprint:
+        raise input_error(
+            f"{file}: not the tokenizer that was stored here",
+            got=f"sha256 {tokenizer.fingerprint[:16]}",
+            allowed=f"{str(said)[:16]}, as {CARD_FILE} says",
+            fix="restore the file, or name another tokenizer",
+        )
+    return tokenizer
+
+
+def _refuse_half_characters(lines: Sequence[str]) -> None:
+    for number, line in enumerate(lines, start=1):
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            raise input_error(
+                f"line {number} of {len(lines)} has half a character in it and cannot be encoded",
+                got=f"{line[error.start]!a} at character {error.start + 1}",
+                allowed="whole characters, no lone \\ud800 to \\udfff",
+            ) from None
+
+
+def _again(model: bytes, symbols: tuple[str, ...]) -> SentencePiece:
+    return SentencePiece(model, symbols=symbols)
+
+
+def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except RuntimeError:
+        raise input_error(
+            f"{name}: not a sentencepiece model, or a damaged one",
+            got=f"{len(model):,} bytes",
+            allowed="a file as sentencepiece writes it, usually called *.model",
+        ) from None
+    found = {"pad": processor.pad_id(), "bos": processor.bos_id(), "eos": processor.eos_id()}
+    if missing := [piece for piece in _PIECES if found[piece] < 0]:
+        raise input_error(
+            f"{name}: the sentencepiece model has no {' and no '.join(missing)} piece",
+            allowed="a model with pad, bos (start) and eos (end)",
+            fix="train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or let the run train one",
+        )
+    return processor
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    with open_input(path) as file:
+        try:
+            card = json.loads(file.read())
+        except ValueError as error:
+            raise input_error(
+                f"{path}: not valid JSON", got=str(error), fix="restore or delete the file"
+            ) from None
+    symbols = card.get("symbols", []) if isinstance(card, dict) else None
+    if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
+        raise input_error(
+            f"{path}: not what trimtab writes beside a tokenizer", fix="restore or delete the file"
+        )
+    return card

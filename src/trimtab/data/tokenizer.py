@@ -1,0 +1,175 @@
+"""Makes the tokenizer of a run: trains one on lines of the corpora, or adopts one that exists."""
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece
+
+from trimtab.config.data import SentencePieceTokenizer
+from trimtab.data.cache import committed
+from trimtab.data.corpus import Corpus
+from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiece, load_tokenizer
+from trimtab.data.transforms.apply import Dropped, Pipeline
+from trimtab.errors import InputError, input_error
+
+__all__ = ["SentencePiece", "adopt_tokenizer", "load_tokenizer", "sample_lines", "train_tokenizer"]
+
+_PAD, _UNKNOWN, _START, _END = range(4)
+# Part of the result: sums of expected counts depend on how many threads share the lines.
+_NUM_THREADS = 8
+_ERRORS_ONLY = 2
+_TAKEN = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>")
+
+
+def train_tokenizer(
+    config: SentencePieceTokenizer, *, lines: Iterable[str], symbols: Sequence[str], out: Path
+) -> SentencePiece:
+    """Trains a model and writes it into the folder `out`; the same lines give the same bytes.
+
+    Raises InputError where lines and vocabulary size do not fit each other, with the size that would.
+    """
+    symbols = tuple(dict.fromkeys(symbols))
+    if taken := [symbol for symbol in symbols if _TAKEN.fullmatch(symbol)]:
+        raise input_error(
+            f"tags: {', '.join(taken)} already has a meaning in the vocabulary", fix="take another word"
+        )
+    model = io.BytesIO()
+    guarded = _Guarded(lines)
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(guarded),
+            model_writer=model,
+            model_type=config.model,
+            vocab_size=config.vocabulary_size,
+            character_coverage=config.character_coverage,
+            byte_fallback=config.byte_fallback,
+            normalization_rule_name=config.normalization,
+            control_symbols=list(symbols),
+            pad_id=_PAD,
+            unk_id=_UNKNOWN,
+            bos_id=_START,
+            eos_id=_END,
+            num_threads=_NUM_THREADS,
+            minloglevel=_ERRORS_ONLY,
+        )
+    except RuntimeError as error:
+        raise guarded.error or _explained(str(error), config, guarded.count) from None
+    if guarded.error is not None:
+        raise guarded.error
+    tokenizer = SentencePiece(model.getvalue(), symbols=symbols)
+    _write(
+        tokenizer, out, model=config.model, normalization=config.normalization, training_lines=guarded.count
+    )
+    return tokenizer
+
+
+def adopt_tokenizer(
+    config: SentencePieceTokenizer, out: Path, *, symbols: Sequence[str] = ()
+) -> SentencePiece:
+    """Copies the model that `config.path` names into the folder `out`.
+
+    Raises InputError where it is no usable model, has another size than the recipe asks for, or lacks a symbol.
+    """
+    assert config.path is not None, "adopt_tokenizer needs a path"
+    tokenizer = load_tokenizer(Path(config.path).expanduser())
+    if "vocabulary_size" in config.model_fields_set and config.vocabulary_size != tokenizer.num_ids:
+        raise input_error(
+            f"data.tokenizer: {config.path} has another size than vocabulary_size",
+            got=f"{tokenizer.num_ids} pieces in the model, vocabulary_size {config.vocabulary_size}",
+            fix=f"set vocabulary_size to {tokenizer.num_ids}, or leave it out",
+        )
+    for symbol in symbols:
+        tokenizer.id(symbol)
+    tokenizer = SentencePiece(tokenizer.model, symbols=tuple(dict.fromkeys((*tokenizer.symbols, *symbols))))
+    _write(tokenizer, out, adopted_from=config.path)
+    return tokenizer
+
+
+def sample_lines(corpora: Sequence[Corpus], limit: int, *, pipeline: Pipeline | None = None) -> Iterator[str]:
+    """At most `limit` lines, half of them sources, spread evenly over all corpora laid end to end.
+
+    Each corpus so gives in proportion to its size. With a pipeline, its transforms are applied, and what it drops is
+    left out; a random one draws from a fixed seed.
+    """
+    pipeline = pipeline or Pipeline()
+    starts = np.cumsum([0, *(len(corpus) for corpus in corpora)])
+    total = int(starts[-1])
+    num_pairs = min(total, max(1, limit // 2))
+    rng = np.random.default_rng(0) if pipeline.needs_random else None
+    for number in range(num_pairs):
+        place = number * total // num_pairs
+        corpus = int(np.searchsorted(starts, place, side="right")) - 1
+        pair = pipeline.apply(*corpora[corpus].pair(place - int(starts[corpus])), rng)
+        if not isinstance(pair, Dropped):
+            yield from pair
+
+
+class _Guarded:
+    """Counts lines and keeps the error that ends them, which sentencepiece would turn into a text."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self.count = 0
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._lines:
+                yield line
+                self.count += 1
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+
+
+def _explained(message: str, config: SentencePieceTokenizer, num_lines: int) -> InputError:
+    size = config.vocabulary_size
+    if found := re.search(r"too high.*<= (\d+)", message):
+        return input_error(
+            f"data.tokenizer.vocabulary_size: {num_lines:,} lines do not hold so many different pieces",
+            got=str(size),
+            allowed=f"at most {found[1]} for these lines",
+            fix=f"set data.tokenizer.vocabulary_size to {found[1]} or less, or train on more text",
+        )
+    if found := re.search(r"required_chars\D+\d+ vs (\d+)", message):
+        return input_error(
+            "data.tokenizer.vocabulary_size: too small for the characters of the text"
+            + (" and 256 bytes" if config.byte_fallback else ""),
+            got=str(size),
+            allowed=f"at least {found[1]}, and more to have any words",
+            fix="set a larger data.tokenizer.vocabulary_size, or a smaller character_coverage",
+        )
+    if "sentences_.empty()" in message or "all_chars_count" in message:
+        return input_error(
+            "data.tokenizer: there is no text to train on",
+            got=f"{num_lines:,} lines without text",
+            fix="look at `trimtab data inspect`; transforms may have dropped every pair",
+        )
+    return input_error("data.tokenizer: sentencepiece could not train a model", got=message.strip())
+
+
+def _write(tokenizer: SentencePiece, out: Path, **origin: Any) -> None:
+    """The card first, so that a folder with a model is complete."""
+    out.mkdir(parents=True, exist_ok=True)
+    card = {
+        "kind": "sentencepiece",
+        "num_ids": tokenizer.num_ids,
+        "pad": tokenizer.pad,
+        "unknown": tokenizer.unknown,
+        "start": tokenizer.start,
+        "end": tokenizer.end,
+        "symbols": list(tokenizer.symbols),
+        "fingerprint": tokenizer.fingerprint,
+        "library": f"sentencepiece {sentencepiece.__version__}",
+        **origin,
+    }
+    with committed(out / CARD_FILE) as file:
+        file.write((json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
+    with committed(out / MODEL_FILE) as file:
+        file.write(tokenizer.model)

@@ -1,0 +1,119 @@
+"""Strings the transforms of a recipe together: a pair goes in, a pair or the reason for dropping it comes out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import assert_never
+
+from numpy.random import Generator
+
+from trimtab.config.data import (
+    CharacterRunFilter,
+    LengthFilter,
+    NormalizeTransform,
+    RatioFilter,
+    Transform,
+)
+from trimtab.data.transforms.character_run import has_character_run
+from trimtab.data.transforms.length import is_outside_length
+from trimtab.data.transforms.normalize import normalize
+from trimtab.data.transforms.ratio import is_outside_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A pair that is not trained on, and why: `empty_source`, `empty_target`, or the kind of a filter."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """Rewrites each side on its own; belongs to translation too."""
+
+    rewrite: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStep:
+    """Drops pairs, in training only."""
+
+    reason: str
+    drops: Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStep:
+    """Rewrites or drops a pair by chance, in training only."""
+
+    rewrite: Callable[[str, str, Generator], tuple[str, str] | Dropped]
+
+
+Step = TextStep | FilterStep | RandomStep
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The transforms in the order of the recipe; built of plain functions, so workers can be handed a copy."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def needs_random(self) -> bool:
+        """Whether `apply` must be given a random generator; where it need not, none should be made for each pair."""
+        return any(isinstance(step, RandomStep) for step in self.steps)
+
+    def apply(self, source: str, target: str, rng: Generator | None = None) -> tuple[str, str] | Dropped:
+        """The pair after all transforms; a pair with an empty side is dropped, whatever the recipe says."""
+        for step in self.steps:
+            if isinstance(step, TextStep):
+                source, target = step.rewrite(source), step.rewrite(target)
+            elif isinstance(step, FilterStep):
+                if step.drops(source, target):
+                    # What is empty is called so, whichever filter sees it first.
+                    return _empty(source, target) or Dropped(step.reason)
+            else:
+                assert rng is not None, "this pipeline needs a random generator"
+                pair = step.rewrite(source, target, rng)
+                if isinstance(pair, Dropped):
+                    return pair
+                source, target = pair
+        return _empty(source, target) or (source, target)
+
+    def apply_source(self, source: str) -> str:
+        """What also belongs to translation: the steps that rewrite one side, no filters, nothing random."""
+        for step in self.steps:
+            if isinstance(step, TextStep):
+                source = step.rewrite(source)
+        return source
+
+
+def build_transforms(configs: Sequence[Transform]) -> Pipeline:
+    """The pipeline of the configured transforms, in their order."""
+    return Pipeline(tuple(_build(config) for config in configs))
+
+
+def _build(config: Transform) -> Step:
+    match config:
+        case NormalizeTransform():
+            return TextStep(partial(normalize, form=config.form))
+        case LengthFilter():
+            return FilterStep(
+                config.kind, partial(is_outside_length, unit=config.unit, least=config.min, most=config.max)
+            )
+        case RatioFilter():
+            return FilterStep(
+                config.kind, partial(is_outside_ratio, most=config.max, min_characters=config.min_characters)
+            )
+        case CharacterRunFilter():
+            return FilterStep(config.kind, partial(has_character_run, most=config.max))
+        case _:
+            assert_never(config)
+
+
+def _empty(source: str, target: str) -> Dropped | None:
+    if not source or source.isspace():
+        return Dropped("empty_source")
+    if not target or target.isspace():
+        return Dropped("empty_target")
+    return None

@@ -1,0 +1,15 @@
+"""Drops pairs with a side that is too short or too long."""
+
+from typing import Literal
+
+
+def is_outside_length(
+    source: str, target: str, *, unit: Literal["words", "characters"], least: int, most: int
+) -> bool:
+    """Whether a side has fewer than `least` or more than `most` words (between spaces) or characters.
+
+    Source: clean-corpus-n of Moses (Koehn et al. 2007, ACL demo P07-2045).
+    """
+    if unit == "characters":
+        return not (least <= len(source) <= most and least <= len(target) <= most)
+    return not (least <= len(source.split()) <= most and least <= len(target.split()) <= most)

@@ -1,0 +1,27 @@
+"""Which rows are translated together: sorted by length, as many as a budget of tokens holds."""
+
+from collections.abc import Iterator, Sequence
+
+MOST_HYPOTHESES = 1024
+"""Rows times beam of one batch; very short rows would else make a batch whose scores over the vocabulary fill the
+memory."""
+
+
+def batches_by_tokens(lengths: Sequence[int], *, beam: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Row numbers, batch by batch, each row once, the longest first so that too large a budget is noticed at once.
+
+    A batch closes before rows * longest row * beam goes beyond `batch_tokens`, which counts the padding that a model
+    may need, or rows * beam beyond `MOST_HYPOTHESES`. It holds at least one row, however long.
+    """
+    batch: list[int] = []
+    longest = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        hypotheses = (len(batch) + 1) * beam
+        if batch and (hypotheses * longest > batch_tokens or hypotheses > MOST_HYPOTHESES):
+            yield batch
+            batch = []
+        if not batch:
+            longest = lengths[row]
+        batch.append(row)
+    if batch:
+        yield batch

@@ -1,0 +1,155 @@
+"""Beam search: the likeliest few beginnings of each row are followed side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from trimtab.decode.follow import follow
+from trimtab.decode.hypothesis import Hypothesis, Symbols
+from trimtab.decode.next_scores import OUT_OF_REACH, next_scores
+from trimtab.decode.search import Search
+from trimtab.flow import Stream, Translates
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Translates, source: Stream, *, limits: Sequence[int], symbols: Symbols, search: Search
+) -> list[Hypothesis]:
+    """The best hypothesis found for each segment of the source, by normalised score.
+
+    At every step the likeliest `2 * beam` continuations of a row are looked at: of the first `beam` of them, those
+    that end are finished; the likeliest `beam` that do not end go on. (At most `beam` of them can end, one for each
+    hypothesis, so there are always enough.)
+
+    With `stop: exact` a row is done when no open hypothesis can beat the best finished one. A log-probability is at
+    most 0, so a hypothesis with the score s never has a higher one, and no length is above the limit: for a length
+    penalty a >= 0 its normalised score is at most s / limit ** a, and the answer is the one that going on to the
+    limit would give.
+
+    `limits` as for `greedy`. Raises RunFailed where the model's scores are NaN.
+    """
+    if not limits:
+        return []
+    paths = _BeamPaths.begin(limits, symbols=symbols, search=search, device=source.ids.device)
+    session = model.open_session(source, rows=len(limits), width=search.beam, max_length=max(limits))
+    return follow(session, paths, num_steps=max(limits))
+
+
+@dataclass(slots=True)
+class _BeamPaths:
+    """The open hypotheses and the best finished one of each row of the batch."""
+
+    symbols: Symbols
+    search: Search
+    limits: list[int]
+    device_limits: Int[Tensor, "rows"]
+    last: Int[Tensor, "rows beam"]
+    ids: Int[Tensor, "rows beam length"]
+    scores: Float[Tensor, "rows beam"]
+    """Of the open hypotheses, best first; minus infinity where there are fewer of them than `beam`."""
+    num_finished: Int[Tensor, "rows"]
+    best_ids: Int[Tensor, "rows length"]
+    best_length: Int[Tensor, "rows"]
+    """Ids of the best finished hypothesis, end symbol not counted."""
+    best_score: Float[Tensor, "rows"]
+    best_normalised: Float[Tensor, "rows"]
+    done: Bool[Tensor, "rows"]
+    broken: Bool[Tensor, "rows"]
+
+    @classmethod
+    def begin(
+        cls, limits: Sequence[int], *, symbols: Symbols, search: Search, device: torch.device
+    ) -> "_BeamPaths":
+        rows, beam, length = len(limits), search.beam, max(limits)
+        # All hypotheses of a row begin alike; only the first counts, or the beam would hold one sentence many times.
+        scores = torch.full((rows, beam), OUT_OF_REACH, device=device)
+        scores[:, 0] = 0.0
+        return cls(
+            symbols=symbols,
+            search=search,
+            limits=list(limits),
+            device_limits=torch.tensor(limits, device=device),
+            last=torch.full((rows, beam), symbols.start, device=device),
+            ids=torch.full((rows, beam, length), symbols.end, device=device),
+            scores=scores,
+            num_finished=torch.zeros(rows, dtype=torch.long, device=device),
+            best_ids=torch.full((rows, length), symbols.end, device=device),
+            best_length=torch.zeros(rows, dtype=torch.long, device=device),
+            best_score=torch.full((rows,), OUT_OF_REACH, device=device),
+            best_normalised=torch.full((rows,), OUT_OF_REACH, device=device),
+            done=torch.zeros(rows, dtype=torch.bool, device=device),
+            broken=torch.zeros(rows, dtype=torch.bool, device=device),
+        )
+
+    def tokens(self) -> Int[Tensor, "rows beam"]:
+        return self.last
+
+    def extend(self, logits: Float[Tensor, "rows beam vocabulary"], *, step: int) -> Int[Tensor, "rows beam"]:
+        beam, vocabulary = self.search.beam, logits.shape[-1]
+        at_limit = self.device_limits <= step + 1 if min(self.limits) <= step + 1 else None
+        totals = self.scores[..., None] + next_scores(logits, symbols=self.symbols, at_limit=at_limit)
+        top, places = totals.flatten(1).topk(min(2 * beam, beam * vocabulary))
+        self.broken = self.broken | top.isnan().any(1)
+        parents, tokens = places // vocabulary, places % vocabulary
+        ended = tokens == self.symbols.end
+        self._finish(top.where(ended, OUT_OF_REACH)[:, :beam], parents=parents, num_ids=step)
+        self.scores, chosen = top.masked_fill(ended, OUT_OF_REACH).topk(beam)
+        parents, self.last = parents.gather(1, chosen), tokens.gather(1, chosen)
+        self.ids = self.ids.gather(1, parents[..., None].expand_as(self.ids))
+        self.ids[:, :, step] = self.last
+        self._mark_done()
+        return parents
+
+    def _finish(
+        self, scores: Float[Tensor, "rows beam"], *, parents: Int[Tensor, "rows candidates"], num_ids: int
+    ) -> None:
+        """Keeps the best of what ended with this step; minus infinity is what did not."""
+        score, place = scores.max(
+            1
+        )  # all of them have the same length, so the best score is the best normalised
+        normalised = score / (num_ids + 1) ** self.search.length_penalty
+        better = (normalised > self.best_normalised) & ~self.done
+        parent = parents.gather(1, place[:, None])
+        ids = self.ids.gather(1, parent[..., None].expand(-1, -1, self.ids.shape[-1]))[:, 0]
+        self.best_ids = torch.where(better[:, None], ids, self.best_ids)
+        self.best_length = self.best_length.masked_fill(better, num_ids)
+        self.best_score = torch.where(better, score, self.best_score)
+        self.best_normalised = torch.where(better, normalised, self.best_normalised)
+        self.num_finished = self.num_finished + (scores > OUT_OF_REACH).sum(1)
+
+    def _mark_done(self) -> None:
+        # At the limit every hypothesis has ended or is out of reach, so the bound is minus infinity and closes the row.
+        bound = self.scores[:, 0] / self.device_limits**self.search.length_penalty
+        self.done = self.done | (self.best_normalised >= bound)
+        if self.search.stop == "enough":
+            self.done = self.done | (self.num_finished >= self.search.beam)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        self.limits = [self.limits[row] for row in rows]
+        index = torch.tensor(rows, device=self.done.device)
+        for name in (
+            "device_limits",
+            "last",
+            "ids",
+            "scores",
+            "num_finished",
+            "best_ids",
+            "best_length",
+            "best_score",
+            "best_normalised",
+            "done",
+            "broken",
+        ):
+            setattr(self, name, getattr(self, name)[index])
+
+    def hypotheses(self, rows: Sequence[int]) -> list[Hypothesis]:
+        index = torch.tensor(rows, device=self.done.device, dtype=torch.long)
+        columns = (self.best_ids, self.best_length, self.best_score, self.best_normalised)
+        found = zip(*(column[index].tolist() for column in columns), strict=True)
+        return [
+            Hypothesis(ids=ids[:length], score=score, normalised=normalised)
+            for ids, length, score, normalised in found
+        ]

@@ -1,0 +1,64 @@
+"""Text lines out of bytes: split at line feeds only, strict UTF-8, a wrong byte named by its place."""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+from trimtab.errors import InputError, input_error
+
+LONGEST_LINE_BYTES = 1_000_000
+"""A longer line is refused before it is read whole: it is a file without line feeds, or no text."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@runtime_checkable
+class BinaryLines(Protocol):
+    """What is needed of a file that was opened in binary mode, or of standard input's buffer."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Bytes up to and with the next line feed, at most `size`; none at the end."""
+        ...
+
+
+def read_lines(binary: BinaryLines, *, name: str = "input") -> Iterator[str]:
+    r"""The lines of a binary stream, without `\n` and without one `\r` before it.
+
+    A byte order mark at the beginning is dropped; a last line without a line feed counts; control characters and
+    NUL are text like any other, and so are other line separators. Raises InputError at the first line that is not
+    UTF-8, or that is longer than `LONGEST_LINE_BYTES`, with `name`, line and offset; lines before it have been given.
+    """
+    offset = 0
+    number = 0
+    while raw := binary.readline(LONGEST_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > LONGEST_LINE_BYTES and not raw.endswith(b"\n"):
+            raise _too_long(name, number=number, offset=offset)
+        start = len(_BYTE_ORDER_MARK) if number == 1 and raw.startswith(_BYTE_ORDER_MARK) else 0
+        if raw[start:]:
+            yield _decoded(raw, start=start, name=name, number=number, offset=offset)
+        offset += len(raw)
+
+
+def _decoded(raw: bytes, *, start: int, name: str, number: int, offset: int) -> str:
+    text = raw[start:].removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        in_line = start + error.start
+        raise input_error(
+            f"{name}: line {number} is not UTF-8",
+            got=f"byte 0x{raw[in_line]:02x} at offset {in_line} of the line, {offset + in_line} of the input "
+            f"({error.reason})",
+            allowed="UTF-8 text, one sentence a line",
+            fix="convert it, for instance with `iconv -f WINDOWS-1252 -t UTF-8`, or correct that line",
+            where=f"{name}:{number}",
+        ) from None
+
+
+def _too_long(name: str, *, number: int, offset: int) -> InputError:
+    return input_error(
+        f"{name}: line {number} is too long",
+        got=f"more than {LONGEST_LINE_BYTES:,} bytes without a line feed, from offset {offset} of the input",
+        allowed=f"at most {LONGEST_LINE_BYTES:,} bytes a line",
+        fix="give one sentence or paragraph a line; line feeds alone (\\n) end a line",
+        where=f"{name}:{number}",
+    )

@@ -1,0 +1,44 @@
+"""What a translation from text to text needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from trimtab.decode.search import Search
+from trimtab.flow import Tokenizer, Translates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationSetup:
+    """A model with its tokenizer, and how to search with it."""
+
+    model: Translates
+    tokenizer: Tokenizer
+    device: torch.device
+    """Where the model is."""
+    normalise: Callable[[str], str]
+    """What the training did to a source line before it was tokenised."""
+    max_tokens: int
+    """Longest side in tokens, end symbol included; longer source lines are translated piece by piece."""
+    search: Search = field(default_factory=Search)
+    batch_tokens: int = 16384
+    """Source tokens of one batch, padding included, times the beam."""
+
+
+@dataclass(slots=True)
+class TranslationCounts:
+    """What happened so far; the streaming functions add to it."""
+
+    lines: int = 0
+    empty_lines: int = 0
+    """Nothing in them to translate; they give empty lines."""
+    cut_lines: int = 0
+    """Longer than `max_tokens`, so translated in pieces."""
+    pieces: int = 0
+    """Rows given to the model: one for each line, more for lines that were cut."""
+    source_tokens: int = 0
+    target_tokens: int = 0
+    """End symbols included."""
+    at_limit: int = 0
+    """Pieces whose translation is as long as it may be, so that it was probably cut off."""

@@ -1,0 +1,89 @@
+"""Signs of a model that repeats itself: inside a line, and from line to line."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from trimtab.errors import input_error
+from trimtab.finding import Finding
+
+NUM_PROBES = 32
+"""Sentences that a collapse is judged by."""
+LEAST_DISTINCT = 0.2
+"""A smaller share of distinct translations is a collapse."""
+_N = 4
+
+
+def repeated_4grams(translations: Sequence[str]) -> float:
+    """The share of 4-grams that stood in the same line before, over all lines: 1 - distinct / total.
+
+    Words are what white space separates. Distinct ones are counted for each line by itself, so that a phrase that
+    two lines share is no repetition. 0 where no line has four words.
+    """
+    total = 0
+    distinct = 0
+    for line in translations:
+        words = line.split()
+        grams = [tuple(words[start : start + _N]) for start in range(len(words) - _N + 1)]
+        total += len(grams)
+        distinct += len(set(grams))
+    return 1 - distinct / total if total else 0.0
+
+
+def distinct_outputs(sources: Sequence[str], translations: Sequence[str]) -> float:
+    """The share of different translations among different sources; 1 where no two sources are translated alike.
+
+    A source that comes twice counts once, with its first translation. Raises InputError on unequal or empty sets.
+    """
+    first = _first_translations(sources, translations)
+    return len(set(first.values())) / len(first)
+
+
+def probe_sentences(sources: Sequence[str]) -> list[str]:
+    """At most `NUM_PROBES` different sentences, spread evenly over the set, none of them empty."""
+    different = list(dict.fromkeys(line for line in sources if line.strip()))
+    count = min(NUM_PROBES, len(different))
+    return [different[number * len(different) // count] for number in range(count)]
+
+
+def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Finding | None:
+    """E901 where fewer than one in five of the first `NUM_PROBES` different sentences is translated differently.
+
+    With fewer than six different sentences nothing is ever found: one translation for all of them is one in five.
+    """
+    first = list(_first_translations(sources, translations).values())[:NUM_PROBES]
+    counted = Counter(first)
+    if len(counted) >= LEAST_DISTINCT * len(first):
+        return None
+    commonest, times = counted.most_common(1)[0]
+    return Finding(
+        code="E901",
+        name="collapsed-outputs",
+        severity="error",
+        message=f"{len(first)} different sentences have only {len(counted)} different translations (bound: one in "
+        f"five); {times} of them became {_shortened(commonest)}",
+        why="The model gives the same few sentences whatever it reads: it has learned the target language's commonest "
+        "phrases and ignores the source. The loss falls all the same.",
+        fix="lower the learning rate (to a half or a third) or lengthen the warmup; if it stays, check that line n "
+        "of the source is translated by line n of the target (`trimtab data inspect RECIPE`)",
+    )
+
+
+def _first_translations(sources: Sequence[str], translations: Sequence[str]) -> dict[str, str]:
+    if len(sources) != len(translations):
+        raise input_error(
+            "translations: not as many lines as sources",
+            got=f"{len(sources)} sources and {len(translations)} translations",
+            allowed="one translation for each line",
+        )
+    if not sources:
+        raise input_error("sources: the set is empty", got="0 lines", allowed="at least one line")
+    first: dict[str, str] = {}
+    for source, translation in zip(sources, translations, strict=True):
+        first.setdefault(source, translation)
+    return first
+
+
+def _shortened(text: str, *, longest: int = 60) -> str:
+    if not text.strip():
+        return "an empty line"
+    return repr(text if len(text) <= longest else text[: longest - 1] + "…")

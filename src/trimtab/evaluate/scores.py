@@ -1,0 +1,68 @@
+"""BLEU and chrF of a set, by sacreBLEU, with the signature that makes a number comparable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from trimtab.errors import input_error
+
+BleuTokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A number with its name and how it was computed."""
+
+    name: str
+    value: float
+    """0 to 100."""
+    signature: str
+
+
+def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: BleuTokenizer = "13a") -> Score:
+    """Corpus BLEU (Papineni et al. 2002; Post 2018, arXiv 1804.08771) against one reference a line.
+
+    Chinese and Japanese need `zh` and `ja-mecab`: the default cuts at spaces, of which they have none. Raises
+    InputError on unequal or empty sets and where the tokenizer is not known or not installed.
+    """
+    _check_aligned(translations, references)
+    if tokenize not in get_args(BleuTokenizer):
+        raise input_error(
+            "BLEU tokenizer: not known", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
+        )
+    try:
+        metric = BLEU(tokenize=tokenize)
+    except (ImportError, RuntimeError) as error:  # sacreBLEU reports a missing tokenizer library as either
+        raise input_error(
+            f"BLEU tokenizer: {tokenize} needs a library that is not installed",
+            got=" ".join(str(error).split()),
+            fix=f'`pip install "sacrebleu[{tokenize[:2]}]"`',
+        ) from None
+    value = metric.corpus_score(translations, [references]).score
+    return Score(name="BLEU", value=value, signature=str(metric.get_signature()))
+
+
+def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
+    """Corpus chrF2 (Popović 2015, W15-3049): character n-grams up to 6, recall twice as heavy as precision.
+
+    Raises InputError on unequal or empty sets.
+    """
+    _check_aligned(translations, references)
+    metric = CHRF()
+    value = metric.corpus_score(translations, [references]).score
+    return Score(name="chrF", value=value, signature=str(metric.get_signature()))
+
+
+def _check_aligned(translations: Sequence[str], references: Sequence[str]) -> None:
+    if len(translations) != len(references):
+        raise input_error(
+            "references: not as many lines as translations",
+            got=f"{len(translations)} translations and {len(references)} references",
+            allowed="one reference for each line",
+            fix="check that both files come from the same set and that none was cut or filtered alone",
+        )
+    if not references:
+        raise input_error("references: the set is empty", got="0 lines", allowed="at least one line")

@@ -1,0 +1,182 @@
+"""From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from trimtab.build import Parts, build
+from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
+from trimtab.checkpoint.journal import cut_back
+from trimtab.checkpoint.load import Checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.load import LoadedRecipe, load_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.config.render import render_recipe
+from trimtab.config.run import Recipe
+from trimtab.data.ledger import Ledger
+from trimtab.errors import RunFailed, Terminated
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.preflight import preflight
+from trimtab.progress import Progress, Silent
+from trimtab.record import Recorder
+from trimtab.sources import open_sources
+from trimtab.train import train as run_loop
+
+MAY_CHANGE = ("recipe.length", "recipe.evaluate", "recipe.checkpoint", "recipe.data.workers", "recipe.data.valid",
+              "recipe.step.compile")
+"""What a resumed run may say differently; everything else would make it another run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A finished run."""
+
+    run: Path
+    state: TrainState
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """No finding of the error level."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+def train(
+    recipe: LoadedRecipe | Path | str,
+    *,
+    overrides: Sequence[str] = (),
+    out: Path | str | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Trains what a recipe says into the folder `out` (by default `runs/` and the recipe's name).
+
+    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, NoRoom,
+    RunFailed where preflight finds an error, Terminated after SIGTERM or Ctrl-C.
+    """
+    progress = progress or Silent()
+    loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
+    folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
+    with RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
+        return train_in(run, resolve_paths(loaded), progress=progress)
+
+
+def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
+    """Trains in an open run folder, from its newest checkpoint where it has one."""
+    told: list[Finding] = []
+    store = CheckpointStore(run.checkpoints, keep=recipe.checkpoint.keep, tell=told.append)
+    checkpoint = store.latest()
+    if checkpoint is not None or run.recipe.exists():
+        recipe = as_begun(recipe, run)
+    sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
+    set_determinism(recipe)
+    parts = build(recipe, sources)
+    marks = {**recipe_fingerprints(parts.recipe.model_dump(mode="json")), **sources.fingerprints}
+    if checkpoint is not None:
+        check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE)
+    run.write_recipe(render_recipe(parts.recipe))
+    state = restore(parts, checkpoint) if checkpoint else TrainState()
+    for log in (run.metrics, run.evaluations, run.samples):
+        cut_back(log, state.step)
+    recorder = Recorder(run, store, parts, progress, marks)
+    for finding in told:
+        recorder.finding(finding)
+    with stopping(recorder):
+        progress.message(describe(parts, state))
+        if checkpoint is None:
+            run_preflight(parts, recorder)
+        try:
+            state = run_loop(parts, state, recorder)
+        finally:
+            recorder.close()
+    if recorder.must_stop:
+        raise Terminated(f"stopped by a signal after step {state.step}; go on with --resume")
+    return RunResult(run.path, state, recorder.findings)
+
+
+def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
+    """The recipe with what was chosen when the run began (precision, compile, budgets), where it leaves them open."""
+    with suppress(FileNotFoundError):
+        step = load_recipe(run.recipe).recipe.step
+        chosen: dict[str, Any] = {}
+        for key in ("precision", "compile", "tokens_per_micro_batch", "source_tokens_per_micro_batch"):
+            if getattr(recipe.step, key) in (None, "auto"):
+                chosen[key] = getattr(step, key)
+        return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
+    return recipe
+
+
+def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
+    """Weights, moments, loss scale, ledger and counters as they were."""
+    parts.model.load_state_dict(checkpoint.load_model())
+    parts.optimizer.load_state_tensors(checkpoint.load_optimizer())
+    state = checkpoint.load_state()
+    parts.scale.from_dict(state.guard.get("loss_scale", {}))
+    parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
+    return state
+
+
+def run_preflight(parts: Parts, recorder: Recorder) -> None:
+    """Tells every finding; raises RunFailed where one of them is an error."""
+    errors = []
+    for finding in preflight(parts):
+        recorder.finding(finding)
+        errors += [finding] if finding.severity == "error" else []
+    if errors:
+        raise RunFailed("preflight found what would spoil the run; nothing was trained: "
+                        + ", ".join(f"{finding.code} {finding.name}" for finding in errors))
+
+
+def describe(parts: Parts, state: TrainState) -> str:
+    """One line on what is about to run."""
+    step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
+    kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
+    return (
+        f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
+        f"{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
+        f"{parts.pace.examples_per_epoch} pairs an epoch; length {parts.recipe.length}"
+        + (f"; going on from step {state.step}" if state.step else "")
+    )
+
+
+def set_determinism(recipe: Recipe) -> None:
+    """Only deterministic kernels where the recipe asks for them."""
+    if recipe.step.deterministic:
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False
+
+
+@contextmanager
+def stopping(recorder: Recorder) -> Iterator[None]:
+    """The first SIGTERM or Ctrl-C ends the run after the step at hand, with a checkpoint; the second ends it now."""
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        recorder.must_stop = True
+        signal.signal(number, signal.SIG_DFL)
+
+    try:
+        before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    except ValueError:  # not the main thread: whoever owns the process handles its signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def smoke(recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None) -> float:
+    """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
+    from trimtab.smoke import overfit
+
+    loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
+    return overfit(resolve_paths(loaded), progress=progress or Silent())

@@ -1,0 +1,32 @@
+"""Attention between the segments of two streams, by the kernel that fits the device and the precision."""
+
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor
+
+from trimtab.model.attention_padded import attend_padded
+from trimtab.model.attention_varlen import attend_varlen
+from trimtab.model.layout import Layout
+
+Kernel = Literal["varlen", "padded"]
+
+
+def attend(
+    queries: Float[Tensor, "queries heads size"],
+    keys: Float[Tensor, "keys heads size"],
+    values: Float[Tensor, "keys heads size"],
+    *,
+    of: Layout,
+    to: Layout,
+    causal: bool,
+) -> Float[Tensor, "queries heads size"]:
+    """Segment i of the queries attends to segment i of the keys and to nothing else.
+
+    The layouts choose the kernel: with places for padded rows it is PyTorch's scaled_dot_product_attention on padded
+    rows (any device and precision, the slow twin of every other), without them the variable-length FlashAttention
+    kernel (CUDA, half precision), which needs no padding.
+    """
+    if of.places is None:
+        return attend_varlen(queries, keys, values, of=of, to=to, causal=causal)
+    return attend_padded(queries, keys, values, of=of, to=to, causal=causal)

@@ -1,0 +1,31 @@
+"""Attention over padded rows: segments become rows of equal length, attend, and become a flat stream again."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from trimtab.model.layout import Layout
+
+
+def attend_padded(
+    queries: Float[Tensor, "queries heads size"],
+    keys: Float[Tensor, "keys heads size"],
+    values: Float[Tensor, "keys heads size"],
+    *,
+    of: Layout,
+    to: Layout,
+    causal: bool,
+) -> Float[Tensor, "queries heads size"]:
+    """Any device and precision. Only attention is padded; all other work stays on the flat stream."""
+    q, k, v = pad_rows(queries, of), pad_rows(keys, to), pad_rows(values, to)
+    # Padding stands at the end of a row, so under a causal mask no real query ever sees it.
+    mask = None if causal else to.real[:, None, None, :]
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    return mixed.transpose(1, 2).reshape(-1, *queries.shape[1:])[of.places]
+
+
+def pad_rows(x: Float[Tensor, "tokens heads size"], layout: Layout) -> Float[Tensor, "rows heads longest size"]:
+    """The segments as rows of `longest` slots, zeros after their end."""
+    rows = len(layout.boundaries) - 1
+    slots = x.new_zeros(rows * layout.longest, *x.shape[1:]).index_copy(0, layout.places, x)
+    return slots.view(rows, layout.longest, *x.shape[1:]).transpose(1, 2)

@@ -1,0 +1,125 @@
+"""One layer of the encoder and one of the decoder: sub-layers with a residual path and a norm before or after."""
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from trimtab.config.model import ModelConfig
+from trimtab.model.attention import attend
+from trimtab.model.feed_forward import FeedForward
+from trimtab.model.layout import Layout
+from trimtab.model.norm import build_norm
+from trimtab.model.position import Rotation
+
+
+class SelfAttention(nn.Module):
+    """Each token attends to its own segment. Queries, keys and values come from one fused map."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.dim, 3 * config.dim, bias=config.bias)
+        self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+
+    def forward(
+        self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None, *, causal: bool
+    ) -> Float[Tensor, "tokens dim"]:
+        queries, keys, values = self.project(x, rotation)
+        return self.out(attend(queries, keys, values, of=layout, to=layout, causal=causal).flatten(1))
+
+    def project(self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each `tokens heads size`, turned by the rotation where there is one."""
+        queries, keys, values = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
+        if rotation is not None:
+            queries, keys = rotation.rotate(queries), rotation.rotate(keys)
+        return queries, keys, values
+
+
+class CrossAttention(nn.Module):
+    """Each target token attends to the source segment of the same number."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.q = nn.Linear(config.dim, config.dim, bias=config.bias)
+        self.kv = nn.Linear(config.dim, 2 * config.dim, bias=config.bias)
+        self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+
+    def forward(
+        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], of: Layout, to: Layout
+    ) -> Float[Tensor, "tokens dim"]:
+        queries = self.q(x).view(len(x), self.heads, -1)
+        keys, values = self.keys_values(memory)
+        return self.out(attend(queries, keys, values, of=of, to=to, causal=False).flatten(1))
+
+    def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's output, each `sources heads size`."""
+        keys, values = self.kv(memory).view(len(memory), 2, self.heads, -1).unbind(1)
+        return keys, values
+
+
+class SubLayers(nn.Module):
+    """The residual path that both kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm_first = config.norm_position == "before"
+        self.dropout = config.dropout
+
+    def enter(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """What the sub-layer sees."""
+        return norm(x) if self.norm_first else x
+
+    def leave(self, x: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
+        """The residual path after the sub-layer."""
+        x = x + F.dropout(update, self.dropout, self.training)
+        return x if self.norm_first else norm(x)
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention over the source, then a feed-forward sub-layer."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.path = SubLayers(config)
+        self.norm_attention = build_norm(config.norm, config.dim)
+        self.attention = SelfAttention(config)
+        self.norm_feed_forward = build_norm(config.norm, config.dim)
+        self.feed_forward = FeedForward(config)
+
+    def forward(
+        self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None
+    ) -> Float[Tensor, "tokens dim"]:
+        update = self.attention(self.path.enter(x, self.norm_attention), layout, rotation, causal=False)
+        x = self.path.leave(x, update, self.norm_attention)
+        update = self.feed_forward(self.path.enter(x, self.norm_feed_forward))
+        return self.path.leave(x, update, self.norm_feed_forward)
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention over the target, attention to the source, then a feed-forward sub-layer."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.path = SubLayers(config)
+        self.norm_attention = build_norm(config.norm, config.dim)
+        self.attention = SelfAttention(config)
+        self.norm_cross = build_norm(config.norm, config.dim)
+        self.cross = CrossAttention(config)
+        self.norm_feed_forward = build_norm(config.norm, config.dim)
+        self.feed_forward = FeedForward(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "tokens dim"],
+        memory: Float[Tensor, "sources dim"],
+        target: Layout,
+        source: Layout,
+        rotation: Rotation | None,
+    ) -> Float[Tensor, "tokens dim"]:
+        update = self.attention(self.path.enter(x, self.norm_attention), target, rotation, causal=True)
+        x = self.path.leave(x, update, self.norm_attention)
+        update = self.cross(self.path.enter(x, self.norm_cross), memory, target, source)
+        x = self.path.leave(x, update, self.norm_cross)
+        update = self.feed_forward(self.path.enter(x, self.norm_feed_forward))
+        return self.path.leave(x, update, self.norm_feed_forward)

@@ -1,0 +1,34 @@
+"""The feed-forward sub-layer: two linear maps with an activation, or a gated one."""
+
+from typing import assert_never
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from trimtab.config.model import ModelConfig
+
+
+class FeedForward(nn.Module):
+    """`down(activation(up(x)))`; SwiGLU (arXiv 2002.05202, equation 6) gates with a second map of the same width."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.activation = config.activation
+        gates = 2 if config.activation == "swiglu" else 1
+        self.up = nn.Linear(config.dim, gates * config.feed_forward, bias=config.bias)
+        self.down = nn.Linear(config.feed_forward, config.dim, bias=config.bias)
+
+    def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
+        hidden = self.up(x)
+        match self.activation:
+            case "relu":
+                hidden = F.relu(hidden)
+            case "gelu":
+                hidden = F.gelu(hidden)
+            case "swiglu":
+                gate, hidden = hidden.chunk(2, dim=-1)
+                hidden = F.silu(gate) * hidden
+            case _:
+                assert_never(self.activation)
+        return self.down(hidden)

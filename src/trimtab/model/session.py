@@ -1,0 +1,114 @@
+"""Decoding one token at a time, with keys and values kept: the model's side of greedy and beam search."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from trimtab.flow import Stream
+from trimtab.model.attention_padded import pad_rows
+from trimtab.model.block import DecoderBlock
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.layout import layout_of
+from trimtab.model.position import Rotation, rotation_at
+
+
+@dataclass(slots=True)
+class BlockCache:
+    """What one decoder block remembers."""
+
+    keys: Float[Tensor, "hypotheses heads past size"]
+    values: Float[Tensor, "hypotheses heads past size"]
+    source_keys: Float[Tensor, "rows heads source size"]
+    """One for all hypotheses of a row, so that beams neither copy nor reorder them."""
+    source_values: Float[Tensor, "rows heads source size"]
+
+
+class Session:
+    """`rows` sources being translated, `width` hypotheses each; see `flow.DecoderSession`."""
+
+    def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
+        self.model, self.rows, self.width, self.past = model, rows, width, 0
+        dense = layout_of(source, padded=True)
+        encoder = dense if model.kernel == "padded" else layout_of(source, padded=False)
+        memory = model.encode(source, encoder)
+        self.real = dense.real[:rows, None, None, :]
+        self.caches: list[BlockCache] = []
+        for block in model.decoder.blocks:
+            keys, values = block.cross.keys_values(memory)
+            empty = keys.new_empty(rows * width, keys.shape[1], 0, keys.shape[2])
+            self.caches.append(
+                BlockCache(empty, empty, pad_rows(keys, dense)[:rows], pad_rows(values, dense)[:rows])
+            )
+
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
+        positions = torch.full((tokens.numel(),), self.past, device=tokens.device)
+        stream = Stream(tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
+        x = self.model.embed_target(stream)
+        rotation = self.rotation(positions)
+        for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
+            x = self.through(block, cache, x, rotation)
+        self.past += 1
+        logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
+        return logits[:, : self.model.num_ids].float().view(self.rows, self.width, -1)
+
+    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
+        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
+        chosen = (first + parents).flatten()
+        for cache in self.caches:
+            cache.keys, cache.values = cache.keys[chosen], cache.values[chosen]
+
+    def keep(self, rows: Int[Tensor, "kept"]) -> None:
+        """Goes on with these rows only, in this order."""
+        offsets = torch.arange(self.width, device=rows.device)
+        chosen = (rows[:, None] * self.width + offsets).flatten()
+        self.real = self.real[rows]
+        for cache in self.caches:
+            cache.keys, cache.values = cache.keys[chosen], cache.values[chosen]
+            cache.source_keys, cache.source_values = cache.source_keys[rows], cache.source_values[rows]
+        self.rows = len(rows)
+
+    def rotation(self, positions: Int[Tensor, "hypotheses"]) -> Rotation | None:
+        """Angles of the current position, where positions are rotary."""
+        if self.model.config.positions != "rotary":
+            return None
+        return rotation_at(self.model.turns, positions)
+
+    def through(
+        self, block: DecoderBlock, cache: BlockCache, x: Float[Tensor, "hypotheses dim"], rotation: Rotation | None
+    ) -> Float[Tensor, "hypotheses dim"]:
+        """One decoder block for one token of each hypothesis."""
+        path = block.path
+        queries, keys, values = block.attention.project(path.enter(x, block.norm_attention), rotation)
+        cache.keys = torch.cat([cache.keys, keys[:, :, None]], dim=2)
+        cache.values = torch.cat([cache.values, values[:, :, None]], dim=2)
+        mixed = F.scaled_dot_product_attention(queries[:, :, None], cache.keys, cache.values)
+        x = path.leave(x, block.attention.out(mixed.flatten(1)), block.norm_attention)
+
+        entered = path.enter(x, block.norm_cross)
+        queries = block.cross.q(entered).view(self.rows, self.width, block.cross.heads, -1).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(
+            queries, cache.source_keys, cache.source_values, attn_mask=self.real
+        )
+        update = block.cross.out(mixed.transpose(1, 2).reshape(len(x), -1))
+        x = path.leave(x, update, block.norm_cross)
+        update = block.feed_forward(path.enter(x, block.norm_feed_forward))
+        return path.leave(x, update, block.norm_feed_forward)
+
+
+class SessionOpener:
+    """A model as decoding sees it: see `flow.Translates`."""
+
+    def __init__(self, model: EncoderDecoder) -> None:
+        self.model = model
+
+    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> Session:
+        """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest sentence."""
+        assert max_length <= self.model.max_positions, (max_length, self.model.max_positions)
+        assert math.prod(source.ids.shape) > 0, "a source has at least its end symbol"
+        return Session(self.model, source, rows=rows, width=width)

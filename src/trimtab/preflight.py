@@ -1,0 +1,200 @@
+"""Checks on the built parts before step 1, in seconds: what is wrong now is told now, as findings."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.errors import TrimtabError
+from trimtab.finding import Finding
+from trimtab.flow import Pack, Ragged, Window
+from trimtab.step.accumulate import accumulate
+from trimtab.translator import Translator
+
+UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
+DROPPED_WARNING, DROPPED_ERROR = 0.05, 0.5
+FIRST_LOSS_TOLERANCE = 0.15
+PROBE_TARGETS = 1024
+"""Target tokens of the window that is cut in two ways."""
+CUT_TOLERANCE = {"fp32": 1e-4, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2}
+"""Relative difference of two gradients that rounding may cause; a wrong divisor gives 1 or more."""
+
+
+def preflight(parts: Parts) -> Iterator[Finding]:
+    """All checks, cheapest first; leaves weights, moments and gradients as they were."""
+    yield from unknown_pieces(parts)
+    yield from dropped_examples(parts)
+    checks: tuple[Callable[[Parts], Iterator[Finding]], ...] = (first_loss, cut_two_ways, longest_batch, five_lines)
+    for check in checks:
+        try:
+            yield from check(parts)
+        finally:
+            for parameter in parts.optimizer.parameters:
+                parameter.grad = None
+
+
+def unknown_pieces(parts: Parts) -> Iterator[Finding]:
+    """The share of tokens for which the vocabulary has no piece."""
+    sample, unknown = parts.sources.sample, parts.sources.tokenizer.unknown
+    for side, rows in (("source", sample.source), ("target", sample.target)):
+        share = float((rows.values == unknown).mean())
+        if share > UNKNOWN_WARNING:
+            yield Finding(
+                code="D201",
+                name="unknown-pieces",
+                severity="error" if share > UNKNOWN_ERROR else "warning",
+                message=f"{share:.1%} of the {side} tokens are unknown to the vocabulary (bound {UNKNOWN_WARNING:.1%})",
+                why="Unknown tokens carry no meaning, and the model learns to write them.",
+                fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
+            )
+
+
+def dropped_examples(parts: Parts) -> Iterator[Finding]:
+    """The share of examples that are not trained on."""
+    sample = parts.sources.sample
+    reasons = [example.reason for example in sample.dropped]
+    share = len(reasons) / max(1, sample.seen)
+    if share > DROPPED_WARNING:
+        counted = ", ".join(f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons)))
+        yield Finding(
+            code="D202",
+            name="examples-dropped",
+            severity="error" if share > DROPPED_ERROR else "warning",
+            message=f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
+            why="What is dropped is not learned; a filter or limit does not fit this text.",
+            fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
+        )
+
+
+def first_loss(parts: Parts) -> Iterator[Finding]:
+    """The loss of the untrained model against the logarithm of the vocabulary."""
+    parts.model.eval()
+    window = probe_window(parts)
+    with torch.no_grad():
+        loss = sum(float(parts.objective(pack).loss) for pack in on_device(parts, window)) / window.num_targets
+    parts.model.train()
+    expected = math.log(parts.sources.tokenizer.num_ids)
+    if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
+        yield Finding(
+            code="L201",
+            name="first-loss-off",
+            severity="error" if not math.isfinite(loss) else "warning",
+            message=f"the untrained model's loss is {loss:.3f}, ln(vocabulary) is {expected:.3f}",
+            why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
+            fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
+        )
+
+
+def cut_two_ways(parts: Parts) -> Iterator[Finding]:
+    """One window in one pack and in four: the gradient must be the same."""
+    parts.model.eval()  # dropout would differ between the two
+    window = probe_window(parts)
+    whole = gradient(parts, window)
+    quarters = [quarter for quarter in quartered(window) if len(quarter.target)]
+    packs = [pack for quarter in quarters for pack in on_device(parts, quarter)]
+    accumulate(parts.objective, packs)
+    cut = gathered(parts)
+    parts.model.train()
+    difference = float((whole - cut).norm() / whole.norm())
+    if not difference <= CUT_TOLERANCE[parts.precision]:
+        yield Finding(
+            code="S201",
+            name="gradient-depends-on-cut",
+            severity="error",
+            message=f"cut in {len(packs)} packs a window's gradient differs by {difference:.2g} of its norm "
+            f"(bound {CUT_TOLERANCE[parts.precision]:g})",
+            why="The arithmetic of training must not depend on how much runs at once.",
+            fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
+        )
+
+
+def longest_batch(parts: Parts) -> Iterator[Finding]:
+    """The largest batch that can come, forward and backward: if it fits, every other does."""
+    try:
+        accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
+        if parts.device.type == "cuda":
+            torch.cuda.synchronize(parts.device)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        tokens = parts.recipe.step.micro_batch_tokens
+        yield Finding(
+            code="P201",
+            name="longest-batch-does-not-fit",
+            severity="error",
+            message=f"a micro-batch of {tokens} target tokens does not fit into memory: {str(error).splitlines()[0]}",
+            why="The run would end at the first such batch, perhaps after hours.",
+            fix=f"set step.tokens_per_micro_batch to {max(parts.recipe.data.max_tokens, tokens // 2)}; "
+            "it changes nothing but speed and memory",
+        )
+
+
+def five_lines(parts: Parts) -> Iterator[Finding]:
+    """Five lines through the whole of decoding, with the untrained model."""
+    valid = next(iter(parts.valid().values()), None)
+    lines = valid.sources[:5] if valid else [parts.sources.corpora[0].pair(0)[0]]
+    parts.model.eval()
+    try:
+        Translator.of(parts, parts.fast_copy().eval(), beam=2, tags=valid.tags if valid else ()).translate(
+            [line[:200] for line in lines]
+        )
+    except TrimtabError as error:
+        yield Finding(
+            code="E201",
+            name="decoding-fails",
+            severity="error",
+            message=f"five lines could not be translated: {error}",
+            why="The first evaluation would fail in the same way.",
+        )
+    finally:
+        parts.model.train()
+
+
+def probe_window(parts: Parts) -> Window:
+    """The first examples of the stream, about PROBE_TARGETS target tokens of them."""
+    sample = parts.sources.sample
+    count = max(1, int((sample.target.offsets[1:] <= PROBE_TARGETS).sum()))
+    return window_of(sample.source.between(0, count), sample.target.between(0, count))
+
+
+def window_of(source: Ragged, target: Ragged) -> Window:
+    """Rows as a window of corpus 0."""
+    zeros = torch.zeros(len(target), dtype=torch.int64).numpy()
+    return Window(source, target, zeros.astype("int32"), zeros, 0)
+
+
+def quartered(window: Window) -> list[Window]:
+    """Four windows of about a quarter of the examples each."""
+    count = len(window.target)
+    bounds = [i * count // 4 for i in range(5)]
+    return [
+        window_of(window.source.between(a, b), window.target.between(a, b))
+        for a, b in zip(bounds, bounds[1:], strict=False)
+    ]
+
+
+def on_device(parts: Parts, window: Window) -> list[Pack]:
+    """A window in one pack (or as few as it takes), on the device."""
+    return [pack.to(parts.device) for pack in parts.cut(window, replace(parts.shape, num_packs=1))]
+
+
+def gradient(parts: Parts, window: Window) -> torch.Tensor:
+    """All gradients of one window, as one vector."""
+    accumulate(parts.objective, on_device(parts, window))
+    return gathered(parts)
+
+
+def gathered(parts: Parts) -> torch.Tensor:
+    """The gradients on the parameters, as one vector, taken off them."""
+    vector = torch.cat([p.grad.flatten() for p in parts.optimizer.parameters if p.grad is not None])
+    for parameter in parts.optimizer.parameters:
+        parameter.grad = None
+    return vector
+
+
+def fullest_pack(parts: Parts) -> Pack:
+    """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
+    shape, longest = parts.shape, parts.recipe.data.max_tokens
+    rows = max(1, min(shape.source_room // longest, shape.target_room // longest, shape.segment_room))
+    ids = [[parts.sources.tokenizer.unknown] * longest] * rows
+    return parts.cut(window_of(Ragged.of(ids), Ragged.of(ids)), replace(shape, num_packs=1))[0]

@@ -1,0 +1,29 @@
+"""What the step asks of an optimizer."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """Moves the weights, or does not: a skipped update changes nothing, not even a moment."""
+
+    @property
+    def parameters(self) -> Sequence[Tensor]:
+        """All that it moves."""
+        ...
+
+    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+        """One update from the gradients that lie on the parameters; where `skip` is true, none."""
+        ...
+
+    def state_tensors(self) -> dict[str, Float[Tensor, "..."]]:
+        """Everything that resume needs, by parameter name."""
+        ...
+
+    def load_state_tensors(self, saved: dict[str, Float[Tensor, "..."]]) -> None:
+        """Goes on from saved state; strict about names and shapes."""
+        ...

@@ -1,0 +1,33 @@
+"""The training loop, on one page."""
+
+from trimtab.build import Parts
+from trimtab.flow import TrainState
+from trimtab.record import Recorder
+from trimtab.step.take_step import take_step
+from trimtab.validate import validate
+
+
+def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
+    """Everything that happens between the first update and the last."""
+    recipe, due = parts.recipe, parts.pace.due
+    recorder.start_clock()
+    for window, packs in parts.windows(state.position):
+        if parts.finished(state) or recorder.must_stop:
+            break
+        parts.reseed(state.step)
+        report = take_step(
+            parts.objective,
+            parts.optimizer,
+            packs,
+            clip=parts.clip,
+            scale=parts.scale,
+            learning_rate=parts.learning_rate(state),
+        )
+        before, state = state, recorder.after(state, window, packs, report)
+        if due(recipe.evaluate.every, before, state):
+            state = validate(parts, state, recorder)
+        if due(recipe.checkpoint.every, before, state):
+            state = recorder.save(state)
+    if not recorder.must_stop:
+        state = validate(parts, state, recorder)
+    return recorder.save(state)

@@ -1,0 +1,158 @@
+"""The validation sets, scored: loss, translations, samples, and what they say about the model's health."""
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from trimtab.build import Parts
+from trimtab.evaluate.repetition import NUM_PROBES, distinct_outputs, find_collapse, repeated_4grams
+from trimtab.evaluate.scores import bleu, chrf
+from trimtab.finding import Finding
+from trimtab.flow import Pack, Ragged, TrainState
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.record import Recorder
+from trimtab.sources import ValidSet
+from trimtab.step.precision import autocast
+from trimtab.translator import Translator
+
+LEARNED_SHARE = 0.7
+"""Below this share of the logarithm of the vocabulary a loss shows that something was learned."""
+LEAST_REACTION = 0.01
+"""Sources given to the wrong targets must raise the loss by at least this share of it."""
+SHUFFLED_PAIRS = 256
+TOO_EARLY = 0.2
+"""Before this share of the run few distinct translations are normal."""
+
+
+def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
+    """Scores every validation set, once for each step; the state then knows the best evaluation so far."""
+    state = recorder.flush(state)
+    if recorder.evaluated_at == state.step or state.step == 0:
+        return state
+    recorder.evaluated_at = state.step
+    parts.model.eval()
+    model = parts.fast_copy().eval()
+    scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
+    parts.model.train()
+    recorder.start_clock()
+    return with_best(state, scores, parts) if scores else state
+
+
+def score_set(
+    parts: Parts, model: EncoderDecoder, valid: ValidSet, state: TrainState, recorder: Recorder
+) -> dict[str, Any]:
+    """Loss, BLEU and chrF of one set, written down with its samples."""
+    started = time.perf_counter()
+    config = parts.recipe.evaluate
+    first = valid is next(iter(parts.valid().values()))
+    scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
+    translated = [metric for metric in config.metrics if metric != "loss"]
+    if translated or first:
+        lines = spread(len(valid.sources), config.lines if translated else NUM_PROBES)
+        sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
+        outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
+        for metric in translated:
+            score = bleu(outputs, references) if metric == "bleu" else chrf(outputs, references)
+            scores |= {metric: round(score.value, 3), f"{metric}_signature": score.signature}
+        scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
+        scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
+        scores |= {"lines": len(lines), "seconds": round(time.perf_counter() - started, 3)}
+        if first:
+            look_for_collapse(parts, state, recorder, sources=sources, outputs=outputs)
+            look_at_source(parts, model, valid, recorder, loss=scores["loss"])
+            for i in spread(len(lines), config.samples):
+                sample = {"step": state.step, "set": valid.name, "line": lines[i] + 1, "source": sources[i]}
+                recorder.samples.write(sample | {"translation": outputs[i], "reference": references[i]})
+    recorder.evaluation(scores)
+    return scores
+
+
+@torch.no_grad()
+def loss_of(parts: Parts, model: EncoderDecoder, valid: ValidSet, *, shift: int = 0, pairs: int | None = None) -> float:
+    """Nats per target token, teacher-forced; `shift` gives each target the source of another, `pairs` takes the first."""
+    source, target = valid.source, valid.target
+    if pairs is not None:
+        source, target = source.between(0, min(pairs, len(source))), target.between(0, min(pairs, len(target)))
+    if len(target) == 0:
+        return math.nan
+    if shift:
+        source = shifted(source, shift)
+    total, count = 0.0, 0
+    for pack in parts.pack_pairs(source, target):
+        total += float(pack_loss(parts, model, pack))
+        count += pack.num_targets
+    return total / count
+
+
+def shifted(rows: Ragged, shift: int) -> Ragged:
+    """The rows, each at the place of the one `shift` further on."""
+    return rows.take(np.roll(np.arange(len(rows)), shift))
+
+
+def pack_loss(parts: Parts, model: EncoderDecoder, pack: Pack) -> torch.Tensor:
+    """Summed loss of one pack, by the run's model or its half-precision copy."""
+    if model is parts.model:
+        return parts.objective(pack).loss
+    with autocast(parts.precision, parts.device):
+        return parts.loss(model(pack), model.output_matrix, pack.labels).loss
+
+
+def look_for_collapse(
+    parts: Parts, state: TrainState, recorder: Recorder, *, sources: list[str], outputs: list[str]
+) -> None:
+    """A finding where the model gives the same few sentences whatever it reads."""
+    collapse = find_collapse(sources, outputs)
+    if collapse and parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
+        recorder.finding(collapse)
+
+
+def look_at_source(
+    parts: Parts, model: EncoderDecoder, valid: ValidSet, recorder: Recorder, *, loss: float
+) -> None:
+    """Once something is learned, and until it was seen to be well: a finding where the source does not matter."""
+    if recorder.source_matters or loss > LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids):
+        return
+    right = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS)
+    wrong = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS, shift=1)
+    recorder.source_matters = wrong > right * (1 + LEAST_REACTION)
+    if not recorder.source_matters:
+        recorder.finding(source_ignored(right, wrong))
+
+
+def source_ignored(right: float, wrong: float) -> Finding:
+    """The loss is the same whatever source a target is given."""
+    return Finding(
+        code="M901",
+        name="source-ignored",
+        severity="error",
+        message=f"with the sources of other lines the loss is {wrong:.3f}, with their own {right:.3f}",
+        why="The model predicts the target from the target alone: sources and targets do not belong together, or the "
+        "encoder does not reach the decoder.",
+        fix="check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`",
+    )
+
+
+def spread(count: int, limit: int | None) -> list[int]:
+    """At most `limit` numbers below `count`, evenly spread."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return [i * count // limit for i in range(limit)]
+
+
+def with_best(state: TrainState, scores: dict[str, dict[str, Any]], parts: Parts) -> TrainState:
+    """The state with the best evaluation so far, and how many have passed since."""
+    best = parts.recipe.evaluate.best
+    name = best.set or next(iter(scores))
+    value = scores[name].get(best.metric, scores[name]["loss"])
+    sign = -1 if best.metric == "loss" else 1
+    old = state.best.get("value")
+    if not math.isfinite(value):
+        value = -sign * math.inf
+    if old is None or sign * value > sign * old:
+        new = {"set": name, "metric": best.metric, "value": value, "step": state.step, "since": 0}
+        return replace(state, best=new)
+    return replace(state, best={**state.best, "since": state.best.get("since", 0) + 1})

@@ -1,0 +1,47 @@
+import pytest
+
+from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
+from trimtab.errors import InputError
+
+
+def test_a_recipe_has_one_entry_for_each_setting():
+    tree = {"seed": 1, "step": {"clip": {"at": 1.0}, "betas": [0.9, 0.98]}, "transforms": {}, "best": None}
+    assert recipe_fingerprints(tree) == {
+        "recipe.seed": "1",
+        "recipe.step.clip.at": "1.0",
+        "recipe.step.betas": "[0.9, 0.98]",
+        "recipe.transforms": "{}",
+        "recipe.best": "null",
+    }
+
+
+def test_equal_fingerprints_pass():
+    check_fingerprints({"data": "a"}, {"data": "a"})
+    check_fingerprints({}, {})
+
+
+def test_every_difference_is_named_with_both_values():
+    saved = {"data": "d1", "tokenizer": "t1", "recipe.seed": "1", "recipe.old": "0"}
+    with pytest.raises(InputError) as caught:
+        check_fingerprints(saved, {"data": "d2", "tokenizer": "t1", "recipe.seed": "2", "recipe.new": "5"})
+    assert caught.value.exit_code == 2
+    assert [(each.what.split()[0], each.got, each.allowed) for each in caught.value.problems] == [
+        ("data", "d2", "d1"),
+        ("recipe.new", "5", "nothing"),
+        ("recipe.old", "nothing", "0"),
+        ("recipe.seed", "2", "1"),
+    ]
+    assert str(caught.value.problems[0]) == (
+        "data is not what it was when the checkpoint was taken\n"
+        "  got     d2\n"
+        "  allowed d1\n"
+        "  fix     put it back to go on with --resume, or begin a new run with another --out"
+    )
+
+
+def test_what_may_change_passes_with_all_that_lies_under_it_and_nothing_beside():
+    saved = {"recipe.evaluate.every": "1", "recipe.evaluate_more": "1", "recipe.length": "1"}
+    changed = dict.fromkeys(saved, "2")
+    with pytest.raises(InputError) as caught:
+        check_fingerprints(saved, changed, may_change=["recipe.evaluate", "recipe.length"])
+    assert [each.what.split()[0] for each in caught.value.problems] == ["recipe.evaluate_more"]

@@ -1,0 +1,89 @@
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoint.dying import run_in_child, start_child, wait
+from trimtab.checkpoint import lock as locking
+from trimtab.checkpoint.lock import Lock
+from trimtab.errors import InputError, RunFailed
+
+
+def refused_in_child(folder: Path, *, words: str) -> bool:
+    def work() -> None:
+        with pytest.raises(InputError, match=words):
+            Lock(folder)
+
+    return run_in_child(work) == 0
+
+
+def taken_in_child(folder: Path) -> bool:
+    return run_in_child(lambda: Lock(folder) and None) == 0
+
+
+def test_a_second_process_is_told_which_one_holds_the_lock(tmp_path: Path):
+    lock = Lock(tmp_path)
+    assert refused_in_child(tmp_path, words=rf"another process is training in .*\n.*process {os.getpid()} on")
+    lock.release()
+    assert taken_in_child(tmp_path)
+    lock.release()
+
+
+def test_a_process_that_is_killed_leaves_no_lock_even_while_its_worker_lives_on(tmp_path: Path):
+    reader, writer = os.pipe()
+    release_reader, release_writer = os.pipe()
+
+    def train_with_a_worker() -> None:
+        lock = Lock(tmp_path)
+        worker = start_child(lambda: os.read(release_reader, 1) and None)
+        os.write(writer, str(worker).encode() + b"\n")
+        signal.pause()
+        lock.release()
+
+    trainer = start_child(train_with_a_worker)
+    worker = int(os.read(reader, 20))
+    assert refused_in_child(tmp_path, words=f"process {trainer} on")
+    os.kill(trainer, signal.SIGKILL)
+    assert wait(trainer) == -signal.SIGKILL
+    os.kill(worker, 0)  # still there
+    assert taken_in_child(tmp_path)
+    os.write(release_writer, b"x")
+
+
+def test_a_lock_file_of_a_dead_process_is_no_lock(tmp_path: Path):
+    (tmp_path / ".lock").write_text("1 on another machine, long ago\n")
+    Lock(tmp_path).release()
+    assert (tmp_path / ".lock").read_text().startswith(f"{os.getpid()} on ")
+
+
+def test_a_file_system_without_locks_is_put_up_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(locking.fcntl, "lockf", no_locks)
+    Lock(tmp_path).release()
+
+
+def no_locks(*_: object) -> None:
+    raise OSError(37, "No locks available")
+
+
+def test_a_lock_that_fails_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(RunFailed, match="No such file"):
+        Lock(tmp_path / "missing")
+    monkeypatch.setattr(locking.fcntl, "lockf", fails)
+    with pytest.raises(RunFailed, match="Input/output error"):
+        Lock(tmp_path)
+
+
+def fails(*_: object) -> None:
+    raise OSError(5, "Input/output error")
+
+
+def test_a_full_disk_does_not_keep_the_lock_from_being_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = Lock(tmp_path)
+    assert refused_in_child(tmp_path, words="process unknown")
+    lock.release()
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")

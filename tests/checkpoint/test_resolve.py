@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoint.small_run import content_of, save
+from trimtab.checkpoint.manifest import Damaged
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.errors import InputError
+
+
+@pytest.fixture
+def run(in_memory: Path) -> Path:
+    """A run with checkpoints 2 (the best), 3 and 4."""
+    path = in_memory / "runs" / "en_de"
+    with RunFolder.create(path) as folder:
+        folder.write_recipe("seed: 1\n")
+        store = CheckpointStore(folder.checkpoints, keep=2)
+        for step in (1, 2, 3, 4):
+            save(store, step, best=min(step, 2))
+    return path
+
+
+def test_a_run_alone_is_its_best_checkpoint(run: Path):
+    assert resolve_checkpoint(str(run)).step == 2
+    assert resolve_checkpoint(f"{run}/").step == 2
+    assert resolve_checkpoint(f"{run}@best").step == 2
+    assert resolve_checkpoint(f"{run}@").step == 2
+
+
+def test_a_step_and_the_last_are_named_after_an_at(run: Path):
+    assert resolve_checkpoint(f"{run}@last").step == 4
+    assert resolve_checkpoint(f"{run}@3").step == 3
+    assert resolve_checkpoint(f"{run}@00000003").step == 3
+
+
+def test_a_checkpoint_can_be_named_by_its_folder(run: Path):
+    found = resolve_checkpoint(str(run / "checkpoints" / "step-00000003"))
+    assert found.step == 3
+    assert found.run == run
+
+
+def test_a_run_that_was_never_evaluated_is_its_newest_checkpoint(in_memory: Path):
+    with RunFolder.create(in_memory / "run") as folder:
+        folder.write_recipe("seed: 1\n")
+        save(CheckpointStore(folder.checkpoints, keep=2), 7)
+    assert resolve_checkpoint(str(in_memory / "run")).step == 7
+    with pytest.raises(InputError, match="has no checkpoint 'best'"):
+        resolve_checkpoint(f"{in_memory / 'run'}@best")
+
+
+def test_a_folder_with_an_at_in_its_name_is_that_folder(run: Path):
+    strange = run.rename(run.with_name("en@5"))
+    assert resolve_checkpoint(str(strange)).step == 2
+    assert resolve_checkpoint(f"{strange}@last").step == 4
+
+
+@pytest.mark.parametrize("which", ["500", "newest", "1", "-1", "٣", "3 ", "9" * 5000])
+def test_another_checkpoint_is_refused_with_those_that_exist(run: Path, which: str):
+    with pytest.raises(InputError) as caught:
+        resolve_checkpoint(f"{run}@{which}")
+    assert f"has no checkpoint '{which}'" in str(caught.value)
+    assert f"allowed {run}@last, {run}@2, {run}@3, {run}@4" in str(caught.value)
+
+
+def test_a_run_that_is_missing_names_what_is_near(run: Path):
+    with pytest.raises(InputError) as caught:
+        resolve_checkpoint(f"{run.parent}/en_dee@last")
+    assert str(caught.value) == f"there is no run {run.parent}/en_dee\n  fix     did you mean {run}?"
+    with pytest.raises(InputError, match="name the folder of a run"):
+        resolve_checkpoint("/no/such/place")
+
+
+def test_a_folder_that_is_no_run_says_what_is_missing_and_which_runs_are_in_it(run: Path, tmp_path: Path):
+    with pytest.raises(InputError) as caught:
+        resolve_checkpoint(str(run.parent))
+    assert str(caught.value) == (
+        f"{run.parent} is no run\n"
+        "  got     no recipe.yaml in it\n"
+        "  allowed the folder of a run\n"
+        f"  fix     did you mean {run}?"
+    )
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="got     a file"):
+        resolve_checkpoint(str(tmp_path / "file"))
+
+
+def test_a_run_without_checkpoints_says_so(tmp_path: Path):
+    with RunFolder.create(tmp_path / "run") as folder:
+        folder.write_recipe("seed: 1\n")
+    with pytest.raises(InputError, match="has no checkpoint yet"):
+        resolve_checkpoint(str(tmp_path / "run"))
+
+
+def test_looking_changes_nothing_even_where_something_is_damaged(run: Path):
+    (run / "checkpoints" / "step-00000004" / "state.json").write_bytes(b"")
+    (run / "checkpoints" / ".draft-step-00000005-1-ab").mkdir()
+    before = content_of(run)
+    assert resolve_checkpoint(f"{run}@last").step == 3
+    with pytest.raises(Damaged, match=r"state\.json has 0 bytes"):
+        resolve_checkpoint(f"{run}@4")
+    assert content_of(run) == before
+    assert (run / "checkpoints" / ".draft-step-00000005-1-ab").exists()

@@ -1,0 +1,149 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoint.dying import dies_before_call, run_in_child
+from tests.checkpoint.small_run import save
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.errors import InputError, NothingToResume
+
+
+def test_the_files_have_the_names_of_the_design(tmp_path: Path):
+    run = RunFolder(tmp_path)
+    names = (
+        run.recipe,
+        run.tokenizer,
+        run.metrics,
+        run.evaluations,
+        run.samples,
+        run.data_ledger,
+        run.checkpoints,
+    )
+    assert [path.name for path in (*names, run.findings)] == [
+        "recipe.yaml",
+        "tokenizer",
+        "metrics.jsonl",
+        "evaluations.jsonl",
+        "samples.jsonl",
+        "data_ledger.json",
+        "checkpoints",
+        "findings.jsonl",
+    ]
+
+
+def test_a_new_run_gets_its_folder_and_can_be_opened_again(tmp_path: Path):
+    path = tmp_path / "runs" / "one"
+    with RunFolder.create(path) as run:
+        assert not run.is_run
+        run.write_recipe("seed: 1\n")
+        assert run.is_run
+    assert path.joinpath("recipe.yaml").read_text() == "seed: 1\n"
+    with RunFolder.open(path) as again:
+        assert again == run
+
+
+def leave_a_recipe(run: RunFolder) -> None:
+    run.write_recipe("seed: 1\n")
+
+
+def leave_metrics(run: RunFolder) -> None:
+    run.metrics.touch()
+
+
+def leave_a_checkpoint(run: RunFolder) -> None:
+    save(CheckpointStore(run.checkpoints, keep=1), 1)
+
+
+def leave_a_damaged_checkpoint(run: RunFolder) -> None:
+    (run.checkpoints / ".corrupt-step-00000001-ab").mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    "leave", [leave_a_recipe, leave_metrics, leave_a_checkpoint, leave_a_damaged_checkpoint]
+)
+def test_where_a_run_is_no_other_is_begun(tmp_path: Path, leave):
+    leave(RunFolder(tmp_path))
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(InputError, match="holds a run already") as caught:
+        RunFolder.create(tmp_path)
+    assert "--resume" in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert sorted(os.listdir(tmp_path)) == before
+    RunFolder.open(tmp_path).close()
+
+
+def test_a_folder_with_other_things_can_take_a_new_run_but_not_resume_one(tmp_path: Path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(NothingToResume, match="a folder with other things") as caught:
+        RunFolder.open(tmp_path)
+    assert caught.value.exit_code == 3
+    RunFolder.create(tmp_path).close()
+
+
+def test_resuming_what_is_not_there_names_what_is_near(tmp_path: Path):
+    (tmp_path / "en_de").mkdir()
+    with pytest.raises(NothingToResume) as caught:
+        RunFolder.open(tmp_path / "en_dee")
+    assert str(caught.value) == (
+        f"no run to resume in {tmp_path}/en_dee\n"
+        "  got     nothing there\n"
+        f"  near    {tmp_path}/en_de\n"
+        "  fix     name the folder of a run with --out, or leave --resume out to begin one"
+    )
+
+
+def test_resuming_a_file_says_so(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NothingToResume, match="got     a file"):
+        RunFolder.open(tmp_path / "file")
+
+
+def test_a_run_killed_at_any_moment_of_its_beginning_can_be_resumed_once_its_folder_is_there(in_memory: Path):
+    def begin() -> None:
+        run = RunFolder.create(path)
+        run.tokenizer.mkdir()
+        CheckpointStore(run.checkpoints, keep=1)
+        run.write_recipe("seed: 1\n")
+
+    for number in range(40):
+        path = in_memory / str(number)
+        died = dies_before_call(number, begin)
+        if path.exists():
+            with RunFolder.open(path) as run:
+                assert CheckpointStore(run.checkpoints, keep=1).latest() is None
+        if not died:
+            assert number > 10
+            return
+    raise AssertionError("the beginning has no end")
+
+
+def test_a_run_killed_before_its_recipe_can_also_be_begun_anew(tmp_path: Path):
+    run = RunFolder.create(tmp_path / "run")
+    run.tokenizer.mkdir()
+    run.close()
+    RunFolder.create(tmp_path / "run").close()
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path: Path):
+    with RunFolder.create(tmp_path / "run") as run:
+        run.write_recipe("seed: 1\n")
+
+        def second() -> None:
+            with pytest.raises(InputError, match=f"process {os.getppid()} on"):
+                RunFolder.open(tmp_path / "run")
+
+        assert run_in_child(second) == 0
+
+
+def test_a_place_where_no_folder_can_be_made_is_the_users_to_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "run", tmp_path / ("x" * 5000)):
+        with pytest.raises(InputError, match="cannot be made a run folder"):
+            RunFolder.create(path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="cannot be written to"):
+        RunFolder.create(tmp_path / "run")

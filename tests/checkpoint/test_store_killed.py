@@ -1,0 +1,121 @@
+"""A process that saves is really killed, at every call that changes the disk and at random moments."""
+
+import itertools
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoint.dying import dies_before_call, kill_after, start_child
+from tests.checkpoint.small_run import assert_whole, save
+from trimtab.checkpoint.store import CheckpointStore
+
+
+def quiet(finding: object) -> None:
+    """Findings are not what these tests look at."""
+
+
+def steps_after_every_kill(folder: Path, work: Callable[[Path], None]) -> list[int | None]:
+    """The newest step that the next process finds, for a kill before each call in turn; checks what it finds."""
+    found: list[int | None] = []
+    for number in itertools.count():
+        copy = folder.with_name(f"{folder.name}-{number}")
+        if folder.exists():
+            shutil.copytree(folder, copy)
+        else:
+            copy.mkdir()
+        died = dies_before_call(number, lambda copy=copy: work(copy))
+        store = CheckpointStore(copy, keep=2, tell=quiet)
+        newest = store.latest()
+        found.append(newest and newest.step)
+        if newest:
+            assert_whole(newest)
+        save(store, 90)
+        assert not [name for name in os.listdir(copy) if name.startswith((".draft", ".trash", ".corrupt"))]
+        assert_whole(store.latest())
+        shutil.rmtree(copy)
+        if not died:
+            return found
+    raise AssertionError
+
+
+@pytest.fixture
+def three(in_memory: Path) -> Path:
+    """A run with checkpoints 1 (the best), 2 and 3."""
+    folder = in_memory / "checkpoints"
+    store = CheckpointStore(folder, keep=3)
+    for step in (1, 2, 3):
+        save(store, step, best=1)
+    return folder
+
+
+def test_a_kill_during_the_first_save_leaves_nothing_or_a_whole_checkpoint(in_memory: Path):
+    found = steps_after_every_kill(
+        in_memory / "none", lambda folder: save(CheckpointStore(folder, keep=2, tell=quiet), 1)
+    )
+    assert found[0] is None
+    assert found[-1] == 1
+    # Once committed, always committed.
+    assert found == sorted(found, key=lambda step: step or 0)
+    assert len(found) > 10
+
+
+def test_a_kill_during_a_save_with_pruning_never_loses_the_newest_checkpoint(three: Path):
+    def work(folder: Path) -> None:
+        store = CheckpointStore(folder, keep=2, tell=quiet)
+        assert_whole(store.latest())
+        save(store, 4, best=1)
+        save(store, 5, best=4)  # removes 2 (kept until now), 1 (no longer the best) and 3
+
+    found = steps_after_every_kill(three, work)
+    assert set(found) == {3, 4, 5}
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("seconds", [0.25, 9.0], ids=["the same content", "another state"])
+def test_a_kill_while_the_same_step_is_saved_again_keeps_that_step(three: Path, seconds: float):
+    found = steps_after_every_kill(
+        three, lambda folder: save(CheckpointStore(folder, keep=2, tell=quiet), 3, seconds=seconds)
+    )
+    assert set(found) == {3}
+
+
+def test_a_kill_while_leftovers_are_cleared_up_does_no_harm(three: Path):
+    whole, torn = three / ".draft-step-00000004-1-aa", three / ".draft-step-00000005-1-bb"
+    elsewhere = CheckpointStore(three.with_name("elsewhere"), keep=2)
+    shutil.copytree(save(elsewhere, 4), whole)
+    shutil.copytree(save(elsewhere, 5), torn)
+    (torn / "manifest.json").unlink()
+    shutil.copytree(three / "step-00000001", three / ".trash-step-00000001-cc")
+    found = steps_after_every_kill(three, lambda folder: CheckpointStore(folder, keep=2, tell=quiet) and None)
+    # The draft was complete: it is committed whichever process gets to it.
+    assert set(found) == {4}
+
+
+def test_kills_at_random_moments_never_take_a_committed_checkpoint_away(in_memory: Path):
+    folder = in_memory / "checkpoints"
+    moments = random.Random(5)
+    reported = 0
+    for _ in range(25):
+        reader, writer = os.pipe()
+        child = start_child(lambda writer=writer: save_for_ever(folder, writer))
+        os.close(writer)
+        assert kill_after(child, moments.uniform(0.0, 0.1)) == -9
+        with open(reader) as lines:
+            reported = max([reported, *(int(line) for line in lines.read().split())])
+        newest = CheckpointStore(folder, keep=2, tell=quiet).latest()
+        assert (newest.step if newest else 0) >= reported
+        if newest:
+            assert_whole(newest)
+    assert reported > 25
+
+
+def save_for_ever(folder: Path, writer: int) -> None:
+    store = CheckpointStore(folder, keep=2, tell=quiet)
+    newest = store.latest()
+    for step in itertools.count((newest.step if newest else 0) + 1):
+        save(store, step, best=step - step % 5)
+        os.write(writer, f"{step}\n".encode())

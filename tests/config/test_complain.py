@@ -1,0 +1,128 @@
+import pytest
+
+from trimtab.config.complain import complaints_about
+
+MODEL = {"preset": "tiny"}
+DATA = {"train": [{"source": "a", "target": "b"}]}
+
+
+def tree(**changes):
+    return {"data": DATA, "model": MODEL, "length": "10 steps", **changes}
+
+
+def only(**changes):
+    (complaint,) = complaints_about(tree(**changes))
+    return complaint
+
+
+def test_a_right_recipe_has_no_complaints():
+    assert complaints_about(tree()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "what", "got", "allowed"),
+    [
+        ({"seed": "x"}, "seed", "wrong type", "'x'", "a whole number, at least 0 and less than 9223372036854775808"),
+        ({"seed": 1.5}, "seed", "wrong type", "1.5", "a whole number, at least 0 and less than 9223372036854775808"),
+        ({"seed": True}, "seed", "wrong type", "true",
+         "a whole number, at least 0 and less than 9223372036854775808"),
+        ({"seed": 10**30}, "seed", "out of range", str(10**30),
+         "a whole number, at least 0 and less than 9223372036854775808"),
+        ({"loss": {"label_smoothing": 1}}, "loss.label_smoothing", "out of range", "1",
+         "a number, at least 0 and less than 1"),
+        ({"loss": {"z_loss": float("nan")}}, "loss.z_loss", "out of range", "nan",
+         "a number, at least 0 and at most 1"),
+        ({"loss": {"label_smoothing": "much"}}, "loss.label_smoothing", "wrong type", "'much'",
+         "a number, at least 0 and less than 1"),
+        ({"loss": 3}, "loss", "wrong type", "3", "a group of keys: kind, label_smoothing and z_loss"),
+        ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
+         "auto, fp32, bf16_mixed or fp16_mixed"),
+        ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
+        ({"step": {"optimizer": {"betas": [0.9]}}}, "step.optimizer.betas.1", "missing", "", ""),
+        ({"step": {"optimizer": {"betas": 0.9}}}, "step.optimizer.betas", "wrong type", "0.9",
+         "a list of 2, each item a number"),
+        ({"step": {"optimizer": {"betas": [0.9, 1]}}}, "step.optimizer.betas", "wrong value", "[0.9, 1.0]",
+         "each is at least 0 and below 1"),
+        ({"step": {"clip": {"kind": "global"}}}, "step.clip.kind", "unknown kind", "'global'", "global_norm or off"),
+        ({"length": "10"}, "length", "wrong value", "'10'",
+         "a number and its unit, such as '500 steps', '3 epochs', '2M tokens' or '30 minutes'"),
+        ({"length": "10 parsecs"}, "length", "wrong value", "the unit 'parsecs'", "steps, epochs, tokens and minutes"),
+        ({"evaluate": {"every": None}}, "evaluate.every", "wrong value", "None",
+         "a number and its unit, such as '500 steps'"),
+        ({"evaluate": {"metrics": ["blue"]}}, "evaluate.metrics.0", "unknown value", "'blue'", "loss, bleu or chrf"),
+        ({"evaluate": {"metrics": "bleu"}}, "evaluate.metrics", "wrong type", "'bleu'",
+         "a list, each item loss, bleu or chrf"),
+        ({"evaluate": {"lines": 0}}, "evaluate.lines", "out of range", "0", "a whole number, at least 1, or null"),
+        ({"data": {**DATA, "workers": "two"}}, "data.workers", "wrong type", "'two'", "a whole number or auto"),
+        ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),
+        ({"data": {"train": []}}, "data.train", "empty", "", "at least one"),
+        ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
+         "a group of keys: source, target, pairs, name and tags"),
+        ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "",
+         "normalize, length, ratio or character_run"),
+        ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):
+    complaint = only(**changes)
+    assert (complaint.path, complaint.what, complaint.got, complaint.allowed) == (path, what, got, allowed)
+
+
+def test_a_missing_key_says_what_it_is_for():
+    complaints = complaints_about({"model": MODEL, "length": "1 steps"})
+    assert [(found.path, found.what) for found in complaints] == [("data", "missing")]
+    (length,) = complaints_about({"model": MODEL, "data": DATA})
+    assert length.fix == "add `length`: How long to train."
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "suggested"),
+    [
+        ({"learning_rate": 1}, "learning_rate", "step.optimizer.learning_rate"),
+        ({"step": {"optimiser": {}}}, "step.optimiser", "step.optimizer"),
+        ({"model": {**MODEL, "layer": 3}}, "model.layer", "model.layers"),
+        ({"data": {**DATA, "vocab_size": 3}}, "data.vocab_size", "data.tokenizer.vocabulary_size"),
+        ({"data": {"train": [{"source": "a", "target": "b", "wieght": 2}]}}, "data.train.0.wieght",
+         "data.train.0.weight"),
+        ({"data": {**DATA, "valid": {"source": "a", "target": "b", "nam": "c"}}}, "data.valid.nam", "data.valid.name"),
+        ({"data": {**DATA, "valid": {"dev": {"source": "a", "target": "b", "nam": "c"}}}}, "data.valid.dev.nam",
+         "data.valid.dev.name"),
+    ],
+)  # fmt: skip
+def test_an_unknown_key_names_the_nearest_known_one(changes, path, suggested):
+    complaint = only(**changes)
+    assert (complaint.path, complaint.what) == (path, "unknown key")
+    assert complaint.fix == f"did you mean `{suggested}`?"
+
+
+def test_a_key_of_another_kind_says_whose_it_is():
+    complaint = only(step={"optimizer": {"kind": "adamw", "clip_update": 1.0}})
+    assert complaint.what == "unknown key for the kind adamw"
+    assert complaint.fix == "remove it; it belongs to the kind adafactor"
+
+
+def test_unknown_keys_are_found_below_other_errors_too():
+    found = complaints_about(tree(model={"preset": "tinny", "dropuot": 0.1, "heads": 0}))
+    assert {complaint.path for complaint in found} == {"model.preset", "model.dropuot", "model.heads"}
+
+
+def test_a_message_of_a_whole_group_is_put_to_the_key_it_names():
+    assert only(model={"preset": "base", "heads": 7}).path == "model.heads"
+    missing = only(model={"dim": 64})
+    assert missing.path == "model"
+    assert "heads, encoder_layers, decoder_layers, feed_forward: not given" in missing.what
+
+
+def test_the_wrong_form_of_a_group_says_how_to_write_it():
+    assert only(step={"schedule": "cosine"}).fix == "write it as a group: `{kind: cosine}`"
+    assert only(data={"train": {"source": "a", "target": "b"}}).fix == "begin each item with `- `"
+
+
+def test_a_wrong_item_of_a_list_is_not_also_a_list_that_is_too_short():
+    complaint = only(data={"train": [{"source": "a", "target": "b", "weight": -1}]})
+    assert complaint.path == "data.train.0.weight"
+
+
+def test_a_union_of_plain_values_is_one_complaint():
+    complaint = only(data={"train": [{"source": 1.5, "target": "b"}]})
+    assert (complaint.path, complaint.allowed) == ("data.train.0.source", "text or a whole number")

@@ -1,0 +1,110 @@
+import pytest
+
+from trimtab.config.consistency import contradictions
+from trimtab.config.run import Recipe
+
+PAIR = {"source": "a", "target": "b"}
+
+
+def found(**changes):
+    data = {"train": [PAIR], **changes.pop("data", {})}
+    tree = {"data": data, "model": {"preset": "tiny"}, "length": "1000 steps", **changes}
+    return [
+        (complaint.path, complaint.got, complaint.allowed)
+        for complaint in contradictions(Recipe.model_validate(tree))
+    ]
+
+
+def test_defaults_contradict_nothing():
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [
+        ({"tokens_per_step": 256}, None),
+        ({"tokens_per_step": 255}, ("step.tokens_per_step", "255", "at least 256, which is data.max_tokens")),
+        ({"tokens_per_micro_batch": 256}, None),
+        ({"tokens_per_micro_batch": 255},
+         ("step.tokens_per_micro_batch", "255", "at least 256, which is data.max_tokens")),
+    ],
+)  # fmt: skip
+def test_the_longest_example_fits_in_a_step_and_in_a_micro_batch(step, complaint):
+    assert found(step=step) == ([complaint] if complaint else [])
+
+
+def test_the_default_micro_batch_counts_as_well():
+    assert found(data={"max_tokens": 9000}) == [
+        ("step.tokens_per_micro_batch", "8192", "at least 9000, which is data.max_tokens")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("warmup", "length", "is_wrong"),
+    [
+        ("1000 steps", "1000 steps", False), ("1001 steps", "1000 steps", True), ("2 epochs", "1 epochs", True),
+        ("2000 steps", "1 epochs", False), ("3M tokens", "2M tokens", True), ("1 minutes", "2 minutes", False),
+    ],
+)  # fmt: skip
+def test_a_warmup_ends_before_the_run_where_both_have_one_unit(warmup, length, is_wrong):
+    paths = [path for path, _, _ in found(length=length, step={"schedule": {"warmup": warmup}})]
+    assert paths == (["step.schedule.warmup"] if is_wrong else [])
+
+
+def test_a_warmup_that_nobody_wrote_is_said_to_be_the_default():
+    assert found(length="100 steps") == [
+        ("step.schedule.warmup", "500 steps, the default", "at most 100 steps, which is `length`")
+    ]
+
+
+def test_a_constant_rate_needs_no_warmup():
+    assert found(length="10 steps", step={"schedule": {"kind": "constant"}}) == []
+
+
+def test_the_best_set_is_one_of_the_validation_sets():
+    assert found(data={"valid": PAIR}, evaluate={"best": {"set": "valid"}}) == []
+    assert found(data={"valid": {"a": PAIR, "b": PAIR}}, evaluate={"best": {"set": "c"}}) == [
+        ("evaluate.best.set", "'c'", "a or b")
+    ]
+    assert found(evaluate={"best": {"set": "c"}}) == [
+        ("evaluate.best.set", "'c'", "none, because `data.valid` is empty")
+    ]
+
+
+def test_the_best_metric_is_one_that_is_measured():
+    assert found(evaluate={"metrics": ["bleu"], "best": {"metric": "bleu"}}) == []
+    assert found(evaluate={"metrics": [], "best": {"metric": "loss"}}) == []
+    assert found(evaluate={"metrics": ["bleu"], "best": {"metric": "chrf"}}) == [
+        ("evaluate.best.metric", "chrf", "bleu or loss")
+    ]
+    assert found(evaluate={"metrics": ["bleu"]}) == [
+        ("evaluate.best.metric", "chrf, the default", "bleu or loss")
+    ]
+
+
+def test_the_same_files_twice_are_a_mistake_and_different_columns_are_not():
+    assert [path for path, _, _ in found(data={"train": [PAIR, {**PAIR, "weight": 2}]})] == ["data.train.1"]
+    columns = [{"pairs": "p.tsv", "source": 1, "target": 2}, {"pairs": "p.tsv", "source": 1, "target": 3}]
+    assert found(data={"train": columns}) == []
+
+
+def test_two_corpora_have_two_names():
+    train = [{**PAIR, "name": "x"}, {"source": "c", "target": "d", "name": "x"}]
+    assert found(data={"train": train}) == [("data.train.1.name", "'x'", "")]
+
+
+def test_a_vocabulary_has_room_beside_the_bytes():
+    assert found(data={"tokenizer": {"vocabulary_size": 261}}) == []
+    assert found(data={"tokenizer": {"vocabulary_size": 260, "byte_fallback": False}}) == []
+    assert found(data={"tokenizer": {"vocabulary_size": 260, "path": "spm.model"}}) == []
+    assert [path for path, _, _ in found(data={"tokenizer": {"vocabulary_size": 260}})] == [
+        "data.tokenizer.vocabulary_size"
+    ]
+
+
+def test_all_contradictions_come_at_once():
+    paths = [
+        path
+        for path, _, _ in found(length="10 steps", step={"tokens_per_step": 10}, evaluate={"metrics": []})
+    ]
+    assert paths == ["step.tokens_per_step", "step.schedule.warmup", "evaluate.best.metric"]

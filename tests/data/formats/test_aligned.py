@@ -1,0 +1,44 @@
+import pickle
+
+import pytest
+
+from trimtab.data.formats.aligned import open_aligned
+from trimtab.errors import InputError
+
+
+def write(folder, source, target):
+    (folder / "train.en").write_bytes(source)
+    (folder / "train.de").write_bytes(target)
+    return open_aligned(folder / "train.en", folder / "train.de", cache=folder / "cache")
+
+
+def test_lines_of_the_same_number_are_pairs(tmp_path):
+    pairs = write(tmp_path, b"one\r\ntwo\n\n", "eins\nzwölf\n\n".encode())
+    assert [pairs.pair(line) for line in range(len(pairs))] == [("one", "eins"), ("two", "zwölf"), ("", "")]
+
+
+def test_a_missing_last_newline_does_not_matter(tmp_path):
+    assert len(write(tmp_path, b"one\ntwo", b"eins\nzwei\n")) == 2
+
+
+def test_unequal_files_are_an_error_that_gives_both_counts_and_both_files(tmp_path):
+    with pytest.raises(InputError, match="different numbers of lines") as caught:
+        write(tmp_path, b"one\ntwo\n", b"eins\n" * 1234)
+    (problem,) = caught.value.problems
+    assert problem.got == f"2 lines in {tmp_path / 'train.en'}, 1,234 in {tmp_path / 'train.de'}"
+    assert "first line where they drift apart" in problem.fix
+
+
+def test_the_fingerprint_is_of_both_sides_in_their_order(tmp_path):
+    there, back = tmp_path / "there", tmp_path / "back"
+    there.mkdir()
+    back.mkdir()
+    one = write(there, b"one\n", b"eins\n").fingerprint
+    assert one != write(back, b"eins\n", b"one\n").fingerprint
+    assert one == write(back, b"one\n", b"eins\n").fingerprint
+    assert one != write(back, b"one\n", b"zwei\n").fingerprint
+
+
+def test_pairs_can_be_handed_to_workers(tmp_path):
+    pairs = pickle.loads(pickle.dumps(write(tmp_path, b"one\n", b"eins\n")))
+    assert pairs.pair(0) == ("one", "eins")

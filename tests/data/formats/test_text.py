@@ -1,0 +1,53 @@
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data.formats.text import text_of
+from trimtab.data.lines import open_lines
+from trimtab.errors import InputError
+
+
+def lines_of(folder, content, *, name="train.en"):
+    (folder / name).write_bytes(content)
+    return open_lines(folder / name, cache=folder / "cache")
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\n\r\ufeff", exclude_categories=["Cs"])), min_size=1)
+)
+@settings(max_examples=50, deadline=None)
+def test_text_comes_back_as_it_was_written(tmp_path_factory, texts):
+    lines = lines_of(tmp_path_factory.mktemp("text"), "".join(text + "\n" for text in texts).encode())
+    assert [text_of(lines, number) for number in range(len(lines))] == texts
+
+
+def test_a_byte_order_mark_is_dropped_on_the_first_line_only(tmp_path):
+    lines = lines_of(tmp_path, "\ufeffone\n\ufefftwo\n".encode())
+    assert text_of(lines, 0) == "one"
+    assert text_of(lines, 1) == "\ufefftwo"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_bytes_that_are_not_utf8_are_named_with_line_and_place(tmp_path, packed):
+    content = "eins\nzwölf Söhne\n".encode().replace("Sö".encode(), "Sö".encode("latin-1"))
+    name = "train.de.gz" if packed else "train.de"
+    lines = lines_of(tmp_path, gzip.compress(content) if packed else content, name=name)
+    with pytest.raises(InputError) as caught:
+        text_of(lines, 1)
+    (problem,) = caught.value.problems
+    assert problem.what == f"{tmp_path / name}: line 2 is not UTF-8"
+    assert "byte f6 at byte 13 of the text, 8 of the line" in problem.got
+    assert problem.where == f"{tmp_path / name}:2:8"
+    assert "LATIN1" in problem.fix
+
+
+def test_a_line_that_ends_within_a_character_is_named(tmp_path):
+    with pytest.raises(InputError, match="line 1 is not UTF-8"):
+        text_of(lines_of(tmp_path, "ö".encode()[:1]), 0)
+
+
+def test_utf16_is_recognised(tmp_path):
+    with pytest.raises(InputError, match="iconv -f UTF-16"):
+        text_of(lines_of(tmp_path, "one\ntwo\n".encode("utf-16")), 0)

@@ -1,0 +1,127 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.fake_feed import END, LONGEST, TAG, FakePipeline, fake_feed
+from tests.data.small_text import sentences, small_tokenizer
+from trimtab.config.data import LengthFilter, NormalizeTransform, TrainCorpus
+from trimtab.data.chunk import Feed, encode_chunk
+from trimtab.data.corpus import open_corpora
+from trimtab.data.mixture import Mixture
+from trimtab.data.transforms.apply import build_transforms
+from trimtab.errors import InputError
+
+
+def plain(chunk):
+    """A chunk as lists: one entry per kept example, one per dropped one."""
+    kept = [
+        (
+            int(chunk.position[i]),
+            int(chunk.corpus[i]),
+            int(chunk.line[i]),
+            chunk.source.row(i).tolist(),
+            chunk.target.row(i).tolist(),
+        )
+        for i in range(len(chunk.target))
+    ]
+    dropped = [
+        (int(position), example.corpus, example.line, example.reason)
+        for position, example in zip(chunk.dropped_position, chunk.dropped, strict=True)
+    ]
+    return kept, dropped
+
+
+def slowly(feed, position):
+    """The plain way to say what stands at one position."""
+    place = feed.mixture.at(np.array([position]))
+    corpus, line = int(place.corpus[0]), int(place.line[0])
+    pair = feed.pipeline.apply(*feed.corpora[corpus].pair(line), None)
+    if not isinstance(pair, tuple):
+        return [], [(position, corpus, line, pair.reason)]
+    source = [TAG] * len(feed.corpora[corpus].tags) + [int(word) for word in pair[0].split()] + [END]
+    target = [int(word) for word in pair[1].split()] + [END]
+    if max(len(source), len(target)) > feed.max_tokens:
+        return [], [(position, corpus, line, "too_long")]
+    return [(position, corpus, line, source, target)], []
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    start=st.integers(0, 10**6),
+    count=st.integers(1, 60),
+    max_tokens=st.integers(2, LONGEST),
+    every=st.integers(1, 9),
+)
+def test_a_chunk_is_what_its_positions_are_one_by_one(start, count, max_tokens, every):
+    feed = fake_feed(max_tokens=max_tokens, pipeline=FakePipeline(every=every))
+    chunk = encode_chunk(feed, start=start, count=count)
+    one_by_one = [slowly(feed, position) for position in range(start, start + count)]
+    assert plain(chunk) == (
+        [kept for part, _ in one_by_one for kept in part],
+        [gone for _, part in one_by_one for gone in part],
+    )
+
+
+def test_chance_follows_the_turn_the_corpus_and_the_line_not_where_a_chunk_begins():
+    feed = fake_feed(pipeline=FakePipeline(needs_random=True))
+    kept, dropped = plain(encode_chunk(feed, start=0, count=500))
+    assert 40 < len(dropped) < 170
+    assert {reason for *_, reason in dropped} == {"chance"}
+    first, second = (
+        plain(encode_chunk(feed, start=start, count=count)) for start, count in ((0, 123), (123, 377))
+    )
+    assert (first[0] + second[0], first[1] + second[1]) == (kept, dropped)
+
+
+def test_another_turn_or_seed_is_another_chance():
+    def dropped_lines(turn, seed):
+        feed = fake_feed(lengths=(200,), weights=(1.0,), seed=seed, pipeline=FakePipeline(needs_random=True))
+        return {example.line for example in encode_chunk(feed, start=200 * turn, count=200).dropped}
+
+    assert len({frozenset(dropped_lines(turn, seed)) for turn in (0, 1) for seed in (1, 2)}) == 4
+
+
+def test_a_line_that_cannot_be_read_is_the_error_that_the_corpus_makes_of_it():
+    with pytest.raises(InputError, match=r"a0\.en: not UTF-8") as caught:
+        encode_chunk(fake_feed(bad_line=16), start=0, count=100)
+    assert caught.value.problems[0].where == "a0.en:17"
+
+
+def test_a_chunk_of_nothing_but_dropped_examples_is_empty_and_says_why():
+    chunk = encode_chunk(fake_feed(pipeline=FakePipeline(every=1)), start=0, count=40)
+    assert len(chunk.source) == len(chunk.target) == 0
+    assert [example.reason for example in chunk.dropped] == ["multiple"] * 40
+
+
+def test_real_corpora_transforms_and_tokenizer_fit_together(tmp_path):
+    for name, count in (("one", 40), ("two", 25)):
+        lines = sentences(count, seed=count)
+        (tmp_path / f"{name}.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (tmp_path / f"{name}.de").write_text(
+            "".join(f"  {line}  {line}\n" for line in lines), encoding="utf-8"
+        )
+    configs = [
+        TrainCorpus(source=f"{name}.en", target=f"{name}.de", tags=tags)
+        for name, tags in (("one", ()), ("two", ("<ui>",)))
+    ]
+    corpora = open_corpora(configs, root=tmp_path, cache=tmp_path)
+    tokenizer = small_tokenizer()
+    pipeline = build_transforms([NormalizeTransform(), LengthFilter(max=20)])
+    feed = Feed(corpora, pipeline, tokenizer, Mixture.of(lengths=[40, 25], weights=[1.0, 1.0], seed=1), 30)
+    chunk = encode_chunk(feed, start=0, count=65)
+    assert {example.reason for example in chunk.dropped} == {"length", "too_long"}
+    assert len(chunk.target) + len(chunk.dropped) == 65
+    texts = tokenizer.decode([chunk.target.row(i).tolist() for i in range(len(chunk.target))])
+    for number, text in enumerate(texts):
+        corpus, line = int(chunk.corpus[number]), int(chunk.line[number])
+        source, target = corpora[corpus].pair(line)
+        assert text == " ".join(target.split())
+        assert (
+            chunk.source.row(number).tolist() == tokenizer.encode_with_tags([source], corpora[corpus].tags)[0]
+        )
+        assert (tokenizer.id("<ui>") in chunk.source.row(number)) == (corpus == 1)
+    longer = encode_chunk(dataclasses.replace(feed, max_tokens=10_000), start=0, count=65)
+    assert {example.reason for example in longer.dropped} == {"length"}

@@ -1,0 +1,144 @@
+import gzip
+import json
+import lzma
+import pickle
+
+import pytest
+
+from trimtab.config.data import ParallelFiles, TrainCorpus
+from trimtab.data.corpus import open_corpora, open_corpus
+from trimtab.errors import InputError
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder with the same three pairs in every format."""
+    (tmp_path / "prose").mkdir()
+    pairs = [("one", "eins"), ("two", "zwei"), ("three", "drei")]
+    (tmp_path / "prose" / "train.en").write_text("".join(f"{source}\n" for source, _ in pairs))
+    (tmp_path / "prose" / "train.de.gz").write_bytes(
+        gzip.compress("".join(f"{target}\n" for _, target in pairs).encode())
+    )
+    (tmp_path / "pairs.tsv").write_text(
+        "en\tde\n" + "".join(f"{source}\t{target}\n" for source, target in pairs)
+    )
+    packed = gzip.compress("".join(json.dumps({"en": one, "de": two}) + "\n" for one, two in pairs).encode())
+    (tmp_path / "pairs.jsonl.gz").write_bytes(packed)
+    return tmp_path
+
+
+ALIGNED = {"source": "prose/train.en", "target": "prose/train.de.gz"}
+FORMATS = [
+    ALIGNED,
+    {"pairs": "pairs.tsv", "source": "en", "target": "de"},
+    {"pairs": "pairs.jsonl.gz", "source": "en", "target": "de"},
+]
+
+
+def opened(root, config):
+    return open_corpus(config, root=root, cache=root / "cache")
+
+
+@pytest.mark.parametrize("files", FORMATS, ids=["aligned", "tsv", "jsonl"])
+def test_a_corpus_gives_its_pairs_whatever_the_format(root, files):
+    corpus = opened(root, ParallelFiles(**files))
+    assert [corpus.pair(line) for line in range(len(corpus))] == [
+        ("one", "eins"),
+        ("two", "zwei"),
+        ("three", "drei"),
+    ]
+    assert (corpus.weight, corpus.tags) == (1.0, ())
+    assert len(corpus.fingerprint) == 64
+    corpus.check()
+    assert pickle.loads(pickle.dumps(corpus)).pair(2) == ("three", "drei")
+
+
+def test_weight_and_tags_come_from_the_recipe_and_leave_the_fingerprint_alone(root):
+    corpus = opened(root, TrainCorpus(**ALIGNED, weight=2.5, tags=("<ui>",)))
+    assert (corpus.weight, corpus.tags) == (2.5, ("<ui>",))
+    assert corpus.fingerprint == opened(root, ParallelFiles(**ALIGNED)).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("prose/train.en", "prose/train"),
+        ("{root}/prose/train.en", "prose/train"),
+        ("ui/train.en.xz", "ui/train"),
+        ("train.en", "train"),
+        ("../train.en", "train"),
+        ("wiki/news.2020.de-en.en", "wiki/news.2020.de-en"),
+        ("wiki/en", "wiki/en"),
+    ],
+)
+def test_the_name_is_made_from_the_path_as_it_is_written(tmp_path, path, name):
+    root = tmp_path / "recipes"
+    root.mkdir()
+    path = path.format(root=root)
+    (root / path).parent.mkdir(exist_ok=True)
+    (root / path).write_bytes(lzma.compress(b"one\n") if path.endswith(".xz") else b"one\n")
+    assert opened(root, ParallelFiles(source=path, target=path)).name == name
+
+
+def test_a_packed_file_of_pairs_is_named_without_its_suffixes(root):
+    corpus = opened(root, ParallelFiles(pairs=str(root / "pairs.jsonl.gz"), source="en", target="de"))
+    assert corpus.name == f"{root.name}/pairs"
+
+
+def test_a_given_name_is_kept(root):
+    assert opened(root, ParallelFiles(**ALIGNED, name="news")).name == "news"
+
+
+def test_the_same_names_are_numbered(root):
+    configs = [ParallelFiles(**ALIGNED, name=name) for name in ("a", "a-2", "a", "b", "a", "a-2")]
+    names = [corpus.name for corpus in open_corpora(configs, root=root, cache=root / "cache")]
+    assert names == ["a", "a-2", "a-3", "b", "a-4", "a-2-2"]
+
+
+def test_an_empty_corpus_is_an_error(tmp_path):
+    (tmp_path / "train.en").touch()
+    with pytest.raises(InputError, match=r"train\.en: the corpus is empty"):
+        opened(tmp_path, ParallelFiles(source="train.en", target="train.en"))
+    (tmp_path / "pairs.tsv").write_text("en\tde\n")
+    with pytest.raises(InputError, match=r"pairs\.tsv: the corpus is empty"):
+        opened(tmp_path, ParallelFiles(pairs="pairs.tsv", source="en", target="de"))
+
+
+def test_all_corpora_that_cannot_be_opened_are_named_at_once(root):
+    configs = [ParallelFiles(source="no.en", target="no.de"), ParallelFiles(**ALIGNED)]
+    configs.append(ParallelFiles(pairs="no.tsv", source=1, target=2))
+    with pytest.raises(InputError) as caught:
+        open_corpora(configs, root=root, cache=root / "cache")
+    assert [problem.what.split(":")[0].split("/")[-1] for problem in caught.value.problems] == [
+        "no.en",
+        "no.tsv",
+    ]
+
+
+def test_checking_reads_the_first_lines_and_some_spread_over_the_rest(root):
+    lines = [json.dumps({"en": "a", "de": "b"})] * 1000
+    lines[3], lines[500] = "{", '{"en": "a"}'
+    (root / "bad.jsonl").write_text("\n".join(lines))
+    corpus = opened(root, ParallelFiles(pairs="bad.jsonl", source="en", target="de"))
+    corpus.check(3)
+    with pytest.raises(InputError) as caught:
+        corpus.check(4)
+    assert [problem.where.split(":")[1] for problem in caught.value.problems] == ["4"]
+    with pytest.raises(InputError) as caught:
+        corpus.check(700)
+    assert [problem.where.split(":")[1] for problem in caught.value.problems] == ["4", "501"]
+
+
+def test_checking_reads_the_last_line_however_few_it_reads(root):
+    (root / "cut.jsonl").write_text('{"en": "a", "de": "b"}\n' * 1000 + '{"en": "a", "d')
+    corpus = opened(root, ParallelFiles(pairs="cut.jsonl", source="en", target="de"))
+    with pytest.raises(InputError, match="line 1001 is not valid JSON"):
+        corpus.check(1)
+
+
+def test_checking_stops_after_ten_problems(root):
+    (root / "bad.jsonl").write_text("{\n" * 1000)
+    corpus = opened(root, ParallelFiles(pairs="bad.jsonl", source="en", target="de"))
+    with pytest.raises(InputError) as caught:
+        corpus.check()
+    assert len(caught.value.problems) == 10

@@ -1,0 +1,73 @@
+import json
+
+import numpy as np
+import pytest
+
+from tests.data.fake_feed import FakeCorpus
+from trimtab.data.ledger import Ledger
+from trimtab.errors import InputError
+from trimtab.flow import DroppedExample, Ragged, Window
+
+CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
+
+
+def window(corpus, dropped=()):
+    rows = Ragged.of([[1]] * len(corpus))
+    examples = tuple(DroppedExample(*each) for each in dropped)
+    return Window(rows, rows, np.array(corpus, np.int32), np.arange(len(corpus)), 0, examples)
+
+
+def test_what_was_seen_is_what_was_kept_and_what_was_dropped():
+    ledger = Ledger.of(CORPORA)
+    ledger.add(window([0, 1, 0], dropped=[(1, 4, "too_long"), (1, 5, "ratio")]))
+    ledger.add(window([0], dropped=[(1, 9, "ratio")]))
+    prose, ui = ledger.to_dict()["corpora"]
+    assert (prose["name"], prose["seen"], prose["kept"], prose["dropped"]) == ("prose", 3, 3, {})
+    assert (ui["name"], ui["seen"], ui["kept"]) == ("ui", 4, 1)
+    assert ui["dropped"] == {"too_long": {"count": 1, "lines": [5]}, "ratio": {"count": 2, "lines": [6, 10]}}
+
+
+def test_five_different_lines_are_kept_as_examples_and_the_rest_counted():
+    ledger = Ledger.of(CORPORA)
+    for line in (3, 3, 1, 4, 3, 8, 9, 7):
+        ledger.add(window([], dropped=[(0, line, "ratio")]))
+    assert ledger.to_dict()["corpora"][0]["dropped"]["ratio"] == {"count": 8, "lines": [4, 2, 5, 9, 10]}
+
+
+def test_a_ledger_survives_json():
+    ledger = Ledger.of(CORPORA)
+    ledger.add(window([0, 1], dropped=[(0, 2, "ratio")]))
+    again = Ledger.from_dict(json.loads(json.dumps(ledger.to_dict())))
+    assert again == ledger
+    again.add(window([1]))
+    assert again != ledger
+
+
+def test_merged_ledgers_count_what_one_ledger_would_have():
+    first, second, both = (Ledger.of(CORPORA) for _ in range(3))
+    early, late = (
+        window([0, 1], dropped=[(0, 2, "ratio")]),
+        window([1], dropped=[(0, 2, "ratio"), (0, 3, "length")]),
+    )
+    for ledger, seen in ((first, early), (second, late), (both, early), (both, late)):
+        ledger.add(seen)
+    first.merge(second)
+    assert first == both
+
+
+def test_changed_data_is_named_all_of_it():
+    ledger = Ledger.of(CORPORA)
+    ledger.check_unchanged(CORPORA)
+    ledger.check_unchanged([FakeCorpus("prose", 100, weight=3.0), FakeCorpus("ui", 50)])
+    with pytest.raises(InputError) as caught:
+        ledger.check_unchanged([FakeCorpus("prose", 101), FakeCorpus("ui", 51)])
+    assert [problem.what for problem in caught.value.problems] == [
+        "data.train: corpus 'prose' is not the one that this run began with",
+        "data.train: corpus 'ui' is not the one that this run began with",
+    ]
+
+
+def test_another_number_of_corpora_is_named_with_what_there_was():
+    with pytest.raises(InputError) as caught:
+        Ledger.of(CORPORA).check_unchanged(CORPORA[:1])
+    assert (caught.value.problems[0].got, caught.value.problems[0].allowed) == ("prose", "prose, ui")

@@ -1,0 +1,166 @@
+import errno
+import gzip
+import hashlib
+import lzma
+import multiprocessing
+import os
+import pickle
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data import lines as lines_module
+from trimtab.data.lines import open_lines
+from trimtab.errors import InputError, NoRoom
+
+TEXTS = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"bc", b"\x00", b"\xff", b"\x85"]), max_size=30).map(
+    b"".join
+)
+PACKINGS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+def split(text):
+    """The slow twin: what lines are, in one expression."""
+    return [line.removesuffix(b"\r") for line in text.removesuffix(b"\n").split(b"\n")] if text else []
+
+
+@given(TEXTS, st.sampled_from(sorted(PACKINGS)))
+@settings(max_examples=60, deadline=None)
+def test_lines_are_those_of_the_slow_twin_however_the_file_is_packed(text, suffix):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"text{suffix}"
+        path.write_bytes(PACKINGS[suffix](text))
+        lines = open_lines(path, cache=Path(folder) / "cache")
+        assert list(lines) == split(text)
+        assert len(lines) == len(split(text))
+        assert lines[:] == split(text)
+        assert lines.fingerprint == hashlib.sha256(text).hexdigest()
+        assert lines.path == path
+
+
+def test_a_line_outside_is_an_index_error(tmp_path):
+    (tmp_path / "text").write_bytes(b"one\ntwo")
+    lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    for number in (-1, 2):
+        with pytest.raises(IndexError):
+            lines[number]
+    assert lines.start(1) == 4
+
+
+@pytest.mark.parametrize("suffix", sorted(PACKINGS))
+def test_the_second_opening_reads_only_the_index(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(PACKINGS[suffix](b"one\ntwo\n"))
+    open_lines(path, cache=tmp_path / "cache")
+
+    def refuse(*args, **named):
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(lines_module, "_build", refuse)
+    assert list(open_lines(path, cache=tmp_path / "cache")) == [b"one", b"two"]
+
+
+def test_a_file_written_anew_under_its_name_is_noticed_even_with_its_old_size_and_time(tmp_path):
+    path, cache = tmp_path / "text", tmp_path / "cache"
+    # The change is out of sight of both ends of the file.
+    middle = 1 << 17
+    path.write_bytes(b"\n" * middle + b"a\nb" + b"\n" * middle)
+    before, old = open_lines(path, cache=cache), path.stat()
+    path.write_bytes(b"\n" * middle + b"ab\n" + b"\n" * middle)
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+    after = open_lines(path, cache=cache)
+    assert after[middle] == b"ab"
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_damaged_index_is_made_again(tmp_path):
+    (tmp_path / "text").write_bytes(b"one\ntwo\n")
+    open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    (index,) = (tmp_path / "cache").iterdir()
+    index.write_bytes(index.read_bytes()[:-8])
+    assert list(open_lines(tmp_path / "text", cache=tmp_path / "cache")) == [b"one", b"two"]
+
+
+def test_unpacked_text_that_was_lost_from_the_cache_is_unpacked_again(tmp_path):
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    open_lines(tmp_path / "text.gz", cache=tmp_path / "cache")
+    (text,) = (tmp_path / "cache").glob("*.txt")
+    text.unlink()
+    assert list(open_lines(tmp_path / "text.gz", cache=tmp_path / "cache")) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, suffix):
+    packed = PACKINGS[suffix](b"some text to pack\n" * 1000)
+    (tmp_path / f"text{suffix}").write_bytes(packed[:-10])
+    with pytest.raises(InputError, match="cut short"):
+        open_lines(tmp_path / f"text{suffix}", cache=tmp_path / "cache")
+    assert os.listdir(tmp_path / "cache") == []
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="there is no such file"):
+        open_lines(tmp_path / "text", cache=tmp_path / "cache")
+
+
+def test_a_full_disk_is_no_room_and_names_the_cache(tmp_path, monkeypatch):
+    def full(file, blocks):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(lines_module, "write_index", full)
+    (tmp_path / "text").write_bytes(b"one\n")
+    with pytest.raises(NoRoom, match=str(tmp_path / "cache")):
+        open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    assert os.listdir(tmp_path / "cache") == []
+
+
+def test_where_the_cache_cannot_be_written_a_temporary_folder_serves(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "cache").write_text("a file in the way")
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert list(open_lines(tmp_path / "text.gz", cache=tmp_path / "cache")) == [b"one", b"two"]
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    path.write_bytes(b"one\n")
+    build = lines_module._build
+
+    def build_and_grow(file, **named):
+        build(file, **named)
+        path.write_bytes(b"one\ntwo\n")
+
+    monkeypatch.setattr(lines_module, "_build", build_and_grow)
+    with pytest.raises(InputError, match="changed while it was read"):
+        open_lines(path, cache=tmp_path / "cache")
+    assert os.listdir(tmp_path / "cache") == []
+
+
+def test_pickled_lines_hold_names_and_open_again_when_they_are_read(tmp_path):
+    (tmp_path / "text").write_bytes(b"".join(b"%d\n" % number for number in range(10_000)))
+    lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    pickled = pickle.dumps(lines)
+    assert len(pickled) < 1000
+    again = pickle.loads(pickled)
+    assert len(again) == 10_000
+    assert again[9_999] == b"9999"
+    assert again.fingerprint == lines.fingerprint
+
+
+def test_pickled_lines_notice_that_the_file_was_replaced(tmp_path):
+    (tmp_path / "text").write_bytes(b"one\ntwo\n")
+    pickled = pickle.dumps(open_lines(tmp_path / "text", cache=tmp_path / "cache"))
+    (tmp_path / "text").write_bytes(b"one\ntwo\nthree\n")
+    with pytest.raises(InputError, match="changed while it was in use"):
+        len(pickle.loads(pickled))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_read_the_same_lines_after_fork_and_spawn(tmp_path, method):
+    (tmp_path / "text.xz").write_bytes(lzma.compress(b"one\ntwo\nthree\n"))
+    lines = open_lines(tmp_path / "text.xz", cache=tmp_path / "cache")
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(lines.__getitem__, [2, 0, 1]) == [b"three", b"one", b"two"]

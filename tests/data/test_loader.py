@@ -1,0 +1,191 @@
+import itertools
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.data.fake_feed import FakePipeline, fake_feed
+from trimtab.config.data import DataConfig
+from trimtab.data.loader import POSITIONS_PER_CHUNK, chunks, resolve_workers
+from trimtab.errors import InputError, RunFailed
+
+
+def plain(chunk):
+    return (
+        chunk.source.values.tolist(),
+        chunk.target.values.tolist(),
+        chunk.position.tolist(),
+        chunk.line.tolist(),
+        chunk.corpus.tolist(),
+        chunk.dropped,
+    )
+
+
+def taken(feed, *, workers, count=7, from_position=3000):
+    stream = chunks(feed, from_position=from_position, workers=workers)
+    found = list(itertools.islice(stream, count))
+    stream.close()
+    return found
+
+
+def wait_until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_change_nothing(workers):
+    feed = fake_feed(pipeline=FakePipeline(every=5, needs_random=True))
+    alone = taken(feed, workers=0)
+    assert [plain(chunk) for chunk in taken(feed, workers=workers)] == [plain(chunk) for chunk in alone]
+
+
+def test_chunks_begin_at_multiples_of_one_size_wherever_a_run_starts():
+    feed = fake_feed()
+    chunk = taken(feed, workers=0, count=1, from_position=2 * POSITIONS_PER_CHUNK + 700)[0]
+    assert chunk.position.tolist() == list(range(2 * POSITIONS_PER_CHUNK, 3 * POSITIONS_PER_CHUNK))
+    following = taken(feed, workers=0, count=2, from_position=POSITIONS_PER_CHUNK + 1)[1]
+    assert plain(following) == plain(chunk)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_bad_line_raises_the_same_error_when_its_chunk_is_reached_and_not_before(workers):
+    feed = fake_feed(lengths=(5000, 1), bad_line=4321)
+    places = feed.mixture.at(np.arange(5001))
+    reached = int(np.flatnonzero((places.corpus == 0) & (places.line == 4321))[0]) // POSITIONS_PER_CHUNK
+    stream = chunks(feed, from_position=0, workers=workers)
+    assert len(list(itertools.islice(stream, reached))) == reached
+    with pytest.raises(InputError) as caught:
+        next(stream)
+    assert str(caught.value) == "a0.en: not UTF-8   (a0.en:4322)\n  got     byte 0xff"
+    assert caught.value.problems[0].where == "a0.en:4322"
+    assert not multiprocessing.active_children()
+
+
+def test_a_killed_worker_is_a_clear_error_at_once_even_in_the_middle_of_what_it_sends():
+    stream = chunks(fake_feed(), from_position=0, workers=2)
+    next(stream)
+    victim = multiprocessing.active_children()[0]
+    # Pipes hold less than a chunk, so both workers now stand within one.
+    time.sleep(0.3)
+    os.kill(victim.pid, signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(RunFailed, match=f"worker process {victim.pid} was killed by SIGKILL") as caught:
+        list(itertools.islice(stream, 100))
+    assert "--resume" in str(caught.value)
+    assert time.monotonic() - begin < 30, "it hung until something else ended it"
+    assert not multiprocessing.active_children()
+
+
+def test_workers_leave_ctrl_c_and_sigterm_to_the_training_process():
+    feed = fake_feed()
+    stream = chunks(feed, from_position=0, workers=2)
+    found = [next(stream)]
+    for worker in multiprocessing.active_children():
+        os.kill(worker.pid, signal.SIGINT)
+        os.kill(worker.pid, signal.SIGTERM)
+    found += itertools.islice(stream, 60)
+    stream.close()
+    alone = taken(feed, workers=0, count=61, from_position=0)
+    assert [plain(chunk) for chunk in found] == [plain(chunk) for chunk in alone]
+    assert not multiprocessing.active_children()
+
+
+SCRIPT = """
+import multiprocessing, sys
+from tests.data.fake_feed import fake_feed
+from trimtab.data.loader import chunks
+stream = chunks(fake_feed(), from_position=0, workers=2)
+next(stream)
+print(*(worker.pid for worker in multiprocessing.active_children()), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def started():
+    """Runs the script above, which has no `if __name__ == "__main__"`, in a group of processes of its own."""
+    processes = []
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=Path(__file__).parents[2],
+        )
+        processes.append(process)
+        return process, [int(word) for word in process.stdout.readline().split()]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def is_gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+class TestAScriptOfItsOwn:
+    def test_ctrl_c_shows_no_traceback_but_the_script_s_own_and_ends_the_workers_too(self, started):
+        process, workers = started()
+        os.killpg(process.pid, signal.SIGINT)
+        message = process.communicate(timeout=30)[1]
+        assert message.count("Traceback") == 1
+        assert message.strip().endswith("KeyboardInterrupt")
+        assert wait_until(lambda: all(map(is_gone, workers)))
+
+    def test_workers_of_a_killed_script_do_not_stay_behind(self, started):
+        process, workers = started()
+        process.kill()
+        assert len(workers) == 2
+        assert wait_until(lambda: all(map(is_gone, workers)))
+
+
+class DefinedInTheScript:
+    """Stands for a part whose class no worker can import."""
+
+    def __reduce__(self):
+        raise TypeError("cannot be sent")
+
+
+def test_a_part_that_cannot_be_sent_to_workers_is_named_before_anything_is_read():
+    with pytest.raises(RunFailed, match="cannot be sent"):
+        next(chunks(fake_feed(pipeline=_with_apply(DefinedInTheScript())), from_position=0, workers=1))
+    assert not multiprocessing.active_children()
+
+
+def _with_apply(part):
+    part.needs_random = False
+    part.apply = lambda source, target, rng: (source, target)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpu", "workers"), [(1, True, 0), (2, False, 0), (2, True, 1), (4, False, 2), (64, True, 4)]
+)
+def test_auto_takes_half_of_the_cores_and_leaves_small_machines_to_the_model(
+    monkeypatch, cores, gpu, workers
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(cores), raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    config = DataConfig.model_validate({"train": [{"source": "a", "target": "b"}]})
+    assert resolve_workers(config) == workers
+    assert resolve_workers(config.model_copy(update={"workers": 7})) == 7

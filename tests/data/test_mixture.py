@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data.mixture import Mixture
+
+corpora = st.lists(st.tuples(st.integers(1, 60), st.floats(0.01, 7.0)), min_size=1, max_size=4)
+seeds = st.integers(0, 2**63 - 1)
+
+
+def mixture_of(corpora, seed):
+    lengths, weights = zip(*corpora, strict=True)
+    return Mixture.of(lengths=lengths, weights=weights, seed=seed)
+
+
+def times_seen(mixture, num_positions):
+    """For each corpus, how often each of its lines stands in the first so many positions."""
+    places = mixture.at(np.arange(num_positions))
+    return [
+        np.bincount(places.line[places.corpus == number], minlength=length)
+        for number, length in enumerate(mixture.lengths)
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(1, 200), min_size=1, max_size=4), seed=seeds, epochs=st.integers(1, 4))
+def test_with_weight_one_every_line_is_seen_exactly_once_an_epoch(lengths, seed, epochs):
+    mixture = Mixture.of(lengths=lengths, weights=[1.0] * len(lengths), seed=seed)
+    assert mixture.examples_per_epoch == sum(lengths)
+    for seen in times_seen(mixture, epochs * mixture.examples_per_epoch):
+        assert (seen == epochs).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(corpora=corpora, seed=seeds, epochs=st.integers(1, 5))
+def test_whatever_the_weights_no_line_is_ever_seen_more_than_once_more_often_than_its_like(
+    corpora, seed, epochs
+):
+    mixture = mixture_of(corpora, seed)
+    for (length, weight), seen in zip(
+        corpora, times_seen(mixture, epochs * mixture.examples_per_epoch), strict=True
+    ):
+        assert len(seen) == length, "no line beyond the end"
+        assert seen.max() - seen.min() <= 1
+        assert seen.sum() == epochs * max(1, round(weight * length))
+
+
+@settings(max_examples=40, deadline=None)
+@given(corpora=corpora, seed=seeds, start=st.integers(0, 10**12))
+def test_a_block_of_positions_is_what_its_positions_are_one_by_one(corpora, seed, start):
+    mixture = mixture_of(corpora, seed)
+    block = mixture.at(np.arange(start, start + 20))
+    for number in range(20):
+        one = mixture.at(np.array([start + number]))
+        for single, many in ((one.corpus, block.corpus), (one.line, block.line), (one.turn, block.turn)):
+            assert single[0] == many[number]
+
+
+def test_corpora_are_mixed_all_along_an_epoch_not_one_after_another():
+    mixture = Mixture.of(lengths=[600, 400], weights=[1.0, 1.0], seed=3)
+    corpus = mixture.at(np.arange(1000)).corpus
+    for tenth in np.split(corpus, 10):
+        assert 20 <= (tenth == 1).sum() <= 60
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"epoch": 1}])
+def test_another_seed_or_epoch_is_another_order(other):
+    def lines(seed=1, epoch=0):
+        mixture = Mixture.of(lengths=[1000], weights=[1.0], seed=seed)
+        return mixture.at(np.arange(1000) + 1000 * epoch).line
+
+    assert (lines() == lines(**other)).mean() < 0.02
+
+
+def test_the_turn_counts_how_often_a_corpus_has_been_dealt_out():
+    mixture = Mixture.of(lengths=[10, 10], weights=[2.0, 0.5], seed=1)
+    places = mixture.at(np.arange(2 * mixture.examples_per_epoch))
+    assert sorted(places.turn[places.corpus == 0].tolist()) == sorted([0, 1, 2, 3] * 10)
+    assert (places.turn[places.corpus == 1] == 0).all()

@@ -1,0 +1,101 @@
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data.order import permuted, random_stream
+
+keys = st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 100))
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 5000), key=keys)
+def test_every_number_below_n_comes_exactly_once(n, key):
+    assert sorted(permuted(np.arange(n), n=n, key=key).tolist()) == list(range(n))
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 2**52), key=keys, data=st.data())
+def test_a_single_place_of_a_huge_permutation_is_found_without_the_others(n, key, data):
+    index = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8, unique=True))
+    one_by_one = [int(permuted(each, n=n, key=key)) for each in index]
+    assert permuted(np.asarray(index), n=n, key=key).tolist() == one_by_one
+    assert len(set(one_by_one)) == len(index)
+    assert all(0 <= place < n for place in one_by_one)
+
+
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(50, 5000), key=keys)
+def test_keys_that_differ_in_any_number_give_other_orders(n, key):
+    index = np.arange(n)
+    others = [
+        (key[0] + 1, key[1]),
+        (key[0], key[1] + 1),
+        (*key, 0),
+        key[::-1] if key[0] != key[1] else (0, *key),
+    ]
+    for other in others:
+        assert (permuted(index, n=n, key=key) == permuted(index, n=n, key=other)).mean() < 0.2
+
+
+def test_numbers_and_sizes_may_be_arrays_which_gives_what_single_calls_give():
+    index, n, epoch = np.array([3, 0, 7, 11]), np.array([5, 9, 8, 12]), np.array([0, 1, 1, 2**40])
+    together = permuted(index, n=n, key=(7, epoch))
+    single = [
+        int(permuted(int(i), n=int(k), key=(7, int(e)))) for i, k, e in zip(index, n, epoch, strict=True)
+    ]
+    assert together.tolist() == single
+
+
+def test_the_order_is_written_in_stone():
+    # A change of these numbers would give every resumed run other data than it began with.
+    assert permuted(np.arange(10), n=10, key=(1, 2)).tolist() == [2, 8, 3, 5, 6, 1, 0, 4, 9, 7]
+    assert random_stream(1, 2, 3).integers(0, 1000, 4).tolist() == [686, 400, 805, 272]
+
+
+@pytest.mark.parametrize("n", [1000, 1024, 99_991])
+def test_neighbours_are_not_correlated_within_an_order_nor_between_orders(n):
+    first, second = (permuted(np.arange(n), n=n, key=(5, epoch)).astype(float) for epoch in (0, 1))
+    bound = 5 / np.sqrt(n)
+    assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < bound
+    assert abs(np.corrcoef(first, np.arange(n))[0, 1]) < bound
+    assert abs(np.corrcoef(first, second)[0, 1]) < bound
+
+
+def test_over_many_keys_each_number_comes_first_equally_often():
+    n, trials = 37, 20_000
+    counts = np.bincount(permuted(np.zeros(trials, np.int64), n=n, key=(9, np.arange(trials))), minlength=n)
+    chi_squared = ((counts - trials / n) ** 2 / (trials / n)).sum()
+    assert chi_squared < 36 + 5 * np.sqrt(2 * 36)
+
+
+def test_over_many_keys_every_order_of_four_things_comes_up_equally_often():
+    trials = 6000
+    keys = np.arange(trials)
+    orders = np.stack([permuted(np.full(trials, place), n=4, key=(keys,)) for place in range(4)], axis=1)
+    counts = Counter(map(tuple, orders.tolist()))
+    expected = trials / 24
+    chi_squared = sum(
+        (counts[order] - expected) ** 2 / expected for order in itertools.permutations(range(4))
+    )
+    assert chi_squared < 23 + 5 * np.sqrt(2 * 23)
+
+
+def test_an_index_outside_is_refused():
+    with pytest.raises(AssertionError, match="outside"):
+        permuted(5, n=5, key=(1,))
+
+
+def test_a_random_stream_depends_on_all_its_numbers_and_on_nothing_else():
+    def draw(*numbers):
+        return random_stream(*numbers).random(3).tolist()
+
+    np.random.seed(0)
+    first = draw(1, 2, 3)
+    np.random.seed(1)
+    assert draw(1, 2, 3) == first
+    others = [draw(2, 2, 3), draw(1, 3, 2), draw(1, 2), draw(1, 2, 3, 0), draw(1, 23)]
+    assert len({tuple(each) for each in [first, *others]}) == 6

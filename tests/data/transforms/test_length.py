@@ -1,0 +1,21 @@
+from trimtab.data.transforms.length import is_outside_length
+
+
+def test_words_are_counted_between_spaces_on_both_sides():
+    def outside(source, target):
+        return is_outside_length(source, target, unit="words", least=2, most=3)
+
+    assert not outside("one two", "eins  zwei\tdrei")
+    assert outside("one", "eins zwei")
+    assert outside("one two", "eins")
+    assert outside("one two three four", "eins zwei")
+    assert outside("one two", "eins zwei drei vier")
+
+
+def test_characters_are_counted_with_spaces():
+    def outside(source, target):
+        return is_outside_length(source, target, unit="characters", least=2, most=3)
+
+    assert not outside("a b", "äö")
+    assert outside("a b ", "äö")
+    assert outside("a b", "ä")

@@ -1,0 +1,81 @@
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.decode import reading
+from trimtab.decode.reading import read_lines
+from trimtab.errors import InputError
+
+
+def read(data: bytes) -> list[str]:
+    return list(read_lines(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\r\r\nb\r", ["a\r", "b"]),
+        (b"a\n\n\nb\n", ["a", "", "", "b"]),
+        (b"a\x00b\x1c\x0c\n", ["a\x00b\x1c\x0c"]),
+        ("a\u2028b\x85c\rd\n".encode(), ["a\u2028b\x85c\rd"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbf", []),
+        (b"\xef\xbb\xbf\n", [""]),
+    ],
+)
+def test_only_line_feeds_separate_lines(data, lines):
+    assert read(data) == lines
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])).filter(
+            lambda line: not line.endswith("\r") and not line.startswith("\ufeff")
+        )
+    )
+)
+def test_what_was_written_line_by_line_is_read_back(lines):
+    assert read("".join(line + "\n" for line in lines).encode()) == lines
+
+
+def test_a_wrong_byte_is_named_by_line_value_and_offset_after_the_lines_before_it():
+    found = read_lines(io.BytesIO("Grüße\r\nab\n".encode() + b"xyz\xe4h\n"), name="input.en")
+    assert [next(found), next(found)] == ["Grüße", "ab"]
+    with pytest.raises(InputError) as raised:
+        next(found)
+    (problem,) = raised.value.problems
+    assert problem.what == "input.en: line 3 is not UTF-8"
+    assert problem.got.startswith("byte 0xe4 at offset 3 of the line, 15 of the input")
+    assert problem.where == "input.en:3"
+    assert "iconv" in problem.fix
+
+
+def test_offsets_count_the_byte_order_mark():
+    with pytest.raises(InputError, match="byte 0xff at offset 4 of the line, 4 of the input"):
+        read(b"\xef\xbb\xbfa\xff\n")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xed\xa0\x80\n", b"\xc0\xaf\n", b"\xf4\x90\x80\x80\n", b"\xe2\x82", b"\x80\n"]
+)
+def test_surrogates_overlong_forms_and_cut_characters_are_not_utf_8(data):
+    with pytest.raises(InputError, match="line 1 is not UTF-8"):
+        read(data)
+
+
+def test_a_line_without_an_end_is_refused_before_it_is_read_whole(monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_LINE_BYTES", 10)
+    binary = io.BytesIO(b"short\n0123456789\n" + b"x" * 500)
+    found = read_lines(binary)
+    assert [next(found), next(found)] == ["short", "0123456789"]
+    with pytest.raises(InputError, match="line 3 is too long"):
+        next(found)
+    assert binary.tell() < 40

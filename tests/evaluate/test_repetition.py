@@ -1,0 +1,110 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.errors import InputError
+from trimtab.evaluate.repetition import (
+    NUM_PROBES,
+    distinct_outputs,
+    find_collapse,
+    probe_sentences,
+    repeated_4grams,
+)
+
+
+@pytest.mark.parametrize(
+    ("translations", "expected"),
+    [
+        ([], 0.0),
+        (["", "a b c"], 0.0),
+        (["a b c d"], 0.0),
+        (["a b c d", "a b c d"], 0.0),  # two lines alike are no repetition inside a line
+        (["a a a a a"], 0.5),
+        (["a b a b a b a b"], 1 - 2 / 5),
+        (["a a a a a", "b c d e f g"], 1 - 4 / 5),
+        (["  a\ta  a a a "], 0.5),
+    ],
+)
+def test_repeated_4grams_are_counted_inside_each_line(translations, expected):
+    assert repeated_4grams(translations) == pytest.approx(expected)
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=30).map(" ".join), max_size=6))
+def test_the_share_of_repeated_4grams_is_what_counting_one_by_one_gives(translations):
+    total = repeated = 0
+    for line in translations:
+        seen = []
+        words = line.split()
+        for start in range(len(words) - 3):
+            total += 1
+            repeated += words[start : start + 4] in seen
+            seen.append(words[start : start + 4])
+    assert repeated_4grams(translations) == pytest.approx(repeated / total if total else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sources", "translations", "expected"),
+    [
+        (["a", "b", "c", "d"], ["x", "y", "x", "x"], 0.5),
+        (["a", "a", "b"], ["x", "x", "y"], 1.0),
+        (["a", "a"], ["x", "y"], 1.0),
+        (["a", "b"], ["", ""], 0.5),
+    ],
+)
+def test_distinct_outputs_are_counted_over_distinct_sources(sources, translations, expected):
+    assert distinct_outputs(sources, translations) == expected
+
+
+def test_unequal_and_empty_sets_are_refused():
+    with pytest.raises(InputError, match="2 sources and 1 translations"):
+        distinct_outputs(["a", "b"], ["x"])
+    with pytest.raises(InputError, match="empty"):
+        find_collapse([], [])
+
+
+def test_probes_are_different_not_empty_and_spread_over_the_set():
+    sources = [f"line {number // 2}" for number in range(1000)] + ["", " "]
+    probes = probe_sentences(sources)
+    assert len(probes) == len(set(probes)) == NUM_PROBES
+    assert probes[0] == "line 0"
+    assert probes[-1] == "line 484"
+    assert probe_sentences(["b", "a", "b", ""]) == ["b", "a"]
+    assert probe_sentences([" "]) == []
+
+
+def probes(count: int) -> list[str]:
+    return [f"source {number}" for number in range(count)]
+
+
+def test_one_phrase_for_every_input_is_a_collapse_that_names_the_phrase_and_the_way_out():
+    finding = find_collapse(probes(32), ["Das ist nicht der Fall."] * 30 + ["Ja.", "Nein."])
+    assert finding is not None
+    assert (finding.code, finding.name, finding.severity) == ("E901", "collapsed-outputs", "error")
+    assert "32 different sentences have only 3 different translations" in finding.message
+    assert "30 of them became 'Das ist nicht der Fall.'" in finding.message
+    assert "learning rate" in finding.fix
+    assert "warmup" in finding.fix
+
+
+@pytest.mark.parametrize(("different", "collapsed"), [(1, True), (6, True), (7, False), (32, False)])
+def test_the_bound_is_one_in_five(different, collapsed):
+    translations = [f"translation {number % different}" for number in range(32)]
+    assert (find_collapse(probes(32), translations) is not None) is collapsed
+
+
+@pytest.mark.parametrize(("count", "collapsed"), [(1, False), (5, False), (6, True)])
+def test_a_handful_of_sentences_proves_nothing(count, collapsed):
+    assert (find_collapse(probes(count), ["same"] * count) is not None) is collapsed
+
+
+def test_only_the_first_probes_count():
+    assert find_collapse(probes(100), ["same"] * 32 + [str(number) for number in range(68)]) is not None
+
+
+def test_silence_and_long_phrases_are_shown_short():
+    silent, endless = find_collapse(probes(32), [""] * 32), find_collapse(probes(32), ["la " * 500] * 32)
+    assert silent is not None
+    assert endless is not None
+    assert "an empty line" in silent.message
+    assert len(endless.message) < 250
+    assert "…" in endless.message

@@ -1,0 +1,106 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.flow import IGNORE
+from trimtab.loss.chunked import chunked_cross_entropy
+from trimtab.loss.plain import plain_cross_entropy
+
+
+def make(tokens, rows, num_ids, dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(tokens, 8, dtype=torch.float64, generator=generator).to(dtype).requires_grad_()
+    matrix = torch.randn(rows, 8, dtype=torch.float64, generator=generator).to(dtype).requires_grad_()
+    labels = torch.randint(0, num_ids, (tokens,), generator=generator)
+    labels[torch.rand(tokens, generator=generator) < 0.2] = IGNORE
+    return hidden, matrix, labels
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    tokens=st.integers(1, 30),
+    num_ids=st.integers(2, 70),
+    smoothing=st.sampled_from([0.0, 0.1, 0.5]),
+    z_loss=st.sampled_from([0.0, 1e-2]),
+    chunk=st.integers(1, 40),
+    scale=st.sampled_from([1.0, 0.125]),
+)
+def test_it_equals_the_plain_loss_in_values_and_gradients(tokens, num_ids, smoothing, z_loss, chunk, scale):
+    rows = -(-num_ids // 64) * 64
+    hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64)
+    terms = {"num_ids": num_ids, "label_smoothing": smoothing, "z_loss": z_loss}
+    slow = plain_cross_entropy(hidden, matrix, labels, **terms)
+    fast = chunked_cross_entropy(hidden, matrix, labels, **terms, chunk_bytes=chunk * rows * 4)
+    torch.testing.assert_close(fast.objective, slow.objective)
+    torch.testing.assert_close(fast.loss, slow.loss)
+    for a, b in zip(
+        torch.autograd.grad(fast.objective * scale, (hidden, matrix)),
+        torch.autograd.grad(slow.objective * scale, (hidden, matrix)),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_in_bf16_it_errs_no_more_than_the_plain_loss_does(smoothing):
+    hidden, matrix, labels = make(512, 640, 600, torch.float32)
+    terms = {"num_ids": 600, "label_smoothing": smoothing, "z_loss": 1e-4}
+
+    def run(loss, dtype, autocast, **more):
+        inputs = [x.detach().to(dtype).requires_grad_() for x in (hidden, matrix)]
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            out = loss(*inputs, labels, **terms, **more)
+        out.objective.backward()
+        return [out.objective.double(), *(x.grad.double() for x in inputs)]
+
+    truth = run(plain_cross_entropy, torch.float64, False)
+    naive = run(plain_cross_entropy, torch.float32, True)
+    fast = run(chunked_cross_entropy, torch.float32, True, chunk_bytes=100 * 640 * 4)
+    for exact, obvious, ours in zip(truth, naive, fast, strict=True):
+        slack = 1e-3 * exact.abs().max()
+        assert (ours - exact).norm() <= (obvious - exact).norm() + slack
+
+
+def test_rows_beyond_the_vocabulary_get_no_gradient_and_no_probability():
+    hidden, matrix, labels = make(10, 64, 50, torch.float32)
+    out = chunked_cross_entropy(
+        hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.1, chunk_bytes=4096
+    )
+    out.objective.backward()
+    assert matrix.grad[50:].abs().max() == 0
+    with torch.no_grad():
+        matrix[50:] += 100
+    again = chunked_cross_entropy(
+        hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.1, chunk_bytes=4096
+    )
+    torch.testing.assert_close(again.objective, out.objective)
+
+
+def test_a_pack_without_targets_costs_nothing():
+    hidden, matrix, _ = make(4, 64, 50, torch.float32)
+    labels = torch.full((4,), IGNORE)
+    out = chunked_cross_entropy(hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.0, chunk_bytes=512)
+    out.objective.backward()
+    assert out.objective == 0
+    assert out.loss == 0
+    assert hidden.grad.abs().max() == 0
+    assert matrix.grad.abs().max() == 0
+
+
+def test_no_buffer_is_larger_than_the_chunk(monkeypatch):
+    seen = []
+    from trimtab.loss import chunked
+
+    real = chunked.loss_of_chunk
+
+    def watch(logits, *rest):
+        seen.append(logits.numel() * 4)
+        return real(logits, *rest)
+
+    hidden, matrix, labels = make(100, 128, 100, torch.float32)
+    chunked_cross_entropy(
+        hidden, matrix, labels, num_ids=100, label_smoothing=0.1, z_loss=0.0, chunk_bytes=5000, of_chunk=watch
+    )
+    assert max(seen) <= 5000
+    assert sum(seen) == 100 * 128 * 4

@@ -1,0 +1,83 @@
+import itertools
+import math
+
+import pytest
+import torch
+
+from tests.streams import pack_of
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.loss.plain import plain_cross_entropy
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 3]]
+TARGETS = [[20, 21, 3], [22, 23, 24, 25, 3], [26, 3]]
+VARIANTS = [
+    {"positions": positions, "norm": norm, "norm_position": place, "activation": activation, "tie_embeddings": tie}
+    for (positions, activation, tie), (norm, place) in zip(
+        itertools.product(("sinusoidal", "learned", "rotary"), ("relu", "gelu", "swiglu"), ("all", "decoder")),
+        itertools.cycle(itertools.product(("layer", "rms"), ("before", "after"))),
+        strict=False,
+    )
+]
+
+
+def build(num_ids=90, **changes):
+    config = EncoderDecoderModel(**{"dim": 32, "heads": 2, "layers": 2, "feed_forward": 48, "dropout": 0.0, **changes})
+    return EncoderDecoder(config, num_ids=num_ids, max_positions=32, seed=1)
+
+
+def logits(model, sources, targets, **kwargs):
+    return (model(pack_of(sources, targets, **kwargs)) @ model.output_matrix.T)[:, : model.num_ids]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_segments_of_a_pack_never_see_each_other(variant):
+    model = build(**variant).eval()
+    together = logits(model, SOURCES, TARGETS).split([len(row) for row in TARGETS])
+    for source, target, in_pack in zip(SOURCES, TARGETS, together, strict=True):
+        torch.testing.assert_close(in_pack, logits(model, [source], [target]), atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(torch.cat(together), logits(model, SOURCES, TARGETS, longest=16), atol=2e-5, rtol=1e-4)
+
+
+def test_a_target_token_never_sees_those_after_it():
+    model = build().eval()
+    first = logits(model, [SOURCES[0]], [[20, 21, 22, 3]])
+    other = logits(model, [SOURCES[0]], [[20, 21, 30, 3]])
+    assert torch.equal(first[:3], other[:3])
+    assert not torch.equal(first[3], other[3])
+
+
+def test_each_source_token_and_its_place_matter():
+    model = build().eval()
+    first = logits(model, [[5, 6, 7, 3]], [TARGETS[0]])
+    assert not torch.allclose(first, logits(model, [[5, 9, 7, 3]], [TARGETS[0]]))
+    assert not torch.allclose(first, logits(model, [[7, 6, 5, 3]], [TARGETS[0]]))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_the_first_loss_is_near_the_logarithm_of_the_vocabulary(variant):
+    model = build(num_ids=500, **variant)
+    generator = torch.Generator().manual_seed(0)
+    rows = [torch.randint(4, 500, (12,), generator=generator).tolist() for _ in range(16)]
+    pack = pack_of(rows, rows[::-1])
+    loss = plain_cross_entropy(
+        model(pack), model.output_matrix, pack.labels, num_ids=500, label_smoothing=0.0, z_loss=0.0
+    ).loss
+    assert abs(float(loss) / pack.num_targets - math.log(500)) < 0.15 * math.log(500)
+
+
+def test_the_vocabulary_is_padded_to_a_multiple_of_64_and_tied_parameters_count_once():
+    model = build(num_ids=65)
+    assert model.output_matrix.shape[0] == 128
+    assert model.output_matrix is model.embedding.weight
+    assert model.num_parameters() == sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
+    assert "sines" not in model.state_dict()
+
+
+def test_every_parameter_gets_a_gradient():
+    model = build(positions="learned", tie_embeddings="decoder")
+    pack = pack_of(SOURCES, TARGETS)
+    plain_cross_entropy(
+        model(pack), model.output_matrix, pack.labels, num_ids=90, label_smoothing=0.1, z_loss=0.0
+    ).objective.backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())

@@ -1,0 +1,35 @@
+import torch
+
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.init import init_weights
+
+
+def build(seed=1, **changes):
+    return EncoderDecoder(EncoderDecoderModel(preset="tiny", **changes), num_ids=90, max_positions=32, seed=seed)
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_the_global_generator_did():
+    torch.manual_seed(0)
+    first = build()
+    torch.manual_seed(5)
+    second, third = build(), build(seed=2)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    assert not torch.equal(first.embedding.weight, third.embedding.weight)
+
+
+def test_every_parameter_is_filled():
+    model = build(positions="learned", tie_embeddings="decoder", activation="swiglu")
+    for parameter in model.parameters():
+        parameter.data.fill_(torch.nan)
+    for module in model.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.reset_parameters()  # gains and biases of norms have their values from PyTorch
+    init_weights(model, model.config, seed=1)
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+def test_maps_that_write_to_the_residual_path_are_smaller_with_the_norm_before():
+    before, after = build(), build(norm_position="after")
+    ratio = before.decoder.blocks[0].feed_forward.down.weight.std() / after.decoder.blocks[0].feed_forward.down.weight.std()
+    assert torch.isclose(ratio, torch.tensor(6.0).rsqrt(), rtol=1e-3)

@@ -1,0 +1,35 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.step.toy import Toy
+from tests.streams import pack_of
+from trimtab.step.accumulate import accumulate
+
+
+def gradient(model, packs):
+    model.zero_grad()
+    out = accumulate(model.objective, packs)
+    return out, torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=8), st.data())
+def test_neither_loss_nor_gradient_depends_on_how_the_window_is_cut(sizes, data):
+    generator = torch.Generator().manual_seed(1)
+    rows = [torch.randint(4, 64, (n,), generator=generator).tolist() for n in sizes]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(rows) - 1))))
+    parts = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    model = Toy()
+    whole, expected = gradient(model, [pack_of(rows, rows)])
+    cut, got = gradient(model, [pack_of(part, part) for part in parts])
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(cut.loss, whole.loss)
+    torch.testing.assert_close(cut.objective, whole.objective)
+
+
+def test_the_loss_is_the_mean_over_targets_not_over_micro_batches():
+    model = Toy()
+    short, long = pack_of([[5]], [[5]]), pack_of([[6] * 9], [[6] * 9])
+    each = [float(model.objective(p).loss.detach()) for p in (short, long)]
+    assert torch.isclose(accumulate(model.objective, [short, long]).loss, torch.tensor(sum(each) / 10).double())

@@ -1,0 +1,37 @@
+import pytest
+import torch
+
+from trimtab.errors import InputError
+from trimtab.step.precision import autocast, resolve_precision
+
+CPU = torch.device("cpu")
+
+
+def test_a_cpu_runs_in_fp32_unless_told():
+    assert resolve_precision("auto", CPU) == "fp32"
+    assert resolve_precision("bf16_mixed", CPU) == "bf16_mixed"
+    with pytest.raises(InputError, match="fp16_mixed"):
+        resolve_precision("fp16_mixed", CPU)
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"), [((9, 0), "bf16_mixed"), ((8, 0), "bf16_mixed"), ((7, 5), "fp16_mixed")]
+)
+def test_a_gpu_runs_in_bf16_where_it_has_it(monkeypatch, capability, expected):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a card")
+    cuda = torch.device("cuda")
+    assert resolve_precision("auto", cuda) == expected
+    assert resolve_precision("fp32", cuda) == "fp32"
+    if expected == "fp16_mixed":
+        with pytest.raises(InputError, match="bf16"):
+            resolve_precision("bf16_mixed", cuda)
+
+
+def test_only_products_run_in_half_precision():
+    x = torch.randn(2, 2)
+    with autocast("bf16_mixed", CPU):
+        assert (x @ x).dtype == torch.bfloat16
+        assert x.exp().dtype == torch.float32
+    with autocast("fp32", CPU):
+        assert (x @ x).dtype == torch.float32

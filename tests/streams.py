@@ -1,0 +1,30 @@
+"""Small packs for tests of stages that receive them."""
+
+import torch
+
+from trimtab.flow import Pack, Stream
+
+START = 2
+
+
+def stream_of(rows, *, longest=None):
+    lengths = torch.tensor([len(row) for row in rows])
+    boundaries = torch.cat([torch.zeros(1), lengths.cumsum(0)]).to(torch.int32)
+    positions = torch.cat([torch.arange(n) for n in lengths.tolist()])
+    segments = torch.repeat_interleave(torch.arange(len(rows)), lengths)
+    ids = torch.tensor([i for row in rows for i in row])
+    return Stream(ids, positions, segments, boundaries, longest or int(lengths.max()))
+
+
+def pack_of(sources, targets, *, longest=None):
+    inputs = [[START, *row[:-1]] for row in targets]
+    labels = torch.tensor([i for row in targets for i in row])
+    tokens = sum(map(len, sources)) + len(labels)
+    return Pack(
+        stream_of(sources, longest=longest),
+        stream_of(inputs, longest=longest),
+        labels,
+        len(sources),
+        len(labels),
+        tokens,
+    )
