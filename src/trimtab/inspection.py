@@ -19,8 +19,8 @@ __all__ = ["Report", "inspect_recipe", "render"]
 def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Progress | None = None) -> Report:
     """Looks at `limit` pairs of each corpus as training would see them; leaves no files behind.
 
-    A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that its
-    token counts are close to those of the run and not the same. Raises InputError where the data cannot be read.
+    A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that
+    its token counts are close to those of the run and not the same. Raises InputError where data cannot be read.
     """
     recipe = _hasty(resolve_paths(loaded), limit)
     open_all = {"root": Path.cwd(), "cache": default_cache()}

@@ -1,5 +1,7 @@
+import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from trimtab.checkpoint.step_folders import (
     set_aside,
     step_name,
 )
+from trimtab.errors import InputError
 
 
 @given(st.sets(st.integers(0, 10**18 - 1), max_size=8))
@@ -65,3 +68,16 @@ def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path):
     for folder in (tmp_path / "missing", tmp_path / "file"):
         assert list_steps(folder) == []
         assert not ever_committed(folder)
+
+
+def test_a_folder_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(os, "listdir", fails)
+    for look in (list_steps, ever_committed, list_drafts, list_trash):
+        with pytest.raises(InputError, match="cannot be read: Input/output error"):
+            look(tmp_path)
+
+
+def fails(_: object) -> None:
+    raise OSError(5, "Input/output error")

@@ -112,19 +112,21 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def started():
+def started(tmp_path):
     """Runs the script above, which has no `if __name__ == "__main__"`, in a group of processes of its own."""
     processes = []
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
 
     def start():
         process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT],
+            [sys.executable, str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
         )
         processes.append(process)
         return process, [int(word) for word in process.stdout.readline().split()]
@@ -146,6 +148,7 @@ def is_gone(pid):
 class TestAScriptOfItsOwn:
     def test_ctrl_c_shows_no_traceback_but_the_script_s_own_and_ends_the_workers_too(self, started):
         process, workers = started()
+        assert len(workers) == 2
         os.killpg(process.pid, signal.SIGINT)
         message = process.communicate(timeout=30)[1]
         assert message.count("Traceback") == 1

@@ -73,6 +73,20 @@ def test_another_seed_or_epoch_is_another_order(other):
     assert (lines() == lines(**other)).mean() < 0.02
 
 
+def test_corpora_follow_one_another_in_another_way_in_each_epoch():
+    mixture = Mixture.of(lengths=[500, 500], weights=[1.0, 1.0], seed=1)
+    first, second = np.split(mixture.at(np.arange(2000)).corpus, 2)
+    assert 0.4 < (first == second).mean() < 0.6
+
+
+def test_half_a_corpus_is_another_half_each_time_it_begins_anew():
+    mixture = Mixture.of(lengths=[1000], weights=[0.5], seed=1)
+    halves = [set(mixture.at(np.arange(500) + 500 * epoch).line.tolist()) for epoch in range(4)]
+    assert not halves[0] & halves[1]
+    assert not halves[2] & halves[3]
+    assert 200 < len(halves[0] & halves[2]) < 300
+
+
 def test_the_turn_counts_how_often_a_corpus_has_been_dealt_out():
     mixture = Mixture.of(lengths=[10, 10], weights=[2.0, 0.5], seed=1)
     places = mixture.at(np.arange(2 * mixture.examples_per_epoch))

@@ -7,14 +7,18 @@ step-00000500                          committed
 .trash-step-00000500-1f00ba12          being deleted
 """
 
+import errno
 import os
 import re
 import uuid
 from pathlib import Path
 from typing import Literal
 
+from trimtab.errors import input_error
+
 Aside = Literal["corrupt", "abandoned", "trash"]
 
+_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _COMMITTED = re.compile(r"step-([0-9]{8,18})")
 _DRAFT = re.compile(r"\.draft-(step-[0-9]{8,18})-[0-9]+-[0-9a-f]+")
 _ONCE_COMMITTED = re.compile(r"\.(corrupt|abandoned)-step-.*")
@@ -64,5 +68,10 @@ def ever_committed(folder: Path) -> bool:
 def _names(folder: Path) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
-        return []
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return []
+        # To take it for empty would mean to start again from nothing.
+        raise input_error(
+            f"{folder} cannot be read: {error.strerror}", fix="make it readable, or name another run"
+        ) from None

@@ -9,8 +9,8 @@ RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KEY=VALUE]...",
-        help="Keys of the recipe to set for this once, such as step.optimizer.learning_rate=3e-4 or data.train.0.weight=2.",
+        metavar="KEY=VALUE",
+        help="Keys of the recipe to set for this once: step.optimizer.learning_rate=3e-4 data.train.0.weight=2",
     ),
 ]
 Run = Annotated[

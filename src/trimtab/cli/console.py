@@ -4,6 +4,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from io import TextIOBase
 from typing import Any, TextIO
 
 from trimtab.finding import Finding
@@ -16,7 +17,9 @@ SECONDS_BETWEEN_REWRITES = 0.1
 class ConsoleProgress:
     """Writes to stderr, so that stdout stays free for results."""
 
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO | TextIOBase | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._stream = stream or sys.stderr
         self._clock = clock
         self._rewrites = self._stream.isatty()

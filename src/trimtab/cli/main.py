@@ -25,20 +25,21 @@ def main() -> None:
     app()
 
 
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"trimtab {version('trimtab')}")
+        raise typer.Exit
+    return wanted
+
+
 @app.callback()
-def root(
+def _root(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Trains translators with the small decisions right by default."""
-    if show_version:
-        typer.echo(f"trimtab {version('trimtab')}")
-        raise typer.Exit
 
-
-# Python does not go on into a group without a command, so `--version` needs one that may be left out.
-app.info.invoke_without_command = True
 
 for command in (demo, train, translate, evaluate, init, schema):
     app.command()(guarded(command))

@@ -5,7 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -51,11 +51,8 @@ def _standard_output() -> Iterator[TextIO]:
         yield text
         text.flush()
     finally:
-        try:
+        with suppress(BrokenPipeError):  # told by the flush above, or by a write before it
             text.detach()
-        except BrokenPipeError:
-            # Told by the flush above, or by a write before it.
-            pass
 
 
 def _whole_file(path: Path) -> Iterator[TextIO]:

@@ -34,6 +34,9 @@ def train_tokenizer(
             "--character-coverage", min=0.95, max=1.0, help="Share of characters with their own piece."
         ),
     ] = 0.9995,
+    byte_fallback: Annotated[
+        bool, typer.Option(help="Spell what has no piece in bytes (256 pieces).")
+    ] = True,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="<TAG>", help="A symbol kept whole; repeat for more.")
     ] = None,
@@ -44,7 +47,10 @@ def train_tokenizer(
     from trimtab.data import tokenizer
 
     config = SentencePieceTokenizer(
-        model=model.value, vocabulary_size=vocabulary_size, character_coverage=coverage
+        model=model.value,
+        vocabulary_size=vocabulary_size,
+        character_coverage=coverage,
+        byte_fallback=byte_fallback,
     )
     trained = tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tag or (), out=out)
     typer.echo(f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe")

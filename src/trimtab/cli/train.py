@@ -8,6 +8,7 @@ import typer
 from trimtab.cli.arguments import Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
 from trimtab.config.load import load_recipe
+from trimtab.errors import input_error
 
 
 def train(
@@ -26,21 +27,21 @@ def train(
 ) -> None:
     """Train a model."""
     loaded = load_recipe(recipe, overrides or ())
+    if smoke and (resume or out is not None):
+        raise input_error(
+            "--smoke: leaves no run behind", got="--smoke with --resume or --out", fix="leave these out"
+        )
     from trimtab import launch
 
     progress = ConsoleProgress()
     try:
-        launch.train(
-            loaded,
-            out=out or default_folder(recipe, smoke=smoke),
-            resume=resume,
-            smoke=smoke,
-            progress=progress,
-        )
+        if smoke:
+            loss = launch.smoke(loaded, progress=progress)
+            typer.echo(f"the line works: one step's worth was learned by heart, to a loss of {loss:.3f}")
+            return
+        result = launch.train(loaded, out=out, resume=resume, progress=progress)
     finally:
         progress.close()
-
-
-def default_folder(recipe: Path, *, smoke: bool) -> Path | None:
-    """`runs/en_de` for `recipes/en_de.yaml`; a smoke run leaves nothing behind unless it is told where."""
-    return None if smoke else Path("runs") / recipe.stem
+    typer.echo(f"{result.run}: {result.state.step} steps; translate with `trimtab translate {result.run}`")
+    if not result.ok:
+        raise typer.Exit(1)

@@ -22,12 +22,6 @@ def translate(
     length_penalty: Annotated[
         float, typer.Option(min=0.0, max=10.0, help="Above 1 favours long translations, below 1 short ones.")
     ] = 1.0,
-    max_tokens_per_batch: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Source tokens of a batch times the beam; more is faster and needs more memory."
-        ),
-    ] = 16384,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")
     ] = None,
@@ -36,12 +30,6 @@ def translate(
     with opened_input(source) as lines:
         from trimtab.translator import load_translator
 
-        translator = load_translator(
-            run,
-            beam=beam,
-            length_penalty=length_penalty,
-            max_tokens_per_batch=max_tokens_per_batch,
-            device=device,
-        )
+        translator = load_translator(run, beam=beam, length_penalty=length_penalty, device=device)
         with opened_output(output) as text:
-            translator.translate_stream(lines, text)
+            translator.translate_stream(lines, text, name="stdin" if source is None else str(source))

@@ -1,0 +1,84 @@
+import io
+
+from trimtab.cli.console import ConsoleProgress, clock_time, evaluation_line, step_line
+from trimtab.finding import Finding
+from trimtab.progress import Progress
+
+METRICS = {"step": 1200, "loss": 4.2134, "learning_rate": 3e-4, "tokens_per_second": 12345.6}
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_it_is_a_progress():
+    assert isinstance(ConsoleProgress(), Progress)
+
+
+def test_a_step_is_a_line_of_what_matters():
+    assert step_line(METRICS, share=0.24, seconds_left=65.0) == (
+        "step 1,200  loss 4.213  rate 3.0e-04  12,346 tokens/s  24%  1:05 left"
+    )
+    assert step_line({"step": 1, "loss": 2.0, "skipped": True}, share=0.0, seconds_left=None) == (
+        "step 1  loss 2.000  skipped  0%"
+    )
+
+
+def test_an_evaluation_shows_the_scores_that_there_are():
+    assert evaluation_line({"step": 500, "set": "dev", "loss": 3.2114, "bleu": 21.34, "chrf": 48.0}) == (
+        "step 500  dev: loss 3.211  BLEU 21.3  chrF 48.0"
+    )
+    assert (
+        evaluation_line({"step": 500, "set": "dev", "loss": 3.0, "bleu": None}) == "step 500  dev: loss 3.000"
+    )
+
+
+def test_times_are_as_on_a_clock():
+    assert [clock_time(seconds) for seconds in (0.0, 59.6, 65.0, 3600.0, 7265.0)] == [
+        "0:00",
+        "1:00",
+        "1:05",
+        "1:00:00",
+        "2:01:05",
+    ]
+
+
+def test_a_log_gets_a_line_now_and_then_and_the_last_step():
+    stream, clock = io.StringIO(), Clock()
+    progress = ConsoleProgress(stream, clock)
+    for step in range(1, 31):
+        clock.now = float(step)
+        progress.step({"step": step, "loss": 1.0}, share=step / 30, seconds_left=None)
+    shown = [int(line.split()[1]) for line in stream.getvalue().splitlines()]
+    assert shown == [1, 11, 21, 30]
+
+
+def test_a_screen_has_one_line_that_is_rewritten_until_something_else_is_said():
+    stream, clock = Screen(), Clock()
+    progress = ConsoleProgress(stream, clock)
+    for step in range(1, 4):
+        clock.now += 1.0
+        progress.step({"step": step, "loss": 1.0}, share=0.1, seconds_left=None)
+    assert stream.getvalue().count("\n") == 0
+    assert stream.getvalue().count("\r\x1b[2K") == 3
+    progress.message("saved")
+    assert stream.getvalue().endswith("10%\nsaved\n")
+    progress.close()
+    assert stream.getvalue().endswith("saved\n")
+
+
+def test_a_finding_is_shown_whole():
+    stream = io.StringIO()
+    ConsoleProgress(stream).finding(
+        Finding(code="S901", name="loss-spike", severity="warning", message="loss is 9", why="w", fix="f")
+    )
+    assert stream.getvalue() == "warning[S901] loss-spike: loss is 9\n  why  w\n  fix  f\n"

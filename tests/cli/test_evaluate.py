@@ -1,0 +1,33 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def calls(stand_in):
+    seen = []
+
+    def evaluate(spec, **options):
+        seen.append((spec, options))
+        return SimpleNamespace(to_dict=lambda: {"bleu": 30.1, "note": "ö"}, render=lambda: "BLEU 30.1")
+
+    stand_in("launch", evaluate=evaluate)
+    return seen
+
+
+def test_the_report_is_printed(call, calls):
+    result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--beam", 2)
+    assert (result.exit_code, result.stdout) == (0, "BLEU 30.1\n")
+    assert calls == [("run", {"source": Path("a.en"), "reference": Path("a.de"), "beam": 2})]
+
+
+def test_json_is_json(call, calls):
+    result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--json")
+    assert json.loads(result.stdout) == {"bleu": 30.1, "note": "ö"}
+
+
+def test_both_files_are_needed(call, calls):
+    assert call("evaluate", "run", "--source", "a.en").exit_code == 2
+    assert calls == []

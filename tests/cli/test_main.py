@@ -1,0 +1,45 @@
+import subprocess
+import sys
+
+import pytest
+
+import trimtab
+from trimtab.cli import main
+
+
+def test_help_names_the_commands(call):
+    result = call("--help")
+    assert result.exit_code == 0
+    for command in ["demo", "train", "translate", "evaluate", "init", "schema", "tokenizer", "data"]:
+        assert command in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nothing"], ["train"], ["train", "a", "--nothing"], ["translate", "run", "--beam", "0"]]
+)
+def test_wrong_usage_is_exit_code_2(call, arguments):
+    assert call(*arguments).exit_code == 2
+
+
+def test_the_version_is_that_of_the_package(call):
+    result = call("--version")
+    assert (result.exit_code, result.stdout.split()[0]) == (0, "trimtab")
+
+
+def test_every_command_has_help(call):
+    for command in [["demo"], ["train"], ["translate"], ["evaluate"], ["init"], ["schema"], ["tokenizer", "train"],
+                    ["data", "inspect"]]:  # fmt: skip
+        assert call(*command, "--help").exit_code == 0
+
+
+def test_nothing_heavy_is_loaded_before_a_command_runs():
+    code = "import sys, trimtab.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"} & set(loaded)
+
+
+def test_the_installed_command_is_this_one():
+    assert callable(main.main)
+    assert trimtab.__doc__

@@ -1,0 +1,85 @@
+import errno
+import io
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from trimtab.cli.streams import opened_input, opened_output
+from trimtab.errors import InputError, NoRoom
+
+
+def test_input_is_a_file_or_stdin(tmp_path, monkeypatch):
+    path = tmp_path / "a.en"
+    path.write_bytes(b"one\n\xff\n")
+    with opened_input(path) as file:
+        assert file.read() == b"one\n\xff\n"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"two")))
+    with opened_input(None) as file:
+        assert file.read() == b"two"
+
+
+def test_a_missing_input_names_a_near_one(tmp_path):
+    (tmp_path / "dev.en").touch()
+    with (
+        pytest.raises(InputError, match=r"no such file\n.*did you mean .*dev\.en"),
+        opened_input(tmp_path / "dev.enn"),
+    ):
+        pass
+    with pytest.raises(InputError, match="no such file"), opened_input(tmp_path / "no" / "dev.en"):
+        pass
+    with pytest.raises(InputError, match="cannot be read"), opened_input(tmp_path):
+        pass
+
+
+def test_output_appears_only_when_it_is_complete(tmp_path):
+    path = tmp_path / "out.de"
+    with opened_output(path) as file:
+        file.write("eins\n")
+        assert not path.exists()
+    assert path.read_bytes() == b"eins\n"
+    assert os.listdir(tmp_path) == ["out.de"]
+
+
+def test_what_was_there_stays_when_writing_fails(tmp_path):
+    path = tmp_path / "out.de"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError), opened_output(path) as file:
+        print("new", "\ud800", file=file)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.de"]
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+    with pytest.raises(NoRoom, match="disk is full"), opened_output(tmp_path / "out.de"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_output_that_cannot_be_written_is_wrong_input(tmp_path):
+    for path in [tmp_path, tmp_path / "no" / "out.de"]:
+        with pytest.raises(InputError, match="cannot be written"), opened_output(path):
+            pass
+
+
+def test_a_pipe_or_a_device_is_written_in_place(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    seen = []
+    reader = threading.Thread(target=lambda: seen.append(pipe.read_bytes()))
+    reader.start()
+    with opened_output(pipe) as file:
+        file.write("ö\n")
+    reader.join(timeout=10)
+    assert seen == ["ö\n".encode()]
+
+
+def test_standard_output_is_utf8_with_plain_line_ends_and_stays_open(monkeypatch):
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=buffer))
+    with opened_output(None) as file:
+        file.write("ö\n")
+    assert buffer.getvalue() == "ö\n".encode()
+    assert not buffer.closed

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from tests.model.test_attention_padded import naive
+from tests.streams import stream_of
+from trimtab.model.attention_padded import attend_padded
+from trimtab.model.attention_varlen import attend_varlen
+from trimtab.model.layout import layout_of
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+
+def errors(kernel, queries, keys, values, of, to, weight, truth, *, causal):
+    """How far values and gradients are from float64."""
+    inputs = [x.detach().clone().requires_grad_() for x in (queries, keys, values)]
+    out = kernel(*inputs, of=of, to=to, causal=causal)
+    found = [out, *torch.autograd.grad((out * weight.to(out.dtype)).sum(), inputs)]
+    return [(a.double() - b).norm() / b.norm() for a, b in zip(found, truth, strict=True)]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_errs_no_more_than_padded_rows_in_the_same_precision(causal):
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.randint(1, 60, (40, 2), generator=generator).tolist()
+    sources = [[1] * a for a, _ in lengths]
+    targets = sources if causal else [[1] * b for _, b in lengths]
+    cuda = torch.device("cuda")
+    make = lambda rows: torch.randn(sum(map(len, rows)), 4, 64, generator=generator).to(cuda)  # noqa: E731
+    q, k, v = make(targets), make(sources), make(sources)
+    weight = torch.randn(q.shape, generator=generator).to(cuda)
+    dense = [layout_of(stream_of(rows, longest=64).to(cuda), padded=True) for rows in (targets, sources)]
+    flat = [layout_of(stream_of(rows, longest=64).to(cuda), padded=False) for rows in (targets, sources)]
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    exact = naive(*wide, *dense, causal=causal)
+    truth = [exact.detach(), *torch.autograd.grad((exact * weight.double()).sum(), wide)]
+    half = [x.bfloat16() for x in (q, k, v)]
+    fast = errors(attend_varlen, *half, *flat, weight, truth, causal=causal)
+    slow = errors(attend_padded, *half, *dense, weight, truth, causal=causal)
+    assert all(a <= b + 1e-3 for a, b in zip(fast, slow, strict=True)), (fast, slow)
+
+
+def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing():
+    cuda = torch.device("cuda")
+    torch.manual_seed(0)
+    x = torch.randn(3, 64, 4, 64, device=cuda, dtype=torch.bfloat16)
+    boundaries = torch.tensor([0, 10, 30, 64, 64, 64, 64], dtype=torch.int32, device=cuda)
+    from trimtab.model.layout import Layout
+
+    whole = Layout(boundaries, 64, None, None)
+    inputs = [part.clone().requires_grad_() for part in x]
+    out = attend_varlen(*inputs, of=whole, to=whole, causal=True)
+    gradients = torch.autograd.grad(out.float().square().sum(), inputs)
+    assert all(g.isfinite().all() for g in gradients)
+    first = Layout(boundaries[:2], 64, None, None)
+    alone = attend_varlen(*(part[:10] for part in x), of=first, to=first, causal=True)
+    torch.testing.assert_close(out[:10], alone)
