@@ -171,6 +171,7 @@ def steps() -> st.SearchStrategy[Tree]:
         {
             "tokens_per_step": st.integers(512, 10**6),
             "tokens_per_micro_batch": st.none() | st.integers(512, 10**6),
+            "source_tokens_per_micro_batch": st.none() | st.integers(512, 10**6),
             "precision": st.sampled_from(["auto", "fp32", "bf16_mixed", "fp16_mixed"]),
             "optimizer": optimizer,
             "schedule": schedule,

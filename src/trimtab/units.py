@@ -2,13 +2,16 @@
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from pydantic_core import core_schema
 
 LengthUnit = Literal["steps", "epochs", "tokens", "minutes"]
+LONGEST = 1e18
+"""In any unit; beyond it floats no longer count one by one, by far."""
 
-_WORD = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKMGBT]?)\s*([A-Za-z]+)\s*$")
+_WORD = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*((?:[kKMGBT](?![A-Za-z]))?)\s*([A-Za-z]+)\s*$")
 _SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
 
 
@@ -24,15 +27,17 @@ class Duration:
         """Reads `2B tokens`, `500 steps`, `1.5 epochs`; raises ValueError with what is allowed."""
         match = _WORD.match(text)
         if match is None:
-            raise ValueError(f"got {text!r}; allowed is a number and its unit, such as '500 steps', '3 epochs', "
-                             "'2M tokens' or '30 minutes'")
+            raise ValueError(
+                f"got {text!r}; allowed is a number and its unit, such as '500 steps', '3 epochs', "
+                "'2M tokens' or '30 minutes'"
+            )
         number, scale, word = match.groups()
         unit = word.lower() if word.lower().endswith("s") else word.lower() + "s"
         if unit not in get_args(LengthUnit):
             raise ValueError(f"got the unit {word!r}; allowed are steps, epochs, tokens and minutes")
         count = float(number.replace("_", "").replace(",", "")) * _SCALE[scale]
-        if count <= 0:
-            raise ValueError(f"got {text!r}; a length is greater than zero")
+        if not 0 < count < LONGEST:
+            raise ValueError(f"got {text!r}; a length is greater than zero and below {LONGEST:.0e}")
         if unit in ("steps", "tokens") and count != int(count):
             raise ValueError(f"got {text!r}; {unit} are whole numbers")
         return cls(count, unit)  # type: ignore[arg-type]
@@ -44,7 +49,8 @@ class Duration:
         return int(self.count)
 
     def __str__(self) -> str:
-        number = int(self.count) if self.count == int(self.count) else self.count
+        # Not repr: it writes small numbers with an exponent, which lengths do not have.
+        number = int(self.count) if self.count == int(self.count) else format(Decimal(repr(self.count)), "f")
         return f"{number} {self.unit}"
 
     @classmethod
@@ -54,7 +60,9 @@ class Duration:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"got {value!r}; allowed is a number and its unit, such as '500 steps'")
         if isinstance(value, int | float):
-            raise ValueError(f"got the bare number {value}; say the unit, such as '{value} steps' or '{value} epochs'")
+            raise ValueError(
+                f"got the bare number {value}; say the unit, such as '{value} steps' or '{value} epochs'"
+            )
         return cls.parse(value)
 
     @classmethod
@@ -65,4 +73,8 @@ class Duration:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        return {"type": "string", "pattern": _WORD.pattern, "examples": ["500 steps", "3 epochs", "2M tokens"]}
+        return {
+            "type": "string",
+            "pattern": _WORD.pattern,
+            "examples": ["500 steps", "3 epochs", "2M tokens"],
+        }

@@ -32,23 +32,26 @@ def test_a_second_process_is_told_which_one_holds_the_lock(tmp_path: Path):
 
 def test_a_process_that_is_killed_leaves_no_lock_even_while_its_worker_lives_on(tmp_path: Path):
     reader, writer = os.pipe()
-    release_reader, release_writer = os.pipe()
 
     def train_with_a_worker() -> None:
         lock = Lock(tmp_path)
-        worker = start_child(lambda: os.read(release_reader, 1) and None)
-        os.write(writer, str(worker).encode() + b"\n")
+        worker = start_child(signal.pause)
+        os.write(writer, str(worker).encode())
         signal.pause()
         lock.release()
 
     trainer = start_child(train_with_a_worker)
     worker = int(os.read(reader, 20))
-    assert refused_in_child(tmp_path, words=f"process {trainer} on")
-    os.kill(trainer, signal.SIGKILL)
-    assert wait(trainer) == -signal.SIGKILL
-    os.kill(worker, 0)  # still there
-    assert taken_in_child(tmp_path)
-    os.write(release_writer, b"x")
+    try:
+        assert refused_in_child(tmp_path, words=f"process {trainer} on")
+        os.kill(trainer, signal.SIGKILL)
+        assert wait(trainer) == -signal.SIGKILL
+        os.kill(worker, 0)  # still there
+        assert taken_in_child(tmp_path)
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_lock_file_of_a_dead_process_is_no_lock(tmp_path: Path):

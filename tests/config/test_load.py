@@ -80,6 +80,8 @@ def test_overrides_win_and_are_named_in_problems():
     (found,) = problems(GOOD, "step.optimizer.learning_rat=3e-4")
     assert found.where == "command line: step.optimizer.learning_rat=3e-4"
     assert found.fix == "did you mean `step.optimizer.learning_rate`?"
+    (found,) = problems(GOOD, "setp.precision=fp32")
+    assert (found.what, found.where) == ("setp: unknown key", "command line: setp.precision=fp32")
 
 
 def test_a_kind_or_a_preset_can_be_overridden():

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from trimtab import __version__
 from trimtab.checkpoint.durable import sync_folder, write_file
 from trimtab.checkpoint.manifest import FORMAT, MANIFEST, MODEL, OPTIMIZER, STATE, Manifest, parse, render
 from trimtab.checkpoint.state_file import render_state
@@ -76,5 +77,5 @@ def _records(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    libraries = {name: version(name) for name in ("trimtab", "torch", "safetensors")}
-    return {"python": platform.python_version(), **libraries}
+    libraries = {name: version(name) for name in ("torch", "safetensors")}
+    return {"python": platform.python_version(), "trimtab": __version__, **libraries}

@@ -8,7 +8,6 @@ import typer
 
 from trimtab.cli.arguments import Json, Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
-from trimtab.config.load import load_recipe
 
 
 def inspect(
@@ -20,6 +19,8 @@ def inspect(
     ] = 200_000,
 ) -> None:
     """Count what is in the files, what would be dropped and why, with examples."""
+    from trimtab.config.load import load_recipe
+
     loaded = load_recipe(recipe, overrides or ())
     from trimtab.inspection import inspect_recipe, render
 

@@ -4,13 +4,11 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from typing import Any, NoReturn
 
 import typer
 
 from trimtab.errors import InputError, Problem, Terminated, TrimtabError
-
-Arguments = ParamSpec("Arguments")
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
@@ -19,11 +17,11 @@ BROKEN_PIPE = 141
 """128 and the number of the signal, as shells count."""
 
 
-def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """The same command, with what goes wrong told on stderr. Errors that nobody foresaw pass through: they are bugs."""
 
     @functools.wraps(command)
-    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+    def told(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
             sys.stdout.flush()

@@ -4,17 +4,16 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from trimtab.config.nearest import did_you_mean, nearest_words
 from trimtab.errors import NoRoom, input_error
 
 
 @contextmanager
-def opened_input(path: Path | None) -> Iterator[BinaryIO]:
+def opened_input(path: Path | None) -> Generator[BinaryIO, None, None]:
     """Bytes of a file or a pipe, or of stdin where no path is given; InputError where it cannot be opened."""
     if path is None:
         yield sys.stdin.buffer
@@ -22,6 +21,8 @@ def opened_input(path: Path | None) -> Iterator[BinaryIO]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
+        from trimtab.config.nearest import did_you_mean, nearest_words
+
         names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         near = [str(path.with_name(name)) for name in nearest_words(path.name, names, cutoff=0.7)[:2]]
         raise input_error(f"--input {path}: no such file", fix=did_you_mean(near)) from None
@@ -32,7 +33,7 @@ def opened_input(path: Path | None) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def opened_output(path: Path | None) -> Iterator[TextIO]:
+def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
     """UTF-8 text to a file or to stdout; a regular file takes its name only once it is complete and on the disk."""
     if path is None:
         yield from _standard_output()

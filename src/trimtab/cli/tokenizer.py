@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from trimtab.config.data import SentencePieceTokenizer
 from trimtab.errors import input_error
 
 
@@ -44,6 +43,7 @@ def train_tokenizer(
     """Train a tokenizer, to be shared by several runs."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(f"--out {out}: exists already", fix="name a new folder, or remove this one")
+    from trimtab.config.data import SentencePieceTokenizer
     from trimtab.data import tokenizer
 
     config = SentencePieceTokenizer(

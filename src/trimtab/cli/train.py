@@ -7,7 +7,6 @@ import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
-from trimtab.config.load import load_recipe
 from trimtab.errors import input_error
 
 
@@ -26,6 +25,8 @@ def train(
     ] = False,
 ) -> None:
     """Train a model."""
+    from trimtab.config.load import load_recipe
+
     loaded = load_recipe(recipe, overrides or ())
     if smoke and (resume or out is not None):
         raise input_error(

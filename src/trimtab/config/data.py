@@ -38,7 +38,9 @@ class ParallelFiles(Settings):
         if empty:
             raise ValueError(f"{empty[0]}: is empty")
         if any(not tag.strip() or " " in tag for tag in self.tags):
-            raise ValueError(f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'")
+            raise ValueError(
+                f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'"
+            )
         return self
 
 

@@ -97,7 +97,8 @@ def _placed(
 
 def _where(path: str, name: str, positions: Mapping[str, Position], overridden: Mapping[str, str]) -> str:
     for origin, text in reversed(list(overridden.items())):
-        if path == origin or path.startswith(origin + "."):
+        made_by_it = path not in positions and origin.startswith(path + ".")
+        if path == origin or path.startswith(origin + ".") or made_by_it:
             return text
     position = _nearest(path, positions)
     return f"{name}:{position.line}:{position.column}" if position else name

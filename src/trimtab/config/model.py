@@ -62,8 +62,10 @@ class EncoderDecoderModel(Settings):
         filled = {**sizes, **given}
         missing = [key for key in base if key not in filled]
         if missing:
-            raise ValueError(f"{', '.join(missing)}: not given, and no preset is named to fill it; "
-                             f"presets are {', '.join(ENCODER_DECODER_PRESETS)}")
+            raise ValueError(
+                f"{', '.join(missing)}: not given, and no preset is named to fill it; "
+                f"presets are {', '.join(ENCODER_DECODER_PRESETS)}"
+            )
         return filled
 
     @model_validator(mode="after")

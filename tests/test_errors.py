@@ -1,0 +1,42 @@
+import pytest
+
+from trimtab.errors import (
+    InputError,
+    NoRoom,
+    NothingToResume,
+    Problem,
+    RunFailed,
+    Terminated,
+    TrimtabError,
+    input_error,
+)
+
+
+def test_a_problem_says_what_where_got_allowed_and_fix_and_leaves_out_what_it_does_not_know():
+    assert str(
+        Problem(what="seed: wrong type", got="'x'", allowed="a number", fix="write 1", where="r.yaml:3:1")
+    ) == ("seed: wrong type   (r.yaml:3:1)\n  got     'x'\n  allowed a number\n  fix     write 1")
+    assert str(Problem(what="gone")) == "gone"
+
+
+def test_an_input_error_holds_every_problem():
+    error = InputError(Problem(what="a"), Problem(what="b", fix="c"))
+    assert [problem.what for problem in error.problems] == ["a", "b"]
+    assert str(error) == "a\nb\n  fix     c"
+    assert input_error("a", got="1").problems == (Problem(what="a", got="1"),)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError, 2),
+        (RunFailed, 1),
+        (NothingToResume, 3),
+        (NoRoom, 75),
+        (Terminated, 143),
+        (TrimtabError, 1),
+    ],
+)
+def test_exit_codes_are_those_of_the_command_line(error, code):
+    assert error.exit_code == code
+    assert issubclass(error, TrimtabError)

@@ -1,0 +1,182 @@
+"""The house rules that a machine can check; CONTRIBUTING.md gives their reasons."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import trimtab
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src" / "trimtab"
+TESTS = ROOT / "tests"
+MOST_LINES_OF_A_FILE = 500
+MOST_LINES_OF_A_FUNCTION = 60
+MOST_ARGUMENTS = 7
+VAGUE_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "base", "core", "internal", "manager"}
+FORBIDDEN_CALLS = {"eval", "exec", "torch.load", "yaml.load", "compile"}
+FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def files(*folders: Path) -> list[Path]:
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
+
+
+def functions(path: Path) -> Iterator[Function]:
+    return (node for node in ast.walk(tree(path)) if isinstance(node, Function))
+
+
+def place(path: Path, node: ast.AST | None = None) -> str:
+    line = f":{node.lineno}" if node is not None else ""
+    return f"{path.relative_to(ROOT)}{line}"
+
+
+def test_files_are_short():
+    long = [
+        place(path)
+        for path in files(SOURCES, TESTS)
+        if len(path.read_text().splitlines()) > MOST_LINES_OF_A_FILE
+    ]
+    assert long == []
+
+
+def test_functions_are_short():
+    long = [
+        f"{place(path, node)} {node.name}"
+        for path in files(SOURCES, TESTS)
+        for node in functions(path)
+        if node.end_lineno - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+    ]
+    assert long == []
+
+
+def test_functions_take_few_arguments():
+    many = []
+    for path in files(SOURCES):
+        if path.parent == SOURCES / "cli":  # each argument of a command is an option of the command line
+            continue
+        for node in functions(path):
+            names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            if len([name for name in names if name not in ("self", "cls")]) > MOST_ARGUMENTS:
+                many.append(f"{place(path, node)} {node.name}")
+    assert many == []
+
+
+def test_names_of_files_say_what_is_in_them():
+    vague = [
+        place(path)
+        for path in files(SOURCES, TESTS)
+        if VAGUE_NAMES & {path.stem.strip("_"), path.parent.name}
+    ]
+    assert vague == []
+
+
+def test_every_source_file_with_code_has_its_test_file():
+    missing = []
+    for path in files(SOURCES):
+        has_code = any(isinstance(node, Function | ast.ClassDef) for node in tree(path).body)
+        folder = TESTS / path.relative_to(SOURCES).parent
+        if has_code and not [*folder.glob(f"test_{path.stem}.py"), *folder.glob(f"test_{path.stem}_*.py")]:
+            missing.append(place(path))
+    assert missing == []
+
+
+def test_every_test_file_tests_something():
+    idle = [
+        place(path)
+        for path in files(TESTS)
+        if path.name.startswith("test_")
+        and not any(node.name.startswith("test_") for node in functions(path))
+    ]
+    assert idle == []
+
+
+def test_every_folder_of_tests_is_a_package_so_that_two_files_may_have_one_name():
+    folders = {path.parent for path in files(TESTS)}
+    assert [place(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_nothing_is_unpickled_or_evaluated():
+    found = []
+    for path in files(SOURCES):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in FORBIDDEN_CALLS:
+                found.append(f"{place(path, node)} {ast.unparse(node.func)}")
+            if isinstance(node, ast.Import | ast.ImportFrom) and FORBIDDEN_IMPORTS & set(imported(node)):
+                found.append(f"{place(path, node)} {ast.unparse(node)}")
+    assert found == []
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return [name.partition(".")[0] for name in names]
+
+
+def test_arrays_are_loaded_without_pickle():
+    loads = [
+        (path, node)
+        for path in files(SOURCES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "numpy.load")
+    ]
+    careless = [
+        place(path, node)
+        for path, node in loads
+        if not any(
+            word.arg == "allow_pickle" and ast.unparse(word.value) == "False" for word in node.keywords
+        )
+    ]
+    assert careless == []
+
+
+def test_annotations_are_not_put_off():
+    # jaxtyping reads them as objects.
+    late = [
+        place(path)
+        for path in files(SOURCES, TESTS)
+        if "from __future__ import annotations" in code_lines(path)
+    ]
+    assert late == []
+
+
+def code_lines(path: Path) -> set[str]:
+    return {ast.unparse(node) for node in tree(path).body if isinstance(node, ast.ImportFrom)}
+
+
+def test_nothing_is_left_to_do():
+    word = re.compile(r"\b(TODO|FIXME|XXX)\b")
+    left = [place(path) for path in files(SOURCES) if word.search(path.read_text())]
+    assert left == []
+
+
+def test_the_map_agrees_with_the_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (line,) = [contract for contract in contracts if contract["id"] == "line"]
+    rows = re.findall(r"^    (\w+(?: \| \w+)*)(?:  +\S.*)?$", trimtab.__doc__, re.MULTILINE)
+    assert rows == line["layers"]
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["units", "errors", "finding", "progress", "config.load", "config.render", "config.schema", "cli.main"],
+)
+def test_the_light_half_loads_nothing_heavy(module):
+    code = f"import sys, trimtab.{module}; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"}
+    assert heavy.isdisjoint(loaded)

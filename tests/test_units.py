@@ -1,0 +1,71 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from trimtab.units import LONGEST, Duration
+
+
+class Settings(BaseModel):
+    length: Duration
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "unit"),
+    [
+        ("500 steps", 500, "steps"), ("1 step", 1, "steps"), ("2k steps", 2000, "steps"), ("3 epochs", 3, "epochs"),
+        ("1.5 epochs", 1.5, "epochs"), ("2M tokens", 2e6, "tokens"), ("2B tokens", 2e9, "tokens"),
+        ("2G tokens", 2e9, "tokens"), ("1T tokens", 1e12, "tokens"), ("1.5k steps", 1500, "steps"),
+        ("30 minutes", 30, "minutes"), ("0.5 Minutes", 0.5, "minutes"), (" 1_000  steps ", 1000, "steps"),
+        ("1,000 steps", 1000, "steps"), ("500steps", 500, "steps"),
+    ],
+)  # fmt: skip
+def test_a_length_is_a_number_and_its_unit(text, count, unit):
+    assert Duration.parse(text) == Duration(count, unit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "500", "steps", "-1 steps", "0 steps", "1.5 steps", "0.5 tokens", "3 parsecs", "1e3 steps", "1 000 steps",
+     "nan steps", "inf steps", "9" * 400 + " steps", "1 steps 2"],
+)  # fmt: skip
+def test_anything_else_is_refused_with_what_is_allowed(text):
+    with pytest.raises(ValueError, match=r"allowed|whole numbers|greater than zero"):
+        Duration.parse(text)
+
+
+@given(
+    st.tuples(st.integers(1, int(LONGEST) - 1).map(float).filter(lambda count: count < LONGEST),
+              st.sampled_from(["steps", "tokens"]))
+    | st.tuples(st.floats(1e-9, 1e9), st.sampled_from(["epochs", "minutes"]))
+)  # fmt: skip
+def test_a_length_reads_back_from_its_text(pair):
+    length = Duration(*pair)
+    assert Duration.parse(str(length)) == length
+
+
+def test_whole_numbers_are_written_without_a_point():
+    assert [str(Duration.parse(text)) for text in ("2M tokens", "1.5 epochs", "3 epochs")] == [
+        "2000000 tokens", "1.5 epochs", "3 epochs",
+    ]  # fmt: skip
+
+
+def test_steps_are_given_only_for_a_length_in_steps():
+    assert Duration(500.0, "steps").steps == 500
+    with pytest.raises(AssertionError):
+        _ = Duration(3, "epochs").steps
+
+
+def test_settings_hold_lengths_as_text_and_as_objects():
+    assert Settings.model_validate({"length": "500 steps"}).length == Duration(500, "steps")
+    assert Settings(length=Duration(1, "epochs")).model_dump() == {"length": "1 epochs"}
+    assert Settings.model_json_schema()["properties"]["length"]["type"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(500, "say the unit"), (2.5, "say the unit"), (True, "allowed"), (None, "allowed"), ([1], "allowed")],
+)
+def test_a_bare_number_is_asked_for_its_unit(value, said):
+    with pytest.raises(ValidationError, match=said):
+        Settings.model_validate({"length": value})
