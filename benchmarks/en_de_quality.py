@@ -17,8 +17,8 @@ import torch
 
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
-from trimtab.evaluate.scores import bleu, chrf
 from trimtab.launch import train
+from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model
 
 
@@ -38,7 +38,9 @@ class Lines:
             print({key: metrics[key] for key in keys}, flush=True)
 
     def evaluation(self, scores):
-        print({key: scores.get(key) for key in ("step", "set", "loss", "bleu", "chrf", "seconds")}, flush=True)
+        print(
+            {key: scores.get(key) for key in ("step", "set", "loss", "bleu", "chrf", "seconds")}, flush=True
+        )
 
     def finding(self, finding):
         print(finding, flush=True)
@@ -59,26 +61,41 @@ def main():
         run = train(loaded, out=Path(folder) / "run", progress=Lines())
         whole = time.perf_counter() - started
         state, scores = run.state, {}
-        print(f"trained {state.seconds:.1f} s of {whole:.1f} s, {state.step} steps, {state.tokens / 1e6:.1f}M tokens,"
-              f" {state.tokens / state.seconds / 1e3:.0f}k tokens/s", flush=True)
+        print(
+            f"trained {state.seconds:.1f} s of {whole:.1f} s, {state.step} steps, {state.tokens / 1e6:.1f}M tokens,"
+            f" {state.tokens / state.seconds / 1e3:.0f}k tokens/s",
+            flush=True,
+        )
         model = load_model(f"{run.run}@last")
         for penalty in args.length_penalty:
             for name in ("prose", "ui"):
                 valid = loaded.recipe.data.valid[name]
-                source, reference = (read(Path(args.data) / getattr(valid, side)) for side in ("source", "target"))
+                source, reference = (
+                    read(Path(args.data) / getattr(valid, side)) for side in ("source", "target")
+                )
                 translator = model.translator(search=Search(beam=args.beam, length_penalty=penalty))
                 begun = time.perf_counter()
                 output = translator.translate(source)
                 took = time.perf_counter() - begun
-                measured = {s.name: {"value": s.value, "signature": s.signature}
-                            for s in (bleu(output, reference), chrf(output, reference))}
+                measured = {
+                    s.name: {"value": s.value, "signature": s.signature}
+                    for s in (bleu(output, reference), chrf(output, reference))
+                }
                 scores[f"{name} penalty {penalty}"] = measured | {"lines": len(source), "seconds": took}
-                print(name, penalty, {k: round(v["value"], 2) for k, v in measured.items()}, f"{took:.1f} s", flush=True)
+                print(
+                    name,
+                    penalty,
+                    {k: round(v["value"], 2) for k, v in measured.items()},
+                    f"{took:.1f} s",
+                    flush=True,
+                )
     result = {
         "question": "BLEU and chrF of en-de after five minutes of training",
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "torch": torch.__version__,
-        "commit": subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip(),
+        "commit": subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        ).stdout.strip(),
         "command": " ".join(["python", *sys.argv]),
         "training_seconds": state.seconds,
         "wall_seconds": whole,

@@ -10,7 +10,10 @@ from trimtab.loss.build import build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.step.precision import autocast
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
 CUDA = torch.device("cuda")
 
 

@@ -5,17 +5,47 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     cli                                         one file a command, nothing heavy before it runs
     demo                                        a translator from the sample that comes with the package
-    launch | inspection                         what the commands call
-    train | preflight | smoke                   the loop on one page; the checks before it; one window by heart
-    validate                                    scores the validation sets while a run runs
-    record | translator                         what a run writes down; a checkpoint ready to translate
+    launch | inspection | evaluation            what the commands call
+    training                                    the loop on one page, the checks before it, the records along it
+    translator                                  a checkpoint ready to translate
     build                                       introduces the stages to one another: the only file that knows them
     sources | pace | device                     the data, opened; lengths of training; where it runs
-    data | model | loss | step | checkpoint | decode | evaluate     the stages, in the order in which data flows
+    data | model | loss | step | checkpoint | decode | scoring      the stages, in the order in which data flows
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.config.load import load_recipe as load_recipe
+    from trimtab.evaluation import evaluate as evaluate
+    from trimtab.inspection import inspect_recipe as inspect_recipe
+    from trimtab.launch import smoke as smoke
+    from trimtab.launch import train as train
+    from trimtab.translator import load_model as load_model
+    from trimtab.translator import load_translator as load_translator
+
 __version__ = "0.1.0"
+
+HOMES = {
+    "load_recipe": "trimtab.config.load",
+    "train": "trimtab.launch",
+    "smoke": "trimtab.launch",
+    "evaluate": "trimtab.evaluation",
+    "inspect_recipe": "trimtab.inspection",
+    "load_model": "trimtab.translator",
+    "load_translator": "trimtab.translator",
+}
+"""Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""
+
+__all__ = ["__version__", *HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
+    raise AttributeError(f"module 'trimtab' has no attribute {name!r}")

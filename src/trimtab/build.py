@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from trimtab.config.run import Recipe
@@ -128,7 +129,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     packed = device.type == "cuda" and precision != "fp32"
     pace = Pace(sources.feed.mixture.examples_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
-    shape = shape_of(recipe, sources, packed=packed)
+    shape = shape_for(recipe, sources.lengths, packed=packed)
     recipe = settled(recipe, shape, precision=precision, compiled=compiled)
     model = build_model(recipe, num_ids=sources.tokenizer.num_ids, device=device)
     model.kernel = "varlen" if packed else "padded"
@@ -163,12 +164,12 @@ def build_model(recipe: Recipe, *, num_ids: int, device: torch.device) -> Encode
     return EncoderDecoder(recipe.model, num_ids=num_ids, max_positions=longest, seed=recipe.seed).to(device)
 
 
-def shape_of(recipe: Recipe, sources: Sources, *, packed: bool) -> PackShape:
+def shape_for(recipe: Recipe, lengths: tuple[np.ndarray, np.ndarray], *, packed: bool) -> PackShape:
     """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows."""
     shape = plan_shape(
         tokens_per_step=recipe.step.tokens_per_step,
         tokens_per_micro_batch=recipe.step.micro_batch_tokens,
-        lengths=sources.lengths,
+        lengths=lengths,
         max_tokens=recipe.data.max_tokens,
         fixed=packed,
         sort=not packed,

@@ -41,7 +41,9 @@ class Ragged:
         if not parts:
             return cls(np.empty(0, np.int32), np.zeros(1, np.int64))
         shifts = np.cumsum([0] + [part.offsets[-1] for part in parts])
-        offsets = [np.zeros(1, np.int64)] + [part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
+        offsets = [np.zeros(1, np.int64)] + [
+            part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)
+        ]
         return cls(np.concatenate([part.values for part in parts]), np.concatenate(offsets))
 
     def __len__(self) -> int:
@@ -125,13 +127,23 @@ class Stream:
     def to(self, device: torch.device) -> "Stream":
         """The same stream on a device."""
         move = {"device": device, "non_blocking": True}
-        return Stream(self.ids.to(**move), self.positions.to(**move), self.segments.to(**move),
-                      self.boundaries.to(**move), self.longest)
+        return Stream(
+            self.ids.to(**move),
+            self.positions.to(**move),
+            self.segments.to(**move),
+            self.boundaries.to(**move),
+            self.longest,
+        )
 
     def pin(self) -> "Stream":
         """The same stream in page-locked memory."""
-        return Stream(self.ids.pin_memory(), self.positions.pin_memory(), self.segments.pin_memory(),
-                      self.boundaries.pin_memory(), self.longest)
+        return Stream(
+            self.ids.pin_memory(),
+            self.positions.pin_memory(),
+            self.segments.pin_memory(),
+            self.boundaries.pin_memory(),
+            self.longest,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +163,25 @@ class Pack:
 
     def to(self, device: torch.device) -> "Pack":
         """The same pack on a device."""
-        return Pack(self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True),
-                    self.num_segments, self.num_targets, self.num_tokens)
+        return Pack(
+            self.source.to(device),
+            self.target.to(device),
+            self.labels.to(device, non_blocking=True),
+            self.num_segments,
+            self.num_targets,
+            self.num_tokens,
+        )
 
     def pin(self) -> "Pack":
         """The same pack in page-locked memory, for copies that run beside the computation."""
-        return Pack(self.source.pin(), self.target.pin(), self.labels.pin_memory(), self.num_segments,
-                    self.num_targets, self.num_tokens)
+        return Pack(
+            self.source.pin(),
+            self.target.pin(),
+            self.labels.pin_memory(),
+            self.num_segments,
+            self.num_targets,
+            self.num_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)

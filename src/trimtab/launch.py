@@ -24,14 +24,21 @@ from trimtab.data.ledger import Ledger
 from trimtab.errors import RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.preflight import preflight
 from trimtab.progress import Progress, Silent
-from trimtab.record import Recorder
 from trimtab.sources import open_sources
-from trimtab.train import train as run_loop
+from trimtab.training.preflight import preflight
+from trimtab.training.record import Recorder
+from trimtab.training.smoke import overfit
+from trimtab.training.train import train as run_loop
 
-MAY_CHANGE = ("recipe.length", "recipe.evaluate", "recipe.checkpoint", "recipe.data.workers", "recipe.data.valid",
-              "recipe.step.compile")
+MAY_CHANGE = (
+    "recipe.length",
+    "recipe.evaluate",
+    "recipe.checkpoint",
+    "recipe.data.workers",
+    "recipe.data.valid",
+    "recipe.step.compile",
+)
 """What a resumed run may say differently; everything else would make it another run."""
 
 
@@ -131,8 +138,10 @@ def run_preflight(parts: Parts, recorder: Recorder) -> None:
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
     if errors:
-        raise RunFailed("preflight found what would spoil the run; nothing was trained: "
-                        + ", ".join(f"{finding.code} {finding.name}" for finding in errors))
+        raise RunFailed(
+            "preflight found what would spoil the run; nothing was trained: "
+            + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
+        )
 
 
 def describe(parts: Parts, state: TrainState) -> str:
@@ -174,9 +183,9 @@ def stopping(recorder: Recorder) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def smoke(recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None) -> float:
+def smoke(
+    recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
+) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
-    from trimtab.smoke import overfit
-
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     return overfit(resolve_paths(loaded), progress=progress or Silent())

@@ -95,7 +95,9 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
     pipeline = build_transforms(recipe.data.transforms)
     tokenizer = prepare_tokenizer(recipe, corpora, pipeline, folder=tokenizer_folder, progress=progress)
     mixture = Mixture.of(
-        lengths=[len(corpus) for corpus in corpora], weights=[corpus.weight for corpus in corpora], seed=recipe.seed
+        lengths=[len(corpus) for corpus in corpora],
+        weights=[corpus.weight for corpus in corpora],
+        seed=recipe.seed,
     )
     feed = Feed(corpora, pipeline, tokenizer, mixture, recipe.data.max_tokens)
     first = encode_chunk(feed, start=0, count=min(SAMPLE_POSITIONS, mixture.examples_per_epoch))
@@ -110,7 +112,9 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
         name: read_valid(name, corpus, pipeline, tokenizer, max_tokens=recipe.data.max_tokens)
         for name, corpus in zip(recipe.data.valid, valid, strict=True)
     }
-    return Sources(corpora, tokenizer, pipeline, feed, sets, Sample(first.source, first.target, first.dropped))
+    return Sources(
+        corpora, tokenizer, pipeline, feed, sets, Sample(first.source, first.target, first.dropped)
+    )
 
 
 def prepare_tokenizer(
@@ -135,7 +139,9 @@ def read_valid(
     """A validation set, whole: filters are not applied to it, normalisation is."""
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-    source = Ragged.of(tokenizer.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags))
+    source = Ragged.of(
+        tokenizer.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags)
+    )
     target = Ragged.of(tokenizer.encode(references))
     fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
     return ValidSet(

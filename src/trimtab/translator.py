@@ -81,7 +81,11 @@ class Translator:
         tokenizer = Tagged(parts.sources.tokenizer, tags)
         return cls(
             translation_setup(
-                model, tokenizer, parts.sources.pipeline.apply_source, recipe=parts.recipe, search=Search(beam=beam)
+                model,
+                tokenizer,
+                parts.sources.pipeline.apply_source,
+                recipe=parts.recipe,
+                search=Search(beam=beam),
             ),
             TranslationCounts(),
         )
@@ -105,7 +109,12 @@ class Translator:
 
 
 def translation_setup(
-    model: EncoderDecoder, tokenizer: Tagged, normalise: "Callable[[str], str]", *, recipe: Recipe, search: Search
+    model: EncoderDecoder,
+    tokenizer: Tagged,
+    normalise: "Callable[[str], str]",
+    *,
+    recipe: Recipe,
+    search: Search,
 ) -> TranslationSetup:
     """How this model translates; batches fit the device."""
     device = model.output_matrix.device

@@ -3,6 +3,7 @@ import torch
 from trimtab.config.loss import CrossEntropyLoss
 from trimtab.loss.build import build_loss
 from trimtab.loss.plain import plain_cross_entropy
+from trimtab.loss.terms import Terms
 
 
 def test_the_built_loss_is_the_one_that_the_settings_describe():
@@ -10,6 +11,6 @@ def test_the_built_loss_is_the_one_that_the_settings_describe():
     hidden, matrix, labels = torch.randn(5, 8), torch.randn(64, 8), torch.tensor([1, 2, 3, 4, 5])
     config = CrossEntropyLoss(label_smoothing=0.3, z_loss=0.01)
     built = build_loss(config, num_ids=60, device=torch.device("cpu"), compiled=False)(hidden, matrix, labels)
-    plain = plain_cross_entropy(hidden, matrix, labels, num_ids=60, label_smoothing=0.3, z_loss=0.01)
+    plain = plain_cross_entropy(hidden, matrix, labels, Terms(60, 0.3, 0.01))
     torch.testing.assert_close(built.objective, plain.objective)
     torch.testing.assert_close(built.loss, plain.loss)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from trimtab.flow import IGNORE
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
+from trimtab.loss.terms import Terms
 
 
 def make(tokens, rows, num_ids, dtype, seed=0):
@@ -29,9 +30,9 @@ def make(tokens, rows, num_ids, dtype, seed=0):
 def test_it_equals_the_plain_loss_in_values_and_gradients(tokens, num_ids, smoothing, z_loss, chunk, scale):
     rows = -(-num_ids // 64) * 64
     hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64)
-    terms = {"num_ids": num_ids, "label_smoothing": smoothing, "z_loss": z_loss}
-    slow = plain_cross_entropy(hidden, matrix, labels, **terms)
-    fast = chunked_cross_entropy(hidden, matrix, labels, **terms, chunk_bytes=chunk * rows * 4)
+    terms = Terms(num_ids, smoothing, z_loss)
+    slow = plain_cross_entropy(hidden, matrix, labels, terms)
+    fast = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=chunk * rows * 4)
     torch.testing.assert_close(fast.objective, slow.objective)
     torch.testing.assert_close(fast.loss, slow.loss)
     for a, b in zip(
@@ -45,12 +46,12 @@ def test_it_equals_the_plain_loss_in_values_and_gradients(tokens, num_ids, smoot
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_in_bf16_it_errs_no_more_than_the_plain_loss_does(smoothing):
     hidden, matrix, labels = make(512, 640, 600, torch.float32)
-    terms = {"num_ids": 600, "label_smoothing": smoothing, "z_loss": 1e-4}
+    terms = Terms(600, smoothing, 1e-4)
 
     def run(loss, dtype, autocast, **more):
         inputs = [x.detach().to(dtype).requires_grad_() for x in (hidden, matrix)]
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-            out = loss(*inputs, labels, **terms, **more)
+            out = loss(*inputs, labels, terms, **more)
         out.objective.backward()
         return [out.objective.double(), *(x.grad.double() for x in inputs)]
 
@@ -64,23 +65,19 @@ def test_in_bf16_it_errs_no_more_than_the_plain_loss_does(smoothing):
 
 def test_rows_beyond_the_vocabulary_get_no_gradient_and_no_probability():
     hidden, matrix, labels = make(10, 64, 50, torch.float32)
-    out = chunked_cross_entropy(
-        hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.1, chunk_bytes=4096
-    )
+    out = chunked_cross_entropy(hidden, matrix, labels, Terms(50, 0.1, 0.1), chunk_bytes=4096)
     out.objective.backward()
     assert matrix.grad[50:].abs().max() == 0
     with torch.no_grad():
         matrix[50:] += 100
-    again = chunked_cross_entropy(
-        hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.1, chunk_bytes=4096
-    )
+    again = chunked_cross_entropy(hidden, matrix, labels, Terms(50, 0.1, 0.1), chunk_bytes=4096)
     torch.testing.assert_close(again.objective, out.objective)
 
 
 def test_a_pack_without_targets_costs_nothing():
     hidden, matrix, _ = make(4, 64, 50, torch.float32)
     labels = torch.full((4,), IGNORE)
-    out = chunked_cross_entropy(hidden, matrix, labels, num_ids=50, label_smoothing=0.1, z_loss=0.0, chunk_bytes=512)
+    out = chunked_cross_entropy(hidden, matrix, labels, Terms(50, 0.1, 0.0), chunk_bytes=512)
     out.objective.backward()
     assert out.objective == 0
     assert out.loss == 0
@@ -99,8 +96,6 @@ def test_no_buffer_is_larger_than_the_chunk(monkeypatch):
         return real(logits, *rest)
 
     hidden, matrix, labels = make(100, 128, 100, torch.float32)
-    chunked_cross_entropy(
-        hidden, matrix, labels, num_ids=100, label_smoothing=0.1, z_loss=0.0, chunk_bytes=5000, of_chunk=watch
-    )
+    chunked_cross_entropy(hidden, matrix, labels, Terms(100, 0.1, 0.0), chunk_bytes=5000, of_chunk=watch)
     assert max(seen) <= 5000
     assert sum(seen) == 100 * 128 * 4

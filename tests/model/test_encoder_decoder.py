@@ -7,14 +7,23 @@ import torch
 from tests.streams import pack_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.loss.plain import plain_cross_entropy
+from trimtab.loss.terms import Terms
 from trimtab.model.encoder_decoder import EncoderDecoder
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 3]]
 TARGETS = [[20, 21, 3], [22, 23, 24, 25, 3], [26, 3]]
 VARIANTS = [
-    {"positions": positions, "norm": norm, "norm_position": place, "activation": activation, "tie_embeddings": tie}
+    {
+        "positions": positions,
+        "norm": norm,
+        "norm_position": place,
+        "activation": activation,
+        "tie_embeddings": tie,
+    }
     for (positions, activation, tie), (norm, place) in zip(
-        itertools.product(("sinusoidal", "learned", "rotary"), ("relu", "gelu", "swiglu"), ("all", "decoder")),
+        itertools.product(
+            ("sinusoidal", "learned", "rotary"), ("relu", "gelu", "swiglu"), ("all", "decoder")
+        ),
         itertools.cycle(itertools.product(("layer", "rms"), ("before", "after"))),
         strict=False,
     )
@@ -22,7 +31,9 @@ VARIANTS = [
 
 
 def build(num_ids=90, **changes):
-    config = EncoderDecoderModel(**{"dim": 32, "heads": 2, "layers": 2, "feed_forward": 48, "dropout": 0.0, **changes})
+    config = EncoderDecoderModel(
+        **{"dim": 32, "heads": 2, "layers": 2, "feed_forward": 48, "dropout": 0.0, **changes}
+    )
     return EncoderDecoder(config, num_ids=num_ids, max_positions=32, seed=1)
 
 
@@ -36,7 +47,9 @@ def test_segments_of_a_pack_never_see_each_other(variant):
     together = logits(model, SOURCES, TARGETS).split([len(row) for row in TARGETS])
     for source, target, in_pack in zip(SOURCES, TARGETS, together, strict=True):
         torch.testing.assert_close(in_pack, logits(model, [source], [target]), atol=2e-5, rtol=1e-4)
-    torch.testing.assert_close(torch.cat(together), logits(model, SOURCES, TARGETS, longest=16), atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        torch.cat(together), logits(model, SOURCES, TARGETS, longest=16), atol=2e-5, rtol=1e-4
+    )
 
 
 def test_a_target_token_never_sees_those_after_it():
@@ -60,9 +73,7 @@ def test_the_first_loss_is_near_the_logarithm_of_the_vocabulary(variant):
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randint(4, 500, (12,), generator=generator).tolist() for _ in range(16)]
     pack = pack_of(rows, rows[::-1])
-    loss = plain_cross_entropy(
-        model(pack), model.output_matrix, pack.labels, num_ids=500, label_smoothing=0.0, z_loss=0.0
-    ).loss
+    loss = plain_cross_entropy(model(pack), model.output_matrix, pack.labels, Terms(500, 0.0, 0.0)).loss
     assert abs(float(loss) / pack.num_targets - math.log(500)) < 0.15 * math.log(500)
 
 
@@ -78,6 +89,6 @@ def test_every_parameter_gets_a_gradient():
     model = build(positions="learned", tie_embeddings="decoder")
     pack = pack_of(SOURCES, TARGETS)
     plain_cross_entropy(
-        model(pack), model.output_matrix, pack.labels, num_ids=90, label_smoothing=0.1, z_loss=0.0
+        model(pack), model.output_matrix, pack.labels, Terms(90, 0.1, 0.0)
     ).objective.backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())

@@ -6,7 +6,9 @@ from trimtab.model.init import init_weights
 
 
 def build(seed=1, **changes):
-    return EncoderDecoder(EncoderDecoderModel(preset="tiny", **changes), num_ids=90, max_positions=32, seed=seed)
+    return EncoderDecoder(
+        EncoderDecoderModel(preset="tiny", **changes), num_ids=90, max_positions=32, seed=seed
+    )
 
 
 def test_the_same_seed_gives_the_same_weights_whatever_the_global_generator_did():
@@ -31,5 +33,8 @@ def test_every_parameter_is_filled():
 
 def test_maps_that_write_to_the_residual_path_are_smaller_with_the_norm_before():
     before, after = build(), build(norm_position="after")
-    ratio = before.decoder.blocks[0].feed_forward.down.weight.std() / after.decoder.blocks[0].feed_forward.down.weight.std()
+    ratio = (
+        before.decoder.blocks[0].feed_forward.down.weight.std()
+        / after.decoder.blocks[0].feed_forward.down.weight.std()
+    )
     assert torch.isclose(ratio, torch.tensor(6.0).rsqrt(), rtol=1e-3)

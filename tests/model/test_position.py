@@ -20,7 +20,10 @@ def test_rotated_scores_depend_on_the_distance_alone():
     query, key = torch.randn(1, 1, 8), torch.randn(1, 1, 8)
 
     def score(a, b):
-        turned = rotation_at(table, torch.tensor([a])).rotate(query), rotation_at(table, torch.tensor([b])).rotate(key)
+        turned = (
+            rotation_at(table, torch.tensor([a])).rotate(query),
+            rotation_at(table, torch.tensor([b])).rotate(key),
+        )
         return (turned[0] * turned[1]).sum()
 
     torch.testing.assert_close(score(3, 1), score(40, 38))

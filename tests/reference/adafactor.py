@@ -16,7 +16,9 @@ class PlainAdafactor:
         beta = 1 - self.t**-self.exponent
         if not isinstance(x[0], list):
             self.full = self.full or [0.0] * len(x)
-            self.full = [beta * v + (1 - beta) * (gi * gi + self.eps) for v, gi in zip(self.full, g, strict=True)]
+            self.full = [
+                beta * v + (1 - beta) * (gi * gi + self.eps) for v, gi in zip(self.full, g, strict=True)
+            ]
             u = [gi / math.sqrt(v) for gi, v in zip(g, self.full, strict=True)]
             rms = math.sqrt(sum(ui * ui for ui in u) / len(u))
             return [xi - learning_rate * ui / max(1.0, rms / self.clip) for xi, ui in zip(x, u, strict=True)]
@@ -29,6 +31,11 @@ class PlainAdafactor:
             beta * c + (1 - beta) * sum(square[i][j] for i in range(n)) for j, c in enumerate(self.columns)
         ]
         total = sum(self.rows)
-        u = [[g[i][j] / math.sqrt(self.rows[i] * self.columns[j] / total) for j in range(m)] for i in range(n)]
+        u = [
+            [g[i][j] / math.sqrt(self.rows[i] * self.columns[j] / total) for j in range(m)] for i in range(n)
+        ]
         rms = math.sqrt(sum(v * v for row in u for v in row) / (n * m))
-        return [[x[i][j] - learning_rate * u[i][j] / max(1.0, rms / self.clip) for j in range(m)] for i in range(n)]
+        return [
+            [x[i][j] - learning_rate * u[i][j] / max(1.0, rms / self.clip) for j in range(m)]
+            for i in range(n)
+        ]

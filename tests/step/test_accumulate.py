@@ -32,4 +32,6 @@ def test_the_loss_is_the_mean_over_targets_not_over_micro_batches():
     model = Toy()
     short, long = pack_of([[5]], [[5]]), pack_of([[6] * 9], [[6] * 9])
     each = [float(model.objective(p).loss.detach()) for p in (short, long)]
-    assert torch.isclose(accumulate(model.objective, [short, long]).loss, torch.tensor(sum(each) / 10).double())
+    assert torch.isclose(
+        accumulate(model.objective, [short, long]).loss, torch.tensor(sum(each) / 10).double()
+    )

@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -20,8 +21,8 @@ def test_it_rises_to_the_peak_and_never_above_and_never_below_zero(schedule, war
     assert rates[0] > 0
     peak = max(warmup - 1, 0)
     assert rates[peak] == 1.0
-    assert all(a < b for a, b in zip(rates[:peak], rates[1 : peak + 1], strict=True))
-    assert all(a >= b for a, b in zip(rates[peak:], rates[peak + 1 :], strict=False))
+    assert all(a < b for a, b in pairwise(rates[: peak + 1]))
+    assert all(a >= b for a, b in pairwise(rates[peak:]))
 
 
 def test_linear_warmup_falls_in_a_line_to_zero_at_the_end():

@@ -62,8 +62,14 @@ def test_a_run_with_a_refused_step_equals_one_that_never_saw_it(config):
         optimizer = build_optimizer(config, model)
         for i in range(6):
             if with_poison and i == 3:
-                run(model, optimizer, packs(4), objective=lambda p: LossOutput(
-                    model.objective(p).objective * torch.nan, torch.tensor(0.0)))
+                run(
+                    model,
+                    optimizer,
+                    packs(4),
+                    objective=lambda p: LossOutput(
+                        model.objective(p).objective * torch.nan, torch.tensor(0.0)
+                    ),
+                )
             run(model, optimizer, packs(3 + i, 4))
         return snapshot(model, optimizer)
 

@@ -17,7 +17,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition."""
-    from trimtab import launch
+    from trimtab import evaluation
 
-    report = launch.evaluate(run, source=source, reference=reference, beam=beam)
+    report = evaluation.evaluate(run, source=source, reference=reference, beam=beam)
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

@@ -1,0 +1,1 @@
+"""A translator from the sample that comes with the package."""

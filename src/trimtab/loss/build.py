@@ -9,6 +9,7 @@ from torch import Tensor
 from trimtab.config.loss import LossConfig
 from trimtab.flow import LossOutput
 from trimtab.loss.chunked import chunked_cross_entropy, loss_of_chunk
+from trimtab.loss.terms import Terms
 
 Loss = Callable[[Float[Tensor, "tokens dim"], Float[Tensor, "rows dim"], Int[Tensor, "tokens"]], LossOutput]
 
@@ -20,6 +21,7 @@ GPU_CHUNK_BYTES = 256 * 2**20
 def build_loss(config: LossConfig, *, num_ids: int, device: torch.device, compiled: bool) -> Loss:
     """A function of hidden vectors, output matrix and labels; `compiled` fuses its elementwise part on a GPU."""
     of_chunk = torch.compile(loss_of_chunk, dynamic=False) if compiled else loss_of_chunk
+    terms = Terms(num_ids, config.label_smoothing, config.z_loss)
     chunk_bytes = GPU_CHUNK_BYTES if device.type == "cuda" else CPU_CHUNK_BYTES
 
     def loss(
@@ -29,9 +31,7 @@ def build_loss(config: LossConfig, *, num_ids: int, device: torch.device, compil
             hidden,
             matrix,
             labels,
-            num_ids=num_ids,
-            label_smoothing=config.label_smoothing,
-            z_loss=config.z_loss,
+            terms,
             chunk_bytes=chunk_bytes,
             of_chunk=of_chunk,
         )

@@ -1,31 +1,22 @@
 """Cross-entropy that never holds the whole logits: a chunk of tokens at a time, its gradient made in the same pass."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.flow import IGNORE, LossOutput
-
-
-class Terms(NamedTuple):
-    """What a chunk of logits needs to become a loss."""
-
-    num_ids: int
-    label_smoothing: float
-    z_loss: float
+from trimtab.loss.terms import Terms
 
 
 def chunked_cross_entropy(
     hidden: Float[Tensor, "tokens dim"],
     matrix: Float[Tensor, "rows dim"],
     labels: Int[Tensor, "tokens"],
+    terms: Terms,
     *,
-    num_ids: int,
-    label_smoothing: float,
-    z_loss: float,
     chunk_bytes: int,
     of_chunk: "Callable[..., tuple[Tensor, Tensor, Tensor]] | None" = None,
 ) -> LossOutput:
@@ -36,13 +27,18 @@ def chunked_cross_entropy(
     `of_chunk` replaces `loss_of_chunk`, for instance by its compiled form. Under autocast the products run in its
     precision, the softmax and the sums in float32.
     """
-    terms = Terms(num_ids, label_smoothing, z_loss)
-    objective, loss = ChunkedCrossEntropy.apply(hidden, matrix, labels, terms, chunk_bytes, of_chunk or loss_of_chunk)
+    objective, loss = ChunkedCrossEntropy.apply(
+        hidden, matrix, labels, terms, chunk_bytes, of_chunk or loss_of_chunk
+    )
     return LossOutput(objective, loss)
 
 
 def loss_of_chunk(
-    logits: Float[Tensor, "tokens rows"], labels: Int[Tensor, "tokens"], num_ids: int, smoothing: float, z_loss: float
+    logits: Float[Tensor, "tokens rows"],
+    labels: Int[Tensor, "tokens"],
+    num_ids: int,
+    smoothing: float,
+    z_loss: float,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "tokens rows"]]:
     """Summed objective, summed loss, and the objective's gradient by the logits in the logits' own precision.
 
@@ -74,8 +70,15 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, matrix: Tensor, labels: Tensor, terms: Terms, chunk_bytes: int, of_chunk: Callable
+        ctx: Any,
+        hidden: Tensor,
+        matrix: Tensor,
+        labels: Tensor,
+        terms: Terms,
+        chunk_bytes: int,
+        of_chunk: Callable,
     ) -> tuple[Tensor, Tensor]:
+        """Summed objective and loss; keeps the objective's gradients for the backward pass."""
         device = hidden.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         wide = torch.promote_types(hidden.dtype, torch.float32)
@@ -101,6 +104,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor | None) -> tuple:
+        """The kept gradients times the objective's own."""
         by_hidden, by_matrix = ctx.saved_tensors
         # By addition to zero rather than in place: a retained graph may come here again.
         return by_hidden * scale.to(by_hidden.dtype), by_matrix * scale, None, None, None, None

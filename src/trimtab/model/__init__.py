@@ -1,0 +1,1 @@
+"""The translation model and its parts, over flat packs."""

@@ -24,7 +24,9 @@ def attend_padded(
     return mixed.transpose(1, 2).reshape(-1, *queries.shape[1:])[of.places]
 
 
-def pad_rows(x: Float[Tensor, "tokens heads size"], layout: Layout) -> Float[Tensor, "rows heads longest size"]:
+def pad_rows(
+    x: Float[Tensor, "tokens heads size"], layout: Layout
+) -> Float[Tensor, "rows heads longest size"]:
     """The segments as rows of `longest` slots, zeros after their end."""
     rows = len(layout.boundaries) - 1
     slots = x.new_zeros(rows * layout.longest, *x.shape[1:]).index_copy(0, layout.places, x)

@@ -24,10 +24,13 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None, *, causal: bool
     ) -> Float[Tensor, "tokens dim"]:
+        """What each token took from its segment; `causal` hides what comes after it."""
         queries, keys, values = self.project(x, rotation)
         return self.out(attend(queries, keys, values, of=layout, to=layout, causal=causal).flatten(1))
 
-    def project(self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None) -> tuple[Tensor, Tensor, Tensor]:
+    def project(
+        self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, each `tokens heads size`, turned by the rotation where there is one."""
         queries, keys, values = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
         if rotation is not None:
@@ -48,6 +51,7 @@ class CrossAttention(nn.Module):
     def forward(
         self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], of: Layout, to: Layout
     ) -> Float[Tensor, "tokens dim"]:
+        """What each target token took from its source segment."""
         queries = self.q(x).view(len(x), self.heads, -1)
         keys, values = self.keys_values(memory)
         return self.out(attend(queries, keys, values, of=of, to=to, causal=False).flatten(1))
@@ -90,6 +94,7 @@ class EncoderBlock(nn.Module):
     def forward(
         self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None
     ) -> Float[Tensor, "tokens dim"]:
+        """The residual path after this layer."""
         update = self.attention(self.path.enter(x, self.norm_attention), layout, rotation, causal=False)
         x = self.path.leave(x, update, self.norm_attention)
         update = self.feed_forward(self.path.enter(x, self.norm_feed_forward))
@@ -117,6 +122,7 @@ class DecoderBlock(nn.Module):
         source: Layout,
         rotation: Rotation | None,
     ) -> Float[Tensor, "tokens dim"]:
+        """The residual path after this layer."""
         update = self.attention(self.path.enter(x, self.norm_attention), target, rotation, causal=True)
         x = self.path.leave(x, update, self.norm_attention)
         update = self.cross(self.path.enter(x, self.norm_cross), memory, target, source)

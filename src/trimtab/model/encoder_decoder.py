@@ -90,7 +90,9 @@ class EncoderDecoder(nn.Module):
         """Vectors of the target tokens, with their positions unless they are rotary."""
         return self.add_positions(self.embedding(stream.ids), stream, self.target_positions)
 
-    def add_positions(self, x: Tensor, stream: Stream, learned: nn.Embedding | None) -> Float[Tensor, "tokens dim"]:
+    def add_positions(
+        self, x: Tensor, stream: Stream, learned: nn.Embedding | None
+    ) -> Float[Tensor, "tokens dim"]:
         """Embeddings brought to unit variance, plus positions, with dropout."""
         x = x * math.sqrt(self.config.dim)
         match self.config.positions:

@@ -20,6 +20,7 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(config.feed_forward, config.dim, bias=config.bias)
 
     def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
+        """Each vector by itself."""
         hidden = self.up(x)
         match self.activation:
             case "relu":

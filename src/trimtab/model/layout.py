@@ -1,4 +1,4 @@
-"""What attention must know of a stream of segments: where each begins, and where a token stands when rows are padded."""
+"""What attention must know of a stream: where each segment begins, and where a token stands in padded rows."""
 
 from typing import NamedTuple
 

@@ -17,7 +17,9 @@ class Rotation(NamedTuple):
     def rotate(self, x: Float[Tensor, "tokens heads size"]) -> Float[Tensor, "tokens heads size"]:
         """Turns each pair (i, i + size/2) of a head's values by the angle of its token's position."""
         first, second = x.float().chunk(2, dim=-1)
-        turned = torch.cat([first * self.cos - second * self.sin, second * self.cos + first * self.sin], dim=-1)
+        turned = torch.cat(
+            [first * self.cos - second * self.sin, second * self.cos + first * self.sin], dim=-1
+        )
         return turned.to(x.dtype)
 
 

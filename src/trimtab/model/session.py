@@ -80,7 +80,11 @@ class Session:
         return rotation_at(self.model.turns, positions)
 
     def through(
-        self, block: DecoderBlock, cache: BlockCache, x: Float[Tensor, "hypotheses dim"], rotation: Rotation | None
+        self,
+        block: DecoderBlock,
+        cache: BlockCache,
+        x: Float[Tensor, "hypotheses dim"],
+        rotation: Rotation | None,
     ) -> Float[Tensor, "hypotheses dim"]:
         """One decoder block for one token of each hypothesis."""
         path = block.path

@@ -1,0 +1,1 @@
+"""One step: gradients of a window become one update, or none."""

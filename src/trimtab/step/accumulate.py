@@ -22,6 +22,10 @@ def accumulate(
         share = part.objective / targets
         (share if scale is None else scale.up(share)).backward()
         loss, whole = part.loss.detach() / targets, share.detach()
-        total = LossOutput(whole, loss) if total is None else LossOutput(total.objective + whole, total.loss + loss)
+        total = (
+            LossOutput(whole, loss)
+            if total is None
+            else LossOutput(total.objective + whole, total.loss + loss)
+        )
     assert total is not None, "a window has at least one pack"
     return total

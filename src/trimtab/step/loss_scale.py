@@ -12,7 +12,9 @@ class LossScale:
     3.2; constants as in PyTorch's GradScaler.
     """
 
-    def __init__(self, *, enabled: bool, device: torch.device, start: float = 2.0**16, patience: int = 2000) -> None:
+    def __init__(
+        self, *, enabled: bool, device: torch.device, start: float = 2.0**16, patience: int = 2000
+    ) -> None:
         self.enabled = enabled
         self.patience = patience
         self.factor = torch.tensor(start, device=device)

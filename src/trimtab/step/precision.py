@@ -15,7 +15,9 @@ def resolve_precision(precision: Precision, device: torch.device) -> Resolved:
     if device.type != "cuda":
         if precision not in ("auto", "fp32", "bf16_mixed"):
             raise input_error(
-                "step.precision needs a GPU", got=precision, allowed="auto, fp32 or bf16_mixed on a CPU",
+                "step.precision needs a GPU",
+                got=precision,
+                allowed="auto, fp32 or bf16_mixed on a CPU",
                 fix="leave out step.precision",
             )
         return "fp32" if precision == "auto" else precision
@@ -24,8 +26,10 @@ def resolve_precision(precision: Precision, device: torch.device) -> Resolved:
         return "bf16_mixed" if has_bf16 else "fp16_mixed"
     if precision == "bf16_mixed" and not has_bf16:
         raise input_error(
-            "step.precision: this GPU has no bf16", got=f"{precision} on {torch.cuda.get_device_name(device)}",
-            allowed="auto, fp32 or fp16_mixed", fix="leave out step.precision",
+            "step.precision: this GPU has no bf16",
+            got=f"{precision} on {torch.cuda.get_device_name(device)}",
+            allowed="auto, fp32 or fp16_mixed",
+            fix="leave out step.precision",
         )
     return precision
 

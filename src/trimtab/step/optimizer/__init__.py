@@ -1,0 +1,1 @@
+"""Optimizers, each able to skip an update without a trace."""

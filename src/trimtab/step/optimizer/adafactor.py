@@ -47,7 +47,9 @@ class Adafactor:
 
     def state_tensors(self) -> dict[str, Tensor]:
         """The step count, and row and column moments (or full ones, for vectors) by parameter name."""
-        moments = {f"{name}.{i}": part for name, parts in self.moments.items() for i, part in enumerate(parts)}
+        moments = {
+            f"{name}.{i}": part for name, parts in self.moments.items() for i, part in enumerate(parts)
+        }
         return {"step": self.step, **moments}
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:

@@ -51,7 +51,9 @@ class AdamW:
         if saved and set(saved) != wanted:
             raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ wanted)[:5]}")
         for name, parameter in self.named.items() if saved else ():
-            state = {key: saved[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")}
+            state = {
+                key: saved[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
+            }
             if state["exp_avg"].shape != parameter.shape:
                 raise KeyError(f"optimizer state of {name} has shape {tuple(state['exp_avg'].shape)}")
             self.inner.state[parameter] = state

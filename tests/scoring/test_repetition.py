@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import InputError
-from trimtab.evaluate.repetition import (
+from trimtab.scoring.repetition import (
     NUM_PROBES,
     distinct_outputs,
     find_collapse,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.evaluate.repetition import distinct_outputs, repeated_4grams
-from trimtab.evaluate.scores import BleuTokenizer, Score, bleu, chrf
+from trimtab.scoring.repetition import distinct_outputs, repeated_4grams
+from trimtab.scoring.scores import BleuTokenizer, Score, bleu, chrf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from trimtab.build import Parts
 from trimtab.flow import TrainState
-from trimtab.record import Recorder
 from trimtab.step.take_step import take_step
-from trimtab.validate import validate
+from trimtab.training.record import Recorder
+from trimtab.training.validate import validate
 
 
 def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:

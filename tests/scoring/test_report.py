@@ -3,8 +3,8 @@ import json
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.evaluate.report import EvaluationReport, Timing, report_on
-from trimtab.evaluate.scores import bleu, chrf
+from trimtab.scoring.report import EvaluationReport, Timing, report_on
+from trimtab.scoring.scores import bleu, chrf
 
 SOURCES = ["Ja", "Nein", "Ja", "Das ist ein kleiner Satz."]
 TRANSLATIONS = ["yes", "no", "yes", "This is one small sentence."]

@@ -29,7 +29,12 @@ class Recorder:
     """Turns finished steps into plain numbers and files; the only one who reads the clock."""
 
     def __init__(
-        self, folder: RunFolder, store: CheckpointStore, parts: Parts, progress: Progress, fingerprints: dict[str, str]
+        self,
+        folder: RunFolder,
+        store: CheckpointStore,
+        parts: Parts,
+        progress: Progress,
+        fingerprints: dict[str, str],
     ) -> None:
         self.folder, self.store, self.parts, self.progress = folder, store, parts, progress
         self.fingerprints = fingerprints
@@ -66,7 +71,11 @@ class Recorder:
         )
         self.mark = now
         line = {"step": state.step, "target_tokens": window.num_targets, "tokens": window.num_tokens}
-        line |= {"micro_batches": len(packs), "fill": round(fill(packs), 4), "epoch": round(self.epoch(state), 4)}
+        line |= {
+            "micro_batches": len(packs),
+            "fill": round(fill(packs), 4),
+            "epoch": round(self.epoch(state), 4),
+        }
         self.pending.append((line, report))
         on_gpu = report.loss.device.type == "cuda"
         return state if on_gpu and len(self.pending) < STEPS_PER_FLUSH else self.flush(state)
@@ -84,9 +93,15 @@ class Recorder:
         for i, (line, report) in enumerate(self.pending):
             loss, objective, grad_norm, clipped, skipped = numbers[i * 5 : i * 5 + 5]
             updates = state.updates + (not skipped)
-            state = replace(state, updates=updates, clips=state.clips + int(clipped), skips=state.skips + int(skipped))
+            state = replace(
+                state, updates=updates, clips=state.clips + int(clipped), skips=state.skips + int(skipped)
+            )
             line |= {"updates": updates, "loss": loss, "objective": objective, "grad_norm": grad_norm}
-            line |= {"clipped": bool(clipped), "skipped": bool(skipped), "learning_rate": report.learning_rate}
+            line |= {
+                "clipped": bool(clipped),
+                "skipped": bool(skipped),
+                "learning_rate": report.learning_rate,
+            }
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3)}
             self.metrics.write(line)
             if skipped:

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from trimtab.build import Parts
-from trimtab.evaluate.repetition import NUM_PROBES, distinct_outputs, find_collapse, repeated_4grams
-from trimtab.evaluate.scores import bleu, chrf
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, TrainState
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.record import Recorder
+from trimtab.scoring.repetition import NUM_PROBES, distinct_outputs, find_collapse, repeated_4grams
+from trimtab.scoring.scores import bleu, chrf
 from trimtab.sources import ValidSet
 from trimtab.step.precision import autocast
+from trimtab.training.record import Recorder
 from trimtab.translator import Translator
 
 LEARNED_SHARE = 0.7
@@ -72,11 +72,16 @@ def score_set(
 
 
 @torch.no_grad()
-def loss_of(parts: Parts, model: EncoderDecoder, valid: ValidSet, *, shift: int = 0, pairs: int | None = None) -> float:
-    """Nats per target token, teacher-forced; `shift` gives each target the source of another, `pairs` takes the first."""
+def loss_of(
+    parts: Parts, model: EncoderDecoder, valid: ValidSet, *, shift: int = 0, pairs: int | None = None
+) -> float:
+    """Nats per target token; `shift` gives each target the source of another, `pairs` takes the first few."""
     source, target = valid.source, valid.target
     if pairs is not None:
-        source, target = source.between(0, min(pairs, len(source))), target.between(0, min(pairs, len(target)))
+        source, target = (
+            source.between(0, min(pairs, len(source))),
+            target.between(0, min(pairs, len(target))),
+        )
     if len(target) == 0:
         return math.nan
     if shift:

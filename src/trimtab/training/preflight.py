@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 
@@ -26,7 +27,12 @@ def preflight(parts: Parts) -> Iterator[Finding]:
     """All checks, cheapest first; leaves weights, moments and gradients as they were."""
     yield from unknown_pieces(parts)
     yield from dropped_examples(parts)
-    checks: tuple[Callable[[Parts], Iterator[Finding]], ...] = (first_loss, cut_two_ways, longest_batch, five_lines)
+    checks: tuple[Callable[[Parts], Iterator[Finding]], ...] = (
+        first_loss,
+        cut_two_ways,
+        longest_batch,
+        five_lines,
+    )
     for check in checks:
         try:
             yield from check(parts)
@@ -57,7 +63,9 @@ def dropped_examples(parts: Parts) -> Iterator[Finding]:
     reasons = [example.reason for example in sample.dropped]
     share = len(reasons) / max(1, sample.seen)
     if share > DROPPED_WARNING:
-        counted = ", ".join(f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons)))
+        counted = ", ".join(
+            f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons))
+        )
         yield Finding(
             code="D202",
             name="examples-dropped",
@@ -73,7 +81,9 @@ def first_loss(parts: Parts) -> Iterator[Finding]:
     parts.model.eval()
     window = probe_window(parts)
     with torch.no_grad():
-        loss = sum(float(parts.objective(pack).loss) for pack in on_device(parts, window)) / window.num_targets
+        loss = (
+            sum(float(parts.objective(pack).loss) for pack in on_device(parts, window)) / window.num_targets
+        )
     parts.model.train()
     expected = math.log(parts.sources.tokenizer.num_ids)
     if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
@@ -167,10 +177,7 @@ def quartered(window: Window) -> list[Window]:
     """Four windows of about a quarter of the examples each."""
     count = len(window.target)
     bounds = [i * count // 4 for i in range(5)]
-    return [
-        window_of(window.source.between(a, b), window.target.between(a, b))
-        for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [window_of(window.source.between(a, b), window.target.between(a, b)) for a, b in pairwise(bounds)]
 
 
 def on_device(parts: Parts, window: Window) -> list[Pack]:

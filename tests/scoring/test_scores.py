@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sacrebleu import corpus_bleu, corpus_chrf
 
 from trimtab.errors import InputError
-from trimtab.evaluate.scores import bleu, chrf
+from trimtab.scoring.scores import bleu, chrf
 
 TRANSLATIONS = ["The cat sat on the mat.", "It is raining today, is it not?"]
 REFERENCES = ["The cat sat on a mat.", "It rains today, does it not?"]
