@@ -1,9 +1,12 @@
 """`trimtab demo`: a translator trained on the sample that comes with the package."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from trimtab.cli.console import ConsoleProgress
 
 
 def demo(
@@ -13,4 +16,8 @@ def demo(
     """Train, translate and report on real text, in a few minutes on a laptop."""
     from trimtab.demo.run import run_demo
 
-    run_demo(out, minutes)
+    progress = ConsoleProgress()
+    try:
+        run_demo(out, minutes, progress=progress, output=sys.stdout)
+    finally:
+        progress.close()

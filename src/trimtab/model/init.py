@@ -9,6 +9,9 @@ from trimtab.config.model import ModelConfig
 from trimtab.model.block import CrossAttention, SelfAttention
 from trimtab.model.feed_forward import FeedForward
 
+FIRST_GAIN = 4.0
+"""The logit with which an untrained decoder predicts its own input."""
+
 
 @torch.no_grad()
 def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
@@ -17,8 +20,12 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     Embeddings have a standard deviation of dim^-1/2 and are multiplied by dim^1/2 on their way in, so the residual
     path starts at 1; each linear map is Xavier-uniform (Glorot and Bengio 2010), fused ones part by part; with the
     norm before, maps that write to the residual path are divided by the square root of the number of writers
-    ("Spike No More", arXiv 2312.16903, section 4). The output matrix is tied, so first logits are near N(0, 1) and
-    the first loss is near ln(vocabulary) + 1/2.
+    ("Spike No More", arXiv 2312.16903, section 4).
+
+    The output matrix is tied to the embedding, so with the norm before, where the residual path still shows the input,
+    the decoder would begin by predicting its own input with a logit of dim^1/2: a first loss of 17.6 in place of 9.7 at
+    512 wide. The gain of its last norm therefore starts at FIRST_GAIN / dim^1/2, and the first loss is near
+    ln(vocabulary).
     """
     generator = torch.Generator().manual_seed(seed)
     writers = 2 * config.encoder_layers, 3 * config.decoder_layers
@@ -41,6 +48,8 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
             case nn.Embedding():
                 values = torch.randn(module.weight.shape, generator=generator) / math.sqrt(config.dim)
                 module.weight.copy_(values)
+    if config.norm_position == "before":
+        model.decoder.norm.weight.fill_(min(1.0, FIRST_GAIN / math.sqrt(config.dim)))
 
 
 def xavier(linear: nn.Linear, *, parts: int, gain: float, generator: torch.Generator) -> None:

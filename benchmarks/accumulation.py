@@ -1,0 +1,325 @@
+"""Does it matter how a step is cut into micro-batches? Here, and in the Trainer of Hugging Face.
+
+    pip install ".[train]" transformers accelerate
+    python benchmarks/accumulation.py --data DIR --out benchmarks/accumulation.json
+
+DIR holds {prose,ui}/{train,dev}.{en,de}.xz. First part: the same recipe with `tokens_per_micro_batch` at the whole
+step, a quarter and a sixteenth of it, in float32 without dropout: loss and gradient norm of every step, and how far
+they are apart. Second part: one batch of four sentences cut 1, 2 and 4 ways by `gradient_accumulation_steps` of the
+Trainer, with MarianMT; and the same model, sentences and cuts through `trimtab.step.accumulate`.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from trimtab.build import build
+from trimtab.config.load import parse_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.flow import IGNORE, LossOutput, TrainState
+from trimtab.progress import Silent
+from trimtab.sources import open_sources
+from trimtab.step.accumulate import accumulate
+from trimtab.step.take_step import take_step
+from trimtab.training.preflight import gathered
+
+SHARES = (1, 4, 16)
+STEPS = 20
+BOUNDS = {"same weights": 1e-6, "20 steps later": 5e-4}
+RECIPE = """
+data:
+  root: {data}
+  train:
+    - {{source: prose/train.en.xz, target: prose/train.de.xz}}
+    - {{source: ui/train.en.xz, target: ui/train.de.xz}}
+  valid: {{source: prose/dev.en.xz, target: prose/dev.de.xz}}
+  tokenizer: {{kind: sentencepiece, vocabulary_size: 4000, training_lines: 40000}}
+  max_tokens: 128
+  workers: 0
+model: {{kind: encoder_decoder, preset: tiny, dropout: 0.0}}
+loss: {{kind: cross_entropy, label_smoothing: 0.1}}
+step:
+  tokens_per_step: {tokens}
+  tokens_per_micro_batch: {tokens}
+  precision: fp32
+  compile: "off"
+  optimizer: {{kind: adamw, learning_rate: 5.0e-4}}
+  schedule: {{kind: linear_warmup, warmup: 10 steps}}
+length: 1000 steps
+seed: 1
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", required=True)
+    default = 32768 if torch.cuda.is_available() else 4096
+    parser.add_argument("--tokens-per-step", type=int, default=default)
+    parser.add_argument("--without-trainer", action="store_true")
+    args = parser.parse_args()
+    started = time.perf_counter()
+    text = RECIPE.format(data=json.dumps(str(Path(args.data).absolute())), tokens=args.tokens_per_step)
+    recipe = resolve_paths(parse_recipe(text))
+    with tempfile.TemporaryDirectory() as folder:
+        sources = open_sources(recipe, tokenizer_folder=Path(folder), progress=Silent())
+    result = surroundings() | {
+        "question": "do loss and gradient norm depend on how a step is cut into micro-batches",
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) | {"data": "as --data"},
+        "trimtab": every_share(recipe, sources),
+    }
+    if not args.without_trainer:
+        result["one batch of four sentences"] = four_sentences(sources)
+    result["seconds"] = round(time.perf_counter() - started, 1)
+    Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def surroundings():
+    packages = ("torch", "numpy", "sentencepiece", "transformers", "accelerate")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "commit": commit.stdout.strip(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {processor()}",
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version()} | {name: installed(name) for name in packages},
+    }
+
+
+def processor():
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def installed(package):
+    try:
+        return version(package)
+    except ModuleNotFoundError:
+        return None
+
+
+def every_share(recipe, sources):
+    runs = {f"1/{share}": run(recipe, sources, share=share) for share in SHARES}
+    whole = runs["1/1"]
+    differences = {
+        share: {
+            key: [abs(a - b) / abs(b) for a, b in zip(cut[key], whole[key], strict=True)]
+            for key in ("loss", "grad_norm")
+        }
+        for share, cut in runs.items()
+        if share != "1/1"
+    }
+    largest = {
+        "same weights": max(by[key][0] for by in differences.values() for key in by),
+        "20 steps later": max(by[key][STEPS] for by in differences.values() for key in by),
+        "any step": max(value for by in differences.values() for key in by for value in by[key]),
+    }
+    for when, bound in BOUNDS.items():
+        print(f"largest relative difference, {when}: {largest[when]:.2g} (bound {bound:g})", flush=True)
+    return {
+        "runs": runs,
+        "relative differences from 1/1": differences,
+        "largest": largest,
+        "bounds": BOUNDS,
+        "holds": all(largest[when] <= bound for when, bound in BOUNDS.items()),
+    }
+
+
+def run(recipe, sources, *, share):
+    """Steps 1 to 21 of the recipe with its windows cut finer; step 21 is seen after 20 updates."""
+    budget = recipe.step.tokens_per_step // share
+    step = recipe.step.model_copy(update={"tokens_per_micro_batch": budget})
+    parts = build(recipe.model_copy(update={"step": step}), sources)
+    found = {"tokens_per_micro_batch": budget, "packs": [], "targets": [], "loss": [], "grad_norm": []}
+    state = TrainState()
+    parts.model.train()
+    started = time.perf_counter()
+    for window, packs in parts.windows(0):
+        if state.step == 0:
+            found |= exact(parts, packs)
+        report = take_step(
+            parts.objective,
+            parts.optimizer,
+            packs,
+            clip=parts.clip,
+            scale=parts.scale,
+            learning_rate=parts.learning_rate(state),
+        )
+        state.step += 1
+        found["packs"].append(len(packs))
+        found["targets"].append(window.num_targets)
+        found["loss"].append(float(report.loss))
+        found["grad_norm"].append(float(report.grad_norm))
+        if state.step > STEPS:
+            break
+    found["seconds"] = round(time.perf_counter() - started, 1)
+    print(
+        f"1/{share}: {found['packs'][0]} packs, loss {found['loss'][0]:.7f} to {found['loss'][-1]:.7f}, "
+        f"gradient norm {found['grad_norm'][0]:.7f} to {found['grad_norm'][-1]:.7f}",
+        flush=True,
+    )
+    return found
+
+
+def exact(parts, packs):
+    """Loss and gradient norm of the first step in float64: how much of a difference is rounding."""
+    parts.model.double()
+    loss = float(accumulate(parts.objective, packs).loss)
+    norm = float(gathered(parts).norm())
+    parts.model.float()
+    return {"first loss in float64": loss, "first grad_norm in float64": norm}
+
+
+@dataclass
+class Cut:
+    """Some of the four sentences; `accumulate` only asks how many targets they have."""
+
+    rows: list
+    num_targets: int
+
+
+def four_sentences(sources):
+    rows = chosen(sources)
+    print("lengths of the four sentences:", [(len(row["input_ids"]), len(row["labels"])) for row in rows])
+    symbols = sources.tokenizer
+    theirs, ours = {}, {}
+    for ways in (1, 2, 4):
+        theirs[str(ways)] = by_trainer(rows, symbols, ways=ways)
+        ours[str(ways)] = by_trimtab(rows, symbols, ways=ways)
+    for name, found in (("Trainer", theirs), ("trimtab", ours)):
+        first = found["1"]["gradient"]
+        for ways, one in found.items():
+            gradient = one.pop("gradient")
+            one["grad_norm"] = float(gradient.norm())
+            one["grad_norm / that of 1 cut"] = float(gradient.norm() / first.norm())
+            one["cosine with the gradient of 1 cut"] = float(torch.cosine_similarity(gradient, first, dim=0))
+            print(f"{name}, cut {ways} ways: {one}", flush=True)
+    return {
+        "model": "MarianMT, 192 wide, 3 heads, 2+2 layers, random weights, no dropout, float32, learning rate 0",
+        "target tokens of each sentence": [len(row["labels"]) for row in rows],
+        "Seq2SeqTrainer, per_device_train_batch_size x gradient_accumulation_steps = 4": theirs,
+        "trimtab.step.accumulate with the same model and cuts": ours,
+    }
+
+
+def chosen(sources):
+    """Four of the first hundred held-out sentences, from short to long, in mixed order."""
+    valid = next(iter(sources.valid.values()))
+    by_length = sorted(range(100), key=lambda row: len(valid.target.row(row)))
+    return [
+        {"input_ids": valid.source.row(row).tolist(), "labels": valid.target.row(row).tolist()}
+        for row in (by_length[rank] for rank in (5, 65, 35, 95))
+    ]
+
+
+def marian(symbols):
+    from transformers import MarianConfig, MarianMTModel
+
+    torch.manual_seed(0)
+    return MarianMTModel(
+        MarianConfig(
+            vocab_size=symbols.num_ids,
+            d_model=192,
+            encoder_layers=2,
+            decoder_layers=2,
+            encoder_attention_heads=3,
+            decoder_attention_heads=3,
+            encoder_ffn_dim=768,
+            decoder_ffn_dim=768,
+            max_position_embeddings=128,
+            dropout=0.0,
+            pad_token_id=symbols.pad,
+            eos_token_id=symbols.end,
+            decoder_start_token_id=symbols.start,
+        )
+    )
+
+
+def collate(rows, pad):
+    def padded(key, filler):
+        tensors = [torch.tensor(row[key]) for row in rows]
+        return pad_sequence(tensors, batch_first=True, padding_value=filler)
+
+    source = padded("input_ids", pad)
+    return {"input_ids": source, "attention_mask": (source != pad).long(), "labels": padded("labels", IGNORE)}
+
+
+def by_trainer(rows, symbols, *, ways):
+    """What the Trainer logs as the loss of the step, and the gradient it is about to apply."""
+    from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
+
+    found = {}
+
+    class InOrder(Seq2SeqTrainer):
+        def _get_train_sampler(self, *arguments, **more):
+            return torch.utils.data.SequentialSampler(rows)
+
+    class Watch(TrainerCallback):
+        def on_pre_optimizer_step(self, arguments, state, control, *, model, **more):
+            found["gradient"] = gradient_of(model)
+
+        def on_log(self, arguments, state, control, *, logs, **more):
+            found.setdefault("loss", logs.get("loss"))
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Seq2SeqTrainingArguments(
+            output_dir=folder,
+            per_device_train_batch_size=len(rows) // ways,
+            gradient_accumulation_steps=ways,
+            max_steps=1,
+            learning_rate=0.0,
+            max_grad_norm=0.0,
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            use_cpu=True,
+            disable_tqdm=True,
+            remove_unused_columns=False,
+        )
+        InOrder(
+            model=marian(symbols),
+            args=settings,
+            train_dataset=rows,
+            data_collator=lambda some: collate(some, symbols.pad),
+            callbacks=[Watch()],
+        ).train()
+    return found
+
+
+def by_trimtab(rows, symbols, *, ways):
+    """The same, with the loss summed and divided once by the targets of the whole batch."""
+    model, size = marian(symbols).train(), len(rows) // ways
+    pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
+
+    def objective(cut):
+        batch = collate(cut.rows, symbols.pad)
+        logits = model(**batch).logits.flatten(0, 1)
+        summed = torch.nn.functional.cross_entropy(
+            logits, batch["labels"].flatten(), ignore_index=IGNORE, reduction="sum"
+        )
+        return LossOutput(summed, summed.detach())
+
+    cuts = [Cut(piece, sum(len(row["labels"]) for row in piece)) for piece in pieces]
+    return {"loss": float(accumulate(objective, cuts).loss), "gradient": gradient_of(model)}
+
+
+def gradient_of(model):
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
+
+
+if __name__ == "__main__":
+    main()

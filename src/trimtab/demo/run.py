@@ -1,0 +1,83 @@
+"""`trimtab demo`: trains on the sample that comes with the package, translates lines it has never seen, and reports."""
+
+import time
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from trimtab.build import build_model
+from trimtab.config.data import ParallelFiles
+from trimtab.config.load import LoadedRecipe, load_recipe
+from trimtab.data.cache import default_cache
+from trimtab.data.corpus import open_corpus
+from trimtab.decode.search import Search
+from trimtab.demo.page import DemoReport
+from trimtab.launch import train
+from trimtab.progress import Progress
+from trimtab.scoring.scores import bleu, chrf
+from trimtab.translator import LoadedModel, load_model
+
+BEAM = 4
+
+
+def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextIO) -> DemoReport:
+    """Trains for so many minutes on a CPU or GPU into a new folder, and writes the report.
+
+    Where `out` holds a run already the next free name beside it is taken: `demo-2`, `demo-3`.
+    """
+    started = time.perf_counter()
+    folder = free_folder(out)
+    with as_file(files("trimtab.demo") / "data") as data:
+        loaded = demo_recipe(data, minutes)
+        result = train(loaded, out=folder, progress=progress)
+        corpus = open_corpus(
+            ParallelFiles(pairs=str(data / "heldout.tsv.xz"), source=1, target=2),
+            root=data,
+            cache=default_cache(),
+        )
+        pairs = [corpus.pair(line) for line in range(len(corpus))]
+    sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+    progress.message(f"translating {len(sources)} held-out lines with a beam of {BEAM}")
+    trained = load_model(f"{result.run}@last")
+    translations = trained.translator(search=Search(beam=BEAM)).translate(sources)
+    systems = {
+        "copy the source": sources,
+        "untrained model": untrained(trained).translator(search=Search(beam=1)).translate(sources),
+        "trained model": translations,
+    }
+    report = DemoReport(
+        run=result.run,
+        seconds=time.perf_counter() - started,
+        training_seconds=result.state.seconds,
+        parameters=trained.model.num_parameters(),
+        pairs=[(s, t, r) for s, t, r in zip(sources, translations, references, strict=True)],
+        scores={name: (bleu(lines, references), chrf(lines, references)) for name, lines in systems.items()},
+    )
+    output.write(report.render() + "\n")
+    return report
+
+
+def demo_recipe(data: Path, minutes: float) -> LoadedRecipe:
+    """The demo's recipe, reading the sample from where it is installed."""
+    overrides = [f"data.root={data}", f"length={minutes:g} minutes"]
+    with as_file(files("trimtab.demo") / "recipe.yaml") as path:
+        return load_recipe(path, overrides)
+
+
+def untrained(trained: LoadedModel) -> LoadedModel:
+    """The same model with its first weights."""
+    device = trained.model.output_matrix.device
+    model = build_model(trained.recipe, num_ids=trained.tokenizer.num_ids, device=torch.device("cpu"))
+    model.kernel = "padded"
+    return LoadedModel(trained.recipe, trained.checkpoint, model.to(device).eval(), trained.tokenizer)
+
+
+def free_folder(wanted: Path) -> Path:
+    """The folder itself, or the first of `name-2`, `name-3`, ... that is not there yet."""
+    folder, number = wanted, 1
+    while folder.exists():
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder
