@@ -17,17 +17,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from torch.nn.utils.rnn import pad_sequence
+from four_sentences import four_sentences
 
 from trimtab.build import build
 from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import IGNORE, LossOutput, TrainState
+from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
@@ -72,19 +71,22 @@ def main():
     parser.add_argument("--without-trainer", action="store_true")
     args = parser.parse_args()
     started = time.perf_counter()
-    text = RECIPE.format(data=json.dumps(str(Path(args.data).absolute())), tokens=args.tokens_per_step)
-    recipe = resolve_paths(parse_recipe(text))
+    loaded = parse_recipe(RECIPE.format(data=json.dumps(args.data), tokens=args.tokens_per_step))
+    recipe = resolve_paths(loaded)
     with tempfile.TemporaryDirectory() as folder:
         sources = open_sources(recipe, tokenizer_folder=Path(folder), progress=Silent())
-    result = surroundings() | {
+    result = {
         "question": "do loss and gradient norm depend on how a step is cut into micro-batches",
-        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) | {"data": "as --data"},
+        **surroundings(),
+        "recipe": loaded.recipe.model_dump(mode="json", exclude_unset=True),
         "trimtab": every_share(recipe, sources),
     }
     if not args.without_trainer:
         result["one batch of four sentences"] = four_sentences(sources)
+        print(json.dumps(result["one batch of four sentences"], indent=1), flush=True)
     result["seconds"] = round(time.perf_counter() - started, 1)
     Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    return 0 if result["trimtab"]["holds"] else 1
 
 
 def surroundings():
@@ -184,142 +186,5 @@ def exact(parts, packs):
     return {"first loss in float64": loss, "first grad_norm in float64": norm}
 
 
-@dataclass
-class Cut:
-    """Some of the four sentences; `accumulate` only asks how many targets they have."""
-
-    rows: list
-    num_targets: int
-
-
-def four_sentences(sources):
-    rows = chosen(sources)
-    print("lengths of the four sentences:", [(len(row["input_ids"]), len(row["labels"])) for row in rows])
-    symbols = sources.tokenizer
-    theirs, ours = {}, {}
-    for ways in (1, 2, 4):
-        theirs[str(ways)] = by_trainer(rows, symbols, ways=ways)
-        ours[str(ways)] = by_trimtab(rows, symbols, ways=ways)
-    for name, found in (("Trainer", theirs), ("trimtab", ours)):
-        first = found["1"]["gradient"]
-        for ways, one in found.items():
-            gradient = one.pop("gradient")
-            one["grad_norm"] = float(gradient.norm())
-            one["grad_norm / that of 1 cut"] = float(gradient.norm() / first.norm())
-            one["cosine with the gradient of 1 cut"] = float(torch.cosine_similarity(gradient, first, dim=0))
-            print(f"{name}, cut {ways} ways: {one}", flush=True)
-    return {
-        "model": "MarianMT, 192 wide, 3 heads, 2+2 layers, random weights, no dropout, float32, learning rate 0",
-        "target tokens of each sentence": [len(row["labels"]) for row in rows],
-        "Seq2SeqTrainer, per_device_train_batch_size x gradient_accumulation_steps = 4": theirs,
-        "trimtab.step.accumulate with the same model and cuts": ours,
-    }
-
-
-def chosen(sources):
-    """Four of the first hundred held-out sentences, from short to long, in mixed order."""
-    valid = next(iter(sources.valid.values()))
-    by_length = sorted(range(100), key=lambda row: len(valid.target.row(row)))
-    return [
-        {"input_ids": valid.source.row(row).tolist(), "labels": valid.target.row(row).tolist()}
-        for row in (by_length[rank] for rank in (5, 65, 35, 95))
-    ]
-
-
-def marian(symbols):
-    from transformers import MarianConfig, MarianMTModel
-
-    torch.manual_seed(0)
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=symbols.num_ids,
-            d_model=192,
-            encoder_layers=2,
-            decoder_layers=2,
-            encoder_attention_heads=3,
-            decoder_attention_heads=3,
-            encoder_ffn_dim=768,
-            decoder_ffn_dim=768,
-            max_position_embeddings=128,
-            dropout=0.0,
-            pad_token_id=symbols.pad,
-            eos_token_id=symbols.end,
-            decoder_start_token_id=symbols.start,
-        )
-    )
-
-
-def collate(rows, pad):
-    def padded(key, filler):
-        tensors = [torch.tensor(row[key]) for row in rows]
-        return pad_sequence(tensors, batch_first=True, padding_value=filler)
-
-    source = padded("input_ids", pad)
-    return {"input_ids": source, "attention_mask": (source != pad).long(), "labels": padded("labels", IGNORE)}
-
-
-def by_trainer(rows, symbols, *, ways):
-    """What the Trainer logs as the loss of the step, and the gradient it is about to apply."""
-    from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
-
-    found = {}
-
-    class InOrder(Seq2SeqTrainer):
-        def _get_train_sampler(self, *arguments, **more):
-            return torch.utils.data.SequentialSampler(rows)
-
-    class Watch(TrainerCallback):
-        def on_pre_optimizer_step(self, arguments, state, control, *, model, **more):
-            found["gradient"] = gradient_of(model)
-
-        def on_log(self, arguments, state, control, *, logs, **more):
-            found.setdefault("loss", logs.get("loss"))
-
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Seq2SeqTrainingArguments(
-            output_dir=folder,
-            per_device_train_batch_size=len(rows) // ways,
-            gradient_accumulation_steps=ways,
-            max_steps=1,
-            learning_rate=0.0,
-            max_grad_norm=0.0,
-            logging_steps=1,
-            save_strategy="no",
-            report_to=[],
-            use_cpu=True,
-            disable_tqdm=True,
-            remove_unused_columns=False,
-        )
-        InOrder(
-            model=marian(symbols),
-            args=settings,
-            train_dataset=rows,
-            data_collator=lambda some: collate(some, symbols.pad),
-            callbacks=[Watch()],
-        ).train()
-    return found
-
-
-def by_trimtab(rows, symbols, *, ways):
-    """The same, with the loss summed and divided once by the targets of the whole batch."""
-    model, size = marian(symbols).train(), len(rows) // ways
-    pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
-
-    def objective(cut):
-        batch = collate(cut.rows, symbols.pad)
-        logits = model(**batch).logits.flatten(0, 1)
-        summed = torch.nn.functional.cross_entropy(
-            logits, batch["labels"].flatten(), ignore_index=IGNORE, reduction="sum"
-        )
-        return LossOutput(summed, summed.detach())
-
-    cuts = [Cut(piece, sum(len(row["labels"]) for row in piece)) for piece in pieces]
-    return {"loss": float(accumulate(objective, cuts).loss), "gradient": gradient_of(model)}
-
-
-def gradient_of(model):
-    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

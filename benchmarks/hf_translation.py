@@ -1,6 +1,6 @@
 """The peer: Hugging Face's Seq2SeqTrainer with M2M100 of the base preset's size on the same lines, then beam 4.
 
-    python benchmarks/hf_translation.py --data DIR --out result.json [--steps 4200] [--batch 256] [--rate 5e-4]
+    python benchmarks/hf_translation.py --data DIR --out result.json [--steps 2200] [--batch 512] [--rate 5e-4]
 
 DIR holds {prose,ui}/{train,dev}.{en,de}.xz. MarianMT from scratch at its usual rate fell into one phrase for every
 input; M2M100, whose norms stand before the sub-layers, was the best HF setting found. Batches are grouped by length.
@@ -32,8 +32,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=4200)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument(
+        "--tokenizer", type=Path, help="a trained sentencepiece model to use; made where it is missing"
+    )
+    parser.add_argument("--kinds", nargs="+", default=["prose", "ui"], help="dev sets to translate")
+    parser.add_argument("--steps", type=int, default=2200)
+    parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--rate", type=float, default=5e-4)
     parser.add_argument("--dropout", type=float, default=0.1)
     args = parser.parse_args()
@@ -41,7 +45,7 @@ def main():
         side: [line for kind in ("prose", "ui") for line in read(args.data / kind / f"train.{side}.xz")]
         for side in ("en", "de")
     }
-    pieces = train_pieces(texts)
+    pieces = pieces_of(texts, args.tokenizer)
     ids = {
         side: [[*row[: LONGEST - 1], END] for row in pieces.encode(lines, num_threads=16)]
         for side, lines in texts.items()
@@ -103,7 +107,7 @@ def main():
     tokens = sum(row["length"] for row in rows) / len(rows) * args.steps * args.batch
     print(f"HF trained {seconds:.0f} s, {tokens / seconds / 1e3:.0f}k real tokens/s", flush=True)
     model.eval().bfloat16()
-    scores = {kind: evaluate(model, pieces, args.data / kind) for kind in ("prose", "ui")}
+    scores = {kind: evaluate(model, pieces, args.data / kind) for kind in args.kinds}
     args.out.write_text(
         json.dumps(
             {
@@ -127,8 +131,10 @@ def read(path):
     return lzma.decompress(path.read_bytes()).decode().split("\n")[:-1]
 
 
-def train_pieces(texts):
-    """A vocabulary of 16,000 pieces from every third line of both sides."""
+def pieces_of(texts, path):
+    """A vocabulary of 16,000 pieces from every third line of both sides, kept at a path for another run."""
+    if path and path.exists():
+        return sentencepiece.SentencePieceProcessor(model_file=str(path))
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([line for lines in texts.values() for line in lines[::3]]),
@@ -141,6 +147,8 @@ def train_pieces(texts):
         byte_fallback=True,
         minloglevel=2,
     )
+    if path:
+        path.write_bytes(model.getvalue())
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
 

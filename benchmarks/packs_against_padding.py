@@ -33,7 +33,8 @@ from trimtab.sources import open_sources
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
 
-WINDOWS, REPETITIONS = {"cpu": (6, 3), "cuda": (40, 5)}, 3
+WINDOWS = {"cpu": (6, 3), "cuda": (20, 3)}
+"""Windows that are trained on, and timed repetitions, by device."""
 
 
 def main():
@@ -60,6 +61,7 @@ def main():
         arms[name] = measure(parts, [packs for _, packs in windows], parts.objective, windows, repetitions)
         arms[name]["fill"] = mean_fill([packs for _, packs in windows])
         print(name, arms[name], flush=True)
+        write(args.out, recipe, arms, windows=count, device=device)
     parts = parts_for(recipe, sources, "off")
     parts.model.kernel = "padded"
     windows = take(parts, count)
@@ -69,9 +71,14 @@ def main():
         arms[name] = measure(parts, batches, objective_of(parts), windows, repetitions)
         arms[name]["fill"] = mean_fill(batches)
         print(name, arms[name], flush=True)
+        write(args.out, recipe, arms, windows=count, device=device)
     losses = [arm["first_loss"] for arm in arms.values()]
     tolerance = 1e-4 if parts.precision == "fp32" else 2e-2
     assert max(losses) - min(losses) < tolerance * min(losses), losses
+
+
+def write(path, recipe, arms, *, windows, device):
+    """The arms measured so far, so that a run that is stopped leaves what it has."""
     result = {
         "question": "flat packs against padded batches: fill and real tokens a second",
         "card": torch.cuda.get_device_name()
@@ -81,11 +88,10 @@ def main():
         "command": " ".join(["python", *sys.argv]),
         "model": recipe.model.model_dump(mode="json"),
         "tokens_per_step": recipe.step.tokens_per_step,
-        "precision": parts.precision,
-        "windows": count,
+        "windows": windows,
         "arms": arms,
     }
-    Path(args.out).write_text(json.dumps(result, indent=1) + "\n")
+    Path(path).write_text(json.dumps(result, indent=1) + "\n")
 
 
 def parts_for(recipe, sources, compiled):

@@ -229,7 +229,9 @@ class TrainState:
     clips: int = 0
     skips: int = 0
     best: dict[str, Any] = field(default_factory=dict)
-    """`{set, metric, value, step}` of the best evaluation so far."""
+    """`{set, metric, value, step, since}`: the best evaluation so far, and how many have passed since."""
+    evaluated: int = 0
+    """The step of the newest evaluation."""
     data: dict[str, Any] = field(default_factory=dict)
     """The data ledger's counts up to `position`."""
     guard: dict[str, Any] = field(default_factory=dict)

@@ -6,12 +6,13 @@ from pathlib import Path
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
+from trimtab.config.written import places_told
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.inspect import Report, inspect_data, render
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.progress import Progress, Silent
-from trimtab.sources import prepare_tokenizer
+from trimtab.sources import keyed_files, prepare_tokenizer
 
 __all__ = ["Report", "inspect_recipe", "render"]
 
@@ -23,14 +24,16 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     its token counts are close to those of the run and not the same. Raises InputError where data cannot be read.
     """
     recipe = _hasty(resolve_paths(loaded), limit)
-    open_all = {"root": Path.cwd(), "cache": default_cache()}
-    train = open_corpora(recipe.data.train, **open_all)
-    valid = open_corpora(list(recipe.data.valid.values()), **open_all)
+    with places_told(loaded):
+        return _inspect(recipe, limit=limit, progress=progress or Silent())
+
+
+def _inspect(recipe: Recipe, *, limit: int, progress: Progress) -> Report:
+    place = {"root": Path.cwd(), "cache": default_cache()}
+    train, valid = [open_corpora(configs, keys=keys, **place) for keys, configs in keyed_files(recipe)]
     pipeline = build_transforms(recipe.data.transforms)
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer = prepare_tokenizer(
-            recipe, train, pipeline, folder=Path(folder), progress=progress or Silent()
-        )
+        tokenizer = prepare_tokenizer(recipe, train, pipeline, folder=Path(folder), progress=progress)
         return inspect_data(
             train,
             pipeline=pipeline,

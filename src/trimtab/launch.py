@@ -1,8 +1,9 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
+import shutil
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -20,6 +21,7 @@ from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
+from trimtab.config.written import places_told
 from trimtab.data.ledger import Ledger
 from trimtab.errors import RunFailed, Terminated
 from trimtab.finding import Finding
@@ -72,16 +74,20 @@ def train(
     progress = progress or Silent()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
-    with RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
+    with places_told(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
         return train_in(run, resolve_paths(loaded), progress=progress)
 
 
 def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
     """Trains in an open run folder, from its newest checkpoint where it has one."""
     told: list[Finding] = []
-    store = CheckpointStore(run.checkpoints, keep=recipe.checkpoint.keep, tell=told.append)
+    listeners = [told.append]
+    store = CheckpointStore(run.checkpoints, keep=recipe.checkpoint.keep, tell=lambda each: listeners[-1](each))
     checkpoint = store.latest()
-    if checkpoint is not None or run.recipe.exists():
+    if checkpoint is None:
+        # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
+        shutil.rmtree(run.tokenizer, ignore_errors=True)
+    else:
         recipe = as_begun(recipe, run)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_determinism(recipe)
@@ -91,9 +97,10 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE)
     run.write_recipe(render_recipe(parts.recipe))
     state = restore(parts, checkpoint) if checkpoint else TrainState()
-    for log in (run.metrics, run.evaluations, run.samples):
-        cut_back(log, state.step)
+    forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, store, parts, progress, marks)
+    recorder.step = state.step
+    listeners.append(recorder.finding)
     for finding in told:
         recorder.finding(finding)
     with stopping(recorder):
@@ -111,14 +118,14 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
 
 def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets), where it leaves them open."""
-    with suppress(FileNotFoundError):
-        step = load_recipe(run.recipe).recipe.step
-        chosen: dict[str, Any] = {}
-        for key in ("precision", "compile", "tokens_per_micro_batch", "source_tokens_per_micro_batch"):
-            if getattr(recipe.step, key) in (None, "auto"):
-                chosen[key] = getattr(step, key)
-        return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
-    return recipe
+    if not run.recipe.exists():
+        return recipe
+    step = load_recipe(run.recipe).recipe.step
+    chosen: dict[str, Any] = {}
+    for key in ("precision", "compile", "tokens_per_micro_batch", "source_tokens_per_micro_batch"):
+        if getattr(recipe.step, key) in (None, "auto"):
+            chosen[key] = getattr(step, key)
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
 
 
 def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
@@ -129,6 +136,14 @@ def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
     parts.scale.from_dict(state.guard.get("loss_scale", {}))
     parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
     return state
+
+
+def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
+    """Takes out of the logs what a part of the run wrote that died after this state: it will be written again."""
+    cut_back(run.metrics, state.step)
+    for log in (run.evaluations, run.samples):
+        cut_back(log, state.evaluated)
+    cut_back(run.findings, -1 if from_nothing else state.step)
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
@@ -188,4 +203,5 @@ def smoke(
 ) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
-    return overfit(resolve_paths(loaded), progress=progress or Silent())
+    with places_told(loaded):
+        return overfit(resolve_paths(loaded), progress=progress or Silent())

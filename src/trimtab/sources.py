@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trimtab.config.data import ParallelFiles
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import Feed, encode_chunk
@@ -14,7 +15,7 @@ from trimtab.data.mixture import Mixture
 from trimtab.data.sentencepiece_model import SentencePiece, load_tokenizer
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines, train_tokenizer
 from trimtab.data.transforms.apply import Pipeline, build_transforms
-from trimtab.errors import input_error
+from trimtab.errors import InputError, Problem, input_error
 from trimtab.flow import DroppedExample, Ragged
 from trimtab.progress import Progress
 
@@ -85,13 +86,8 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
 
     Raises InputError with every file that is wrong, and where nothing is left to train on.
     """
-    cache = default_cache()
-    root = Path.cwd()
     progress.message("reading the corpora")
-    corpora = open_corpora(recipe.data.train, root=root, cache=cache)
-    valid = open_corpora(list(recipe.data.valid.values()), root=root, cache=cache)
-    for corpus in (*corpora, *valid):
-        corpus.check()
+    corpora, valid = open_all(recipe)
     pipeline = build_transforms(recipe.data.transforms)
     tokenizer = prepare_tokenizer(recipe, corpora, pipeline, folder=tokenizer_folder, progress=progress)
     mixture = Mixture.of(
@@ -106,6 +102,7 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
         raise input_error(
             "data.train: nothing is left to train on",
             got=f"the first {len(first.dropped)} examples were all dropped: {', '.join(reasons)}",
+            allowed="at least one that is kept",
             fix="loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
         )
     sets = {
@@ -114,6 +111,38 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
     }
     return Sources(
         corpora, tokenizer, pipeline, feed, sets, Sample(first.source, first.target, first.dropped)
+    )
+
+
+def open_all(recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
+    """Training corpora and validation sets; InputError with what is wrong with any of them."""
+    where = {"root": Path.cwd(), "cache": default_cache()}
+    problems: list[Problem] = []
+    opened: list[list[Corpus]] = []
+    for keys, configs in keyed_files(recipe):
+        try:
+            opened.append(open_corpora(configs, keys=keys, **where))
+        except InputError as error:
+            problems += error.problems
+    for corpus in (corpus for corpora in opened for corpus in corpora):
+        try:
+            corpus.check()
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(*problems)
+    train, valid = opened
+    return train, valid
+
+
+def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], ...]:
+    """Training corpora and validation sets, each with the keys under which they stand in the recipe."""
+    train, valid = recipe.data.train, recipe.data.valid
+    # A single set may be written without a name, and then has this one.
+    names = ["data.valid" if name == "valid" else f"data.valid.{name}" for name in valid]
+    return ([f"data.train.{number}" for number in range(len(train))], list(train)), (
+        names,
+        list(valid.values()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, TextIO
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -15,10 +15,11 @@ from trimtab.config.run import Recipe
 from trimtab.data.sentencepiece_model import SentencePiece, load_tokenizer
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.lines import translate_lines
-from trimtab.decode.reading import read_lines
+from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.device import choose_device
+from trimtab.errors import input_error
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import SessionOpener
 from trimtab.step.precision import resolve_precision
@@ -60,12 +61,26 @@ class Tagged:
         return self.inner.end
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids of each line behind the tags, end symbol included."""
-        return self.inner.encode_with_tags(lines, self.tags)
+        """Ids of each line behind the tags, end symbol included; that alone where there is nothing to be tagged."""
+        rows = self.inner.encode_with_tags(lines, self.tags)
+        return [row if len(row) > len(self.tags) + 1 else [self.end] for row in rows]
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids."""
         return self.inner.decode(rows)
+
+
+@runtime_checkable
+class TextOutput(Protocol):
+    """What is needed of a file that was opened to write text."""
+
+    def write(self, text: str, /) -> int:
+        """Takes some text."""
+        ...
+
+    def flush(self) -> None:
+        """Hands on what was taken."""
+        ...
 
 
 @dataclass(slots=True)
@@ -98,7 +113,7 @@ class Translator:
         """One translation for each line, in order, in bounded memory."""
         return translate_lines(lines, self.setup, counts=self.counts)
 
-    def translate_stream(self, source: BinaryIO, output: TextIO, *, name: str = "input") -> None:
+    def translate_stream(self, source: BinaryLines, output: TextOutput, *, name: str = "input") -> None:
         """Every line of a UTF-8 stream, translated and written as soon as its block is done.
 
         InputError names the first line that is not UTF-8, after what came before it was written.
@@ -149,20 +164,46 @@ class LoadedModel:
 def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision.
 
-    Raises InputError where there is no such run or checkpoint, or the checkpoint is damaged.
+    Raises InputError where there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
+    not those that it was trained with.
     """
+    place = choose_device(device)
     checkpoint = resolve_checkpoint(spec)
     run = RunFolder(checkpoint.run)
     recipe = load_recipe(run.recipe).recipe
     tokenizer = load_tokenizer(run.tokenizer)
-    place = choose_device(device)
+    check_tokenizer(tokenizer, run, checkpoint)
     model = build_model(recipe, num_ids=tokenizer.num_ids, device=torch.device("cpu"))
-    model.load_state_dict(checkpoint.load_model())
+    load_weights(model, run, checkpoint)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = half_copy(model, half)
         model.kernel = "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizer)
+
+
+def check_tokenizer(tokenizer: SentencePiece, run: RunFolder, checkpoint: Checkpoint) -> None:
+    """Raises InputError where the ids mean something else than they did in training."""
+    trained_with = checkpoint.fingerprints.get("tokenizer", tokenizer.fingerprint)
+    if tokenizer.fingerprint != trained_with:
+        raise input_error(
+            f"{run.tokenizer}: not the tokenizer that the model was trained with",
+            got=f"sha256 {tokenizer.fingerprint[:16]}",
+            allowed=f"{trained_with[:16]}, as checkpoint {checkpoint.folder.name} says",
+            fix="put back the tokenizer of this run",
+        )
+
+
+def load_weights(model: EncoderDecoder, run: RunFolder, checkpoint: Checkpoint) -> None:
+    """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
+    try:
+        model.load_state_dict(checkpoint.load_model())
+    except RuntimeError as error:
+        raise input_error(
+            f"{run.recipe}: describes another model than the one in checkpoint {checkpoint.folder.name}",
+            got=" ".join(str(error).split(":", 1)[-1].split())[:200],
+            fix="put back the recipe that this run was trained with",
+        ) from None
 
 
 def load_translator(

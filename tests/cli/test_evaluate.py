@@ -13,7 +13,7 @@ def calls(stand_in):
         seen.append((spec, options))
         return SimpleNamespace(to_dict=lambda: {"bleu": 30.1, "note": "ö"}, render=lambda: "BLEU 30.1")
 
-    stand_in("launch", evaluate=evaluate)
+    stand_in("evaluation", evaluate=evaluate)
     return seen
 
 

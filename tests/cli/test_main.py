@@ -23,7 +23,7 @@ def test_wrong_usage_is_exit_code_2(call, arguments):
 
 def test_the_version_is_that_of_the_package(call):
     result = call("--version")
-    assert (result.exit_code, result.stdout.split()[0]) == (0, "trimtab")
+    assert (result.exit_code, result.stdout) == (0, f"trimtab {trimtab.__version__}\n")
 
 
 def test_every_command_has_help(call):
@@ -40,6 +40,38 @@ def test_nothing_heavy_is_loaded_before_a_command_runs():
     assert not {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping", "pydantic"} & set(
         loaded
     )
+
+
+BARE = """
+import sys
+for name in ("torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"):
+    sys.modules[name] = None  # as if it were not installed
+from trimtab.cli.main import main
+main()
+"""
+
+
+def without_the_extra(*arguments):
+    command = [sys.executable, "-c", BARE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["train", "--help"], ["init"], ["schema"]], ids=" ".join
+)
+def test_what_needs_no_torch_runs_without_it(arguments):
+    done = without_the_extra(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_without_torch_a_wrong_recipe_is_refused_and_a_right_one_says_what_to_install(recipe):
+    done = without_the_extra("train", recipe, "seed=-1")
+    assert (done.returncode, done.stderr.partition("   ")[0]) == (2, "error: seed: out of range")
+    done = without_the_extra("train", recipe)
+    assert done.returncode == 2
+    assert 'fix     pip install "trimtab[train]"' in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_installed_command_is_this_one():

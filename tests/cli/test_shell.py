@@ -1,3 +1,4 @@
+import errno
 import os
 import sys
 
@@ -58,7 +59,11 @@ def test_a_missing_part_of_the_extra_says_what_to_install(capsys):
 
 
 def test_other_errors_are_bugs_and_pass_through():
-    for error in [ModuleNotFoundError("No module named 'x'", name="x"), ZeroDivisionError()]:
+    for error in [
+        ModuleNotFoundError("No module named 'x'", name="x"),
+        ZeroDivisionError(),
+        PermissionError(1, "no"),
+    ]:
 
         @guarded
         def command(error=error) -> None:
@@ -66,6 +71,15 @@ def test_other_errors_are_bugs_and_pass_through():
 
         with pytest.raises(type(error)):
             command()
+
+
+def test_a_full_disk_under_a_commands_own_output_is_exit_code_75(capsys):
+    assert outcome(OSError(errno.ENOSPC, "No space left on device", "out.txt")) == 75
+    assert capsys.readouterr().err.startswith(
+        "error: out.txt: no room left to write\n  got     No space left"
+    )
+    assert outcome(OSError(errno.EDQUOT, "Disk quota exceeded")) == 75
+    assert "error: the output: no room left" in capsys.readouterr().err
 
 
 def test_a_command_keeps_its_signature():

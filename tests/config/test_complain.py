@@ -38,7 +38,7 @@ def test_a_right_recipe_has_no_complaints():
         ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
          "auto, fp32, bf16_mixed or fp16_mixed"),
         ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
-        ({"step": {"optimizer": {"betas": [0.9]}}}, "step.optimizer.betas.1", "missing", "", ""),
+        ({"step": {"optimizer": {"betas": [0.9]}}}, "step.optimizer.betas.1", "missing", "nothing", "a number"),
         ({"step": {"optimizer": {"betas": 0.9}}}, "step.optimizer.betas", "wrong type", "0.9",
          "a list of 2, each item a number"),
         ({"step": {"optimizer": {"betas": [0.9, 1]}}}, "step.optimizer.betas", "wrong value", "[0.9, 1.0]",
@@ -55,10 +55,10 @@ def test_a_right_recipe_has_no_complaints():
         ({"evaluate": {"lines": 0}}, "evaluate.lines", "out of range", "0", "a whole number, at least 1, or null"),
         ({"data": {**DATA, "workers": "two"}}, "data.workers", "wrong type", "'two'", "a whole number or auto"),
         ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),
-        ({"data": {"train": []}}, "data.train", "empty", "", "at least one"),
+        ({"data": {"train": []}}, "data.train", "empty", "no item", "at least one"),
         ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
          "a group of keys: source, target, pairs, name and tags"),
-        ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "",
+        ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
          "normalize, length, ratio or character_run"),
         ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation"),
     ],
@@ -66,6 +66,7 @@ def test_a_right_recipe_has_no_complaints():
 def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):
     complaint = only(**changes)
     assert (complaint.path, complaint.what, complaint.got, complaint.allowed) == (path, what, got, allowed)
+    assert complaint.fix
 
 
 def test_a_missing_key_says_what_it_is_for():
@@ -93,6 +94,20 @@ def test_an_unknown_key_names_the_nearest_known_one(changes, path, suggested):
     complaint = only(**changes)
     assert (complaint.path, complaint.what) == (path, "unknown key")
     assert complaint.fix == f"did you mean `{suggested}`?"
+
+
+def test_an_unknown_key_is_repeated_with_what_is_allowed_there():
+    complaint = only(loss={"smoothness": 3})
+    assert complaint.got == "smoothness: 3"
+    assert complaint.allowed == "the keys kind, label_smoothing and z_loss"
+    assert only(zzz={}).fix.startswith("remove it")
+
+
+def test_the_way_out_of_a_wrong_value_names_the_default_where_there_is_one():
+    assert only(step={"optimizer": {"learning_rate": -1}}).fix.endswith("for the default, 0.0005")
+    assert only(step={"compile": 3}).fix.endswith("for the default, auto")
+    assert only(data={**DATA, "tokenizer": {"byte_fallback": 3}}).fix.endswith("for the default, true")
+    assert only(model={"preset": "tiny", "dim": 3}).fix == "write what is allowed"
 
 
 def test_a_key_of_another_kind_says_whose_it_is():

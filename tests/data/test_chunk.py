@@ -11,7 +11,7 @@ from trimtab.config.data import LengthFilter, NormalizeTransform, TrainCorpus
 from trimtab.data.chunk import Feed, encode_chunk
 from trimtab.data.corpus import open_corpora
 from trimtab.data.mixture import Mixture
-from trimtab.data.transforms.apply import build_transforms
+from trimtab.data.transforms.apply import Pipeline, build_transforms
 from trimtab.errors import InputError
 
 
@@ -94,6 +94,25 @@ def test_a_chunk_of_nothing_but_dropped_examples_is_empty_and_says_why():
     chunk = encode_chunk(fake_feed(pipeline=FakePipeline(every=1)), start=0, count=40)
     assert len(chunk.source) == len(chunk.target) == 0
     assert [example.reason for example in chunk.dropped] == ["multiple"] * 40
+
+
+def test_lines_of_which_the_tokenizer_sees_nothing_are_empty_whatever_tags_they_have(tmp_path):
+    unseen = "\u200b\u200c\ufeff"
+    pairs = [("ship", "Schiff"), (unseen, "Boot"), ("boat", unseen), (unseen, unseen), ("wind", "Wind")]
+    for side, lines in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / f"a.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for tags in ((), ("<ui>",)):
+        corpora = open_corpora(
+            [TrainCorpus(source="a.en", target="a.de", tags=tags)], root=tmp_path, cache=tmp_path
+        )
+        mixture = Mixture.of(lengths=[5], weights=[1.0], seed=1)
+        chunk = encode_chunk(Feed(corpora, Pipeline(), small_tokenizer(), mixture, 30), start=0, count=5)
+        assert sorted(chunk.line.tolist()) == [0, 4]
+        assert {example.line: example.reason for example in chunk.dropped} == {
+            1: "empty_source",
+            2: "empty_target",
+            3: "empty_source",
+        }
 
 
 def test_real_corpora_transforms_and_tokenizer_fit_together(tmp_path):

@@ -94,6 +94,15 @@ def test_a_pair_exactly_as_long_as_the_limit_is_kept(make):
     assert look([corpus], max_tokens=longest - 1).train[0].too_long == 1
 
 
+def test_lines_of_which_the_tokenizer_sees_nothing_are_empty_as_they_are_in_training(make):
+    pairs = [("ship", "Schiff"), ("\u200b", "Boot"), ("boat", "\u200b\ufeff"), ("", "Wind")]
+    for tags in ((), ("<ui>",)):
+        (seen,) = look([make(f"train{len(tags)}", pairs, tags=tags)]).train
+        assert seen.kept == 1
+        found = {reason: [each.line for each in why.examples] for reason, why in seen.dropped.items()}
+        assert found == {"empty_source": [2, 4], "empty_target": [3]}
+
+
 def test_unknown_tokens_and_bytes_are_shares_of_all_tokens(make):
     corpus = make("train", [("ship 龍", "Schiff"), ("ship", "Schiff")])
     plain = small_tokenizer(byte_fallback=False)

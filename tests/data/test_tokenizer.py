@@ -133,7 +133,7 @@ def test_a_given_model_is_copied_into_the_run(tmp_path):
 def test_a_given_model_of_another_size_than_the_recipe_says_is_an_error(tmp_path):
     (tmp_path / "mine.model").write_bytes(small_tokenizer().model)
     config = SentencePieceTokenizer(path=str(tmp_path / "mine.model"), vocabulary_size=401)
-    with pytest.raises(InputError, match="another size than vocabulary_size") as caught:
+    with pytest.raises(InputError, match=r"vocabulary_size: .* has another size") as caught:
         adopt_tokenizer(config, tmp_path / "run")
     assert caught.value.problems[0].got == "400 pieces in the model, vocabulary_size 401"
     assert not (tmp_path / "run").exists()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.shell import is_full
 from trimtab.config.starter import init_recipe
 from trimtab.errors import input_error
 
@@ -17,7 +18,7 @@ class Kind(StrEnum):
 
 
 def init(
-    kind: Annotated[Kind, typer.Argument(help="What to train.")] = Kind.TRANSLATION,
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = Kind.TRANSLATION,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to write it, unless a file is there; by default stdout."),
@@ -33,8 +34,19 @@ def init(
             file.write(text)
     except FileExistsError:
         raise input_error(
-            f"--out {out}: exists already", fix="name another file, or remove this one"
+            f"--out {out}: exists already",
+            got="something of this name",
+            allowed="a new file",
+            fix="name another file, or remove this one",
         ) from None
     except OSError as error:
-        raise input_error(f"--out {out}: cannot be written", got=error.strerror or str(error)) from None
+        if is_full(error):
+            out.unlink(missing_ok=True)
+            raise
+        raise input_error(
+            f"--out {out}: cannot be written",
+            got=error.strerror or str(error),
+            allowed="a new file in a folder that exists",
+            fix="make the folder, or name another file",
+        ) from None
     typer.echo(f"{out}: put your files under `data`, then `trimtab train {out} --smoke`", err=True)

@@ -1,10 +1,10 @@
 """The command line: one function a command, each in its own file; nothing heavy is loaded before a command runs."""
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
+from trimtab import __version__
 from trimtab.cli.data import inspect
 from trimtab.cli.demo import demo
 from trimtab.cli.evaluate import evaluate
@@ -27,7 +27,7 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
-        typer.echo(f"trimtab {version('trimtab')}")
+        typer.echo(f"trimtab {__version__}")
         raise typer.Exit
     return wanted
 

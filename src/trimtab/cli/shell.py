@@ -1,14 +1,16 @@
 """What every command has in common: errors become a message and an exit code, never a traceback."""
 
+import errno
 import functools
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
 
-from trimtab.errors import InputError, Problem, Terminated, TrimtabError
+from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
@@ -32,12 +34,37 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             _leave_without(error)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            # Whoever read the output has seen enough. Without this, Python complains once more when it flushes.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # whoever read the output has seen enough
+            _drop_output()
             raise typer.Exit(BROKEN_PIPE) from None
+        except OSError as error:
+            if not is_full(error):
+                raise
+            tell(no_room(error))
+            _drop_output()
+            raise typer.Exit(NoRoom.exit_code) from None
 
     return told
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the disk has no room, or the user no more of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def no_room(error: OSError) -> NoRoom:
+    """A full disk under something that a command writes itself, such as its output."""
+    return NoRoom(
+        f"{error.filename or 'the output'}: no room left to write\n"
+        f"  got     {error.strerror}\n"
+        f"  fix     free some space, or write to another disk"
+    )
+
+
+def _drop_output() -> None:
+    """Without this, Python would flush once more at its end, and complain."""
+    with suppress(OSError):  # a stand-in of tests has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tell(error: TrimtabError) -> None:

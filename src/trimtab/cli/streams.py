@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from trimtab.cli.shell import is_full
 from trimtab.errors import NoRoom, input_error
 
 
@@ -25,9 +26,15 @@ def opened_input(path: Path | None) -> Generator[BinaryIO, None, None]:
 
         names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         near = [str(path.with_name(name)) for name in nearest_words(path.name, names, cutoff=0.7)[:2]]
-        raise input_error(f"--input {path}: no such file", fix=did_you_mean(near)) from None
+        fix = did_you_mean(near) or "name a file that exists, or leave --input out and pipe text in"
+        raise input_error(
+            f"--input {path}: no such file", got="nothing there", allowed="a text file", fix=fix
+        ) from None
     except OSError as error:
-        raise input_error(f"--input {path}: cannot be read", got=error.strerror or str(error)) from None
+        got = error.strerror or str(error)
+        raise input_error(
+            f"--input {path}: cannot be read", got=got, allowed="a text file", fix="name another file"
+        ) from None
     with file:
         yield file
 
@@ -63,7 +70,14 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         file = draft.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
-        raise input_error(f"--output {path}: cannot be written", got=error.strerror or str(error)) from None
+        if is_full(error):
+            raise
+        raise input_error(
+            f"--output {path}: cannot be written",
+            got=error.strerror or str(error),
+            allowed="a file in a folder that exists",
+            fix="make the folder, or name another file",
+        ) from None
     try:
         with file:
             yield file
@@ -71,8 +85,11 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoRoom(f"{path}: the disk is full; nothing was written there") from None
+        if is_full(error):
+            raise NoRoom(
+                f"{path}: the disk is full; nothing was written there\n"
+                f"  fix     free some space, or name a file on another disk"
+            ) from None
         raise
     finally:
         draft.unlink(missing_ok=True)

@@ -42,7 +42,12 @@ def train_tokenizer(
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise input_error(f"--out {out}: exists already", fix="name a new folder, or remove this one")
+        raise input_error(
+            f"--out {out}: exists already",
+            got="a folder with something in it" if out.is_dir() else "a file",
+            allowed="a new folder",
+            fix="name another folder, or remove this one",
+        )
     from trimtab.config.data import SentencePieceTokenizer
     from trimtab.data import tokenizer
 
@@ -69,5 +74,7 @@ def _lines(files: list[Path]) -> Iterator[str]:
                 raise input_error(
                     f"--input {path}: line {number} is not UTF-8",
                     got=f"byte 0x{line[error.start]:02x}",
+                    allowed="UTF-8 text",
+                    fix="convert it, for instance with `iconv -f WINDOWS-1252 -t UTF-8`, or correct that line",
                     where=f"{path}:{number}",
                 ) from None

@@ -30,7 +30,10 @@ def train(
     loaded = load_recipe(recipe, overrides or ())
     if smoke and (resume or out is not None):
         raise input_error(
-            "--smoke: leaves no run behind", got="--smoke with --resume or --out", fix="leave these out"
+            "--smoke: leaves no run behind",
+            got="--smoke with --resume or --out",
+            allowed="--smoke alone",
+            fix="leave these out",
         )
     from trimtab import launch
 

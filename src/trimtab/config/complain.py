@@ -12,6 +12,7 @@ from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
 from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
 from trimtab.config.run import Recipe
+from trimtab.units import Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def _unknown_keys(place: Place, value: Any, path: str) -> Iterator[Complaint]:
         and bool not in place.choices
         and (int in place.choices or float in place.choices)
     ):
-        yield Complaint(path=path[:-1], what="wrong type", got=shown(value), allowed=describe(place))
+        yield _wrong(path[:-1], "wrong type", value, place)
 
 
 def _is_truth_for_number(value: Any, place: Place) -> bool:
@@ -83,19 +84,22 @@ def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -
     if model is None or name in model.shorthands:  # an unknown kind, or no group at all: said elsewhere
         return None
     owners = [kind_of(other) for other in holder.models if other is not model and name in keys_of(other)]
-    allowed = f"the keys {join_words(keys_of(model), 'and')}"
+    got, allowed = f"{name}: {shown(group[name])}", f"the keys {join_words(keys_of(model), 'and')}"
     if owners:
         return Complaint(
             path=path + name,
             what=f"unknown key for the kind {kind_of(model)}",
+            got=got,
             allowed=allowed,
             fix=f"remove it; it belongs to the kind {join_words(owners, 'or')}",
         )
     return Complaint(
         path=path + name,
         what="unknown key",
+        got=got,
         allowed=allowed,
-        fix=did_you_mean(nearest_keys(path + name, keys_of(model))),
+        fix=did_you_mean(nearest_keys(path + name, keys_of(model)))
+        or "remove it; `trimtab init` shows the keys that are usual",
     )
 
 
@@ -133,20 +137,29 @@ def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint 
         case "extra_forbidden":
             return None  # found by _unknown_keys, which also looks below an error
         case "missing":
-            return Complaint(path=path, what="missing", fix=_how_to_add(path, place))
+            allowed = describe(place) if place is not None else ""
+            return Complaint(
+                path=path, what="missing", got="nothing", allowed=allowed, fix=_how_to_add(path, place)
+            )
         case "value_error":
-            return _from_validator(path, str(error["msg"]).removeprefix("Value error, "))
+            return _from_validator(path, str(error["msg"]).removeprefix("Value error, "), place)
         case "union_tag_invalid":
             return _unknown_kind(path, place, error)
         case "union_tag_not_found":
             return Complaint(
-                path=f"{path}.kind", what="missing", allowed=_kinds(place), fix="say which kind is meant"
+                path=f"{path}.kind",
+                what="missing",
+                got="nothing",
+                allowed=_kinds(place),
+                fix="say which kind is meant",
             )
         case "too_short" | "too_long":
             if not value:
-                return Complaint(path=path, what="empty", allowed="at least one")
-            allowed = int((error.get("ctx") or {}).get("min_length", 0))
-            if kind == "too_short" and len(cast("list[Any]", value)) >= allowed:
+                return Complaint(
+                    path=path, what="empty", got="no item", allowed="at least one", fix="add an item"
+                )
+            least = int((error.get("ctx") or {}).get("min_length", 0))
+            if kind == "too_short" and len(cast("list[Any]", value)) >= least:
                 return None  # its items are wrong, which is said of them
         case _:
             pass
@@ -164,7 +177,16 @@ def _wrong(path: str, what: str, value: Any, place: Place | None) -> Complaint:
         fix = f"write it as a group: `{{kind: {value}}}`"
     if place is not None and isinstance(value, Mapping) and place.item is not None and not place.named:
         fix = "begin each item with `- `"
-    return Complaint(path=path, what=what, got=shown(value), allowed=allowed, fix=fix)
+    return Complaint(path=path, what=what, got=shown(value), allowed=allowed, fix=fix or _way_out(place))
+
+
+def _way_out(place: Place | None) -> str:
+    """What to do where no better advice is known."""
+    default: Any = place.default if place is not None else None
+    if default and isinstance(default, int | float | str | Duration):
+        word = shown(default) if isinstance(default, bool) else default
+        return f"write what is allowed, or leave it out for the default, {word}"
+    return "write what is allowed"
 
 
 def _how_to_add(path: str, place: Place | None) -> str:
@@ -185,19 +207,19 @@ def _unknown_kind(path: str, place: Place | None, error: ErrorDetails) -> Compla
         what="unknown kind",
         got=shown(tag),
         allowed=join_words(kinds, "or"),
-        fix=did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1]),
+        fix=did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1]) or "write one of these",
     )
 
 
-def _from_validator(path: str, message: str) -> Complaint:
+def _from_validator(path: str, message: str, place: Place | None) -> Complaint:
     """Messages of our own validators: `key: what`, or `got X; what is allowed`."""
     if match := re.match(r"^(\w+): (.*)$", message, re.DOTALL):
         path, message = f"{path}.{match[1]}" if path else match[1], match[2]
     if message.startswith("got ") and "; " in message:
         got, advice = message.removeprefix("got ").split("; ", 1)
         if advice.startswith(("say ", "write ")):
-            return Complaint(path=path, what="wrong value", got=got, fix=advice)
-        return Complaint(
-            path=path, what="wrong value", got=got, allowed=re.sub(r"^allowed (is|are) ", "", advice)
-        )
+            allowed = describe(place) if place is not None else ""
+            return Complaint(path=path, what="wrong value", got=got, allowed=allowed, fix=advice)
+        allowed = re.sub(r"^allowed (is|are) ", "", advice)
+        return Complaint(path=path, what="wrong value", got=got, allowed=allowed, fix=_way_out(place))
     return Complaint(path=path, what=message)

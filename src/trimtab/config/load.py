@@ -115,14 +115,20 @@ def _read_text(path: Path) -> str:
         if path.is_dir():
             inside = path / "recipe.yaml"
             raise input_error(
-                f"{path}: a folder",
+                f"{path}: no recipe",
+                got="a folder",
                 allowed="a recipe, which is a YAML file",
                 fix=did_you_mean([str(inside)] if inside.is_file() else _recipes_in(path)),
             )
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise input_error(f"{path}: no such file", fix=_near_files(path)) from None
+        raise input_error(
+            f"{path}: no such file",
+            got="nothing there",
+            allowed="a recipe, which is a YAML file",
+            fix=_near_files(path),
+        ) from None
     except OSError as error:
         raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
     if len(data) > MAX_BYTES:

@@ -53,6 +53,7 @@ def _put(tree: Any, names: list[str], value: Any, *, where: str) -> None:
                         what=f"{'.'.join(names[: depth + 1])}: no such item",
                         got=shown(name),
                         allowed=f"0 to {len(items) - 1}, the items of the list",
+                        fix="count from 0; a new item is written into the recipe itself",
                         where=where,
                     )
                 )

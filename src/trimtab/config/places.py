@@ -19,6 +19,8 @@ class Place:
     bounds: tuple[Any, ...] = ()
     default_kind: str = ""
     meaning: str = ""
+    default: Any = None
+    """What stands here where nothing is written; None where something must be."""
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -123,7 +125,8 @@ def _field(model: type[Settings], name: str) -> Place | None:
     if field is None:
         return None
     kind = default_kinds(model).get(name, "")
-    return Place(field.annotation, tuple(field.metadata), kind, field.description or "")
+    default = None if field.is_required() else field.default
+    return Place(field.annotation, tuple(field.metadata), kind, field.description or "", default)
 
 
 def _taken_apart(annotation: Any) -> Iterator[Any]:

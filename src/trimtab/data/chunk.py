@@ -7,12 +7,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.random import Generator
 
+from trimtab.data.id_filter import reasons_in_ids
 from trimtab.data.mixture import Mixture, Places
 from trimtab.data.order import random_stream
 from trimtab.data.transforms.apply import Dropped
 from trimtab.flow import DroppedExample, Ragged
-
-TOO_LONG = "too_long"
 
 
 @runtime_checkable
@@ -95,10 +94,12 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
     read = np.flatnonzero([reason == "" for reason in reasons])
     source = Ragged.of(_encode_sources(feed, places.corpus[read], sources))
     target = Ragged.of(feed.tokenizer.encode(targets))
-    short = (source.lengths <= feed.max_tokens) & (target.lengths <= feed.max_tokens)
-    for place in read[~short]:
-        reasons[place] = TOO_LONG
-    kept, fits = read[short], np.flatnonzero(short)
+    num_tags = np.array([len(corpus.tags) for corpus in feed.corpora])[places.corpus[read]]
+    found = reasons_in_ids(source, target, num_tags=num_tags, max_tokens=feed.max_tokens)
+    for place, reason in zip(read.tolist(), found, strict=True):
+        reasons[place] = reason
+    fits = np.flatnonzero([reason == "" for reason in found])
+    kept = read[fits]
     gone = np.flatnonzero([reason != "" for reason in reasons])
     return Chunk(
         source=source.take(fits),

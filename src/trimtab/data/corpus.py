@@ -66,24 +66,32 @@ def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path)
         read = open_jsonl if _bare(files[0]).suffix in (".jsonl", ".ndjson") else open_tsv
         pairs = read(files[0], source=config.source, target=config.target, cache=cache)
     if len(pairs) == 0:
-        raise input_error(f"{files[0]}: the corpus is empty", got="0 pairs", allowed="at least 1 pair")
+        raise input_error(
+            f"{files[0]}: the corpus is empty",
+            got="0 pairs",
+            allowed="at least 1 pair",
+            fix="look whether this is the right file, or leave the corpus out",
+        )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(config.pairs or str(config.source))
     return Corpus(name, pairs, config.tags, weight)
 
 
-def open_corpora(configs: Sequence[ParallelFiles | TrainCorpus], *, root: Path, cache: Path) -> list[Corpus]:
+def open_corpora(
+    configs: Sequence[ParallelFiles | TrainCorpus], *, root: Path, cache: Path, keys: Sequence[str] = ()
+) -> list[Corpus]:
     """All corpora, in order; where names are the same, later ones are numbered: `train`, `train-2`.
 
-    InputError holds the problems of all that cannot be opened.
+    InputError holds the problems of all that cannot be opened, each after its key of the recipe where there are `keys`.
     """
     corpora: list[Corpus] = []
     problems: list[Problem] = []
-    for config in configs:
+    for number, config in enumerate(configs):
         try:
             corpora.append(open_corpus(config, root=root, cache=cache))
         except InputError as error:
-            problems.extend(error.problems)
+            key = f"{keys[number]}: " if keys else ""
+            problems.extend(replace(problem, what=key + problem.what) for problem in error.problems)
     if problems:
         raise InputError(*problems)
     names = _unique([corpus.name for corpus in corpora])

@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from trimtab.errors import InputError, input_error
 
+_ALLOWED = "a file that can be read"
+
 
 def open_input(path: Path) -> BinaryIO:
     """The file, open for reading bytes; InputError where it is missing, unreadable or no regular file."""
@@ -20,39 +22,43 @@ def open_input(path: Path) -> BinaryIO:
         raise _missing(path) from None
     except PermissionError:
         raise input_error(
-            f"{path}: no permission to read this file",
+            f"{path}: cannot be read",
+            got="no permission",
+            allowed=_ALLOWED,
             fix=f"give yourself the right to read it: chmod u+r {path}",
         ) from None
     except (OSError, ValueError) as error:  # a name too long, a NUL in it, a device that does not answer
-        raise input_error(f"{path}: cannot be opened", got=str(error)) from None
+        raise input_error(
+            f"{path}: cannot be opened", got=str(error), allowed=_ALLOWED, fix="name another file"
+        ) from None
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     got = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device, which cannot be read twice"
     fix = _inside(path) if stat.S_ISDIR(mode) else "write it to a file first"
-    raise input_error(f"{path}: not a file", got=got, allowed="a regular file", fix=fix)
+    raise input_error(f"{path}: not a file", got=got, allowed=_ALLOWED, fix=fix)
 
 
 def _missing(path: Path) -> InputError:
-    folder = path.parent
-    if folder.is_dir():
-        near = difflib.get_close_matches(path.name, _names(folder), n=3)
-        fix = f"did you mean {' or '.join(near)}?" if near else f"the folder holds {_some(_names(folder))}"
-        return input_error(f"{path}: there is no such file", fix=fix)
+    missing, folder = path.name, path.parent
     while not folder.is_dir():
         missing, folder = folder.name, folder.parent
     near = difflib.get_close_matches(missing, _names(folder), n=3)
+    inside = "" if folder == path.parent else f" in {folder}"
     fix = (
-        f"did you mean {' or '.join(near)} in {folder}?"
-        if near
-        else f"{folder} holds {_some(_names(folder))}"
+        f"did you mean {' or '.join(near)}{inside}?" if near else f"name one that exists: {_held_by(folder)}"
     )
-    return input_error(f"{path}: there is no such file, nor its folder {folder / missing}", fix=fix)
+    got = f"no folder {folder / missing}" if inside else f"no {missing} in its folder"
+    return input_error(f"{path}: there is no such file", got=got, allowed=_ALLOWED, fix=fix)
 
 
 def _inside(folder: Path) -> str:
-    return f"name a file in it; it holds {_some(_names(folder))}"
+    return f"name a file in it: {_held_by(folder)}"
+
+
+def _held_by(folder: Path) -> str:
+    return f"{folder} holds {_some(_names(folder))}"
 
 
 def _names(folder: Path) -> list[str]:

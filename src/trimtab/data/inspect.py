@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.data.corpus import Corpus
+from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.inspection_report import (
     MOST_EXAMPLES,
     CorpusReport,
@@ -125,7 +126,7 @@ class _Seen:
             source=self.source.summary(special=1 + len(self.corpus.tags)),
             target=self.target.summary(special=1),
             target_per_source=self.target.num_tokens / max(1, self.source.num_tokens),
-            too_long=self.dropped.get("too_long", 0),
+            too_long=self.dropped.get(TOO_LONG, 0),
             dropped={reason: Reason(count, tuple(self.examples[reason])) for reason, count in counts},
             same_share=self.num_same / max(1, self.num_lines),
             duplicate_share=1 - len(set(self.pair_hashes)) / max(1, self.num_lines),
@@ -145,6 +146,7 @@ class _Look:
         rng = np.random.default_rng(0) if pipeline.needs_random else None
         for chunk in self._chunks(len(corpus)):
             lines: list[int] = []
+            gone: list[tuple[int, str]] = []
             sources: list[str] = []
             targets: list[str] = []
             for line in chunk:
@@ -152,7 +154,7 @@ class _Look:
                 seen.note(pair)
                 outcome = pipeline.apply(*pair, rng)
                 if isinstance(outcome, Dropped):
-                    seen.drop(outcome.reason, line)
+                    gone.append((line, outcome.reason))
                 else:
                     lines.append(line)
                     sources.append(outcome[0])
@@ -161,8 +163,10 @@ class _Look:
             target = Ragged.of(self.tokenizer.encode(targets))
             seen.source.add(sources, source, self.tokenizer)
             seen.target.add(targets, target, self.tokenizer)
-            for place in np.flatnonzero(np.maximum(source.lengths, target.lengths) > self.max_tokens):
-                seen.drop("too_long", lines[place])
+            found = reasons_in_ids(source, target, num_tags=len(corpus.tags), max_tokens=self.max_tokens)
+            gone += [(line, reason) for line, reason in zip(lines, found, strict=True) if reason]
+            for line, reason in sorted(gone):
+                seen.drop(reason, line)
         return seen
 
     def _chunks(self, num_lines: int) -> Iterator[list[int]]:

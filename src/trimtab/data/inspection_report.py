@@ -20,7 +20,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the pairs that pass the transforms, too long ones included."""
+    """One side of the pairs that pass the transforms, those included that are dropped for their length in tokens."""
 
     tokens: Quantiles
     """End symbol and tags included, as `max_tokens` counts them."""

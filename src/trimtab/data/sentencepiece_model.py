@@ -78,8 +78,9 @@ class SentencePiece:
             near = difflib.get_close_matches(piece, self.symbols) or list(self.symbols)
             raise input_error(
                 f"the vocabulary has no piece {piece!r}",
+                got=piece,
                 allowed=f"its tags are {', '.join(near)}" if near else "it has no tags",
-                fix="tags must be known when the tokenizer is trained",
+                fix="tags must be known when the tokenizer is trained: train another, or take this one out",
             )
         return found
 
@@ -138,11 +139,13 @@ def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
             f"{name}: not a sentencepiece model, or a damaged one",
             got=f"{len(model):,} bytes",
             allowed="a file as sentencepiece writes it, usually called *.model",
+            fix="name another file, or leave data.tokenizer.path out to train one",
         ) from None
     found = {"pad": processor.pad_id(), "bos": processor.bos_id(), "eos": processor.eos_id()}
     if missing := [piece for piece in _PIECES if found[piece] < 0]:
         raise input_error(
             f"{name}: the sentencepiece model has no {' and no '.join(missing)} piece",
+            got=f"a model of {processor.get_piece_size():,} pieces without {' and '.join(missing)}",
             allowed="a model with pad, bos (start) and eos (end)",
             fix="train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or let the run train one",
         )

@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,10 @@ def train_tokenizer(
     symbols = tuple(dict.fromkeys(symbols))
     if taken := [symbol for symbol in symbols if _TAKEN.fullmatch(symbol)]:
         raise input_error(
-            f"tags: {', '.join(taken)} already has a meaning in the vocabulary", fix="take another word"
+            f"tags: {', '.join(taken)} already has a meaning in the vocabulary",
+            got=", ".join(taken),
+            allowed="a word of its own, such as <ui>",
+            fix="take another word",
         )
     model = io.BytesIO()
     guarded = _Guarded(lines)
@@ -76,11 +80,16 @@ def adopt_tokenizer(
     Raises InputError where it is no usable model, has another size than the recipe asks for, or lacks a symbol.
     """
     assert config.path is not None, "adopt_tokenizer needs a path"
-    tokenizer = load_tokenizer(Path(config.path).expanduser())
+    try:
+        tokenizer = load_tokenizer(Path(config.path).expanduser())
+    except InputError as error:
+        problems = [replace(each, what=f"data.tokenizer.path: {each.what}") for each in error.problems]
+        raise InputError(*problems) from None
     if "vocabulary_size" in config.model_fields_set and config.vocabulary_size != tokenizer.num_ids:
         raise input_error(
-            f"data.tokenizer: {config.path} has another size than vocabulary_size",
+            f"data.tokenizer.vocabulary_size: {config.path} has another size",
             got=f"{tokenizer.num_ids} pieces in the model, vocabulary_size {config.vocabulary_size}",
+            allowed=f"{tokenizer.num_ids}",
             fix=f"set vocabulary_size to {tokenizer.num_ids}, or leave it out",
         )
     for symbol in symbols:
@@ -148,7 +157,8 @@ def _explained(message: str, config: SentencePieceTokenizer, num_lines: int) -> 
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return input_error(
             "data.tokenizer: there is no text to train on",
-            got=f"{num_lines:,} lines without text",
+            got=f"{num_lines:,} lines without text" if num_lines else "no line; every pair was dropped",
+            allowed="lines with words in them",
             fix="look at `trimtab data inspect`; transforms may have dropped every pair",
         )
     return input_error("data.tokenizer: sentencepiece could not train a model", got=message.strip())

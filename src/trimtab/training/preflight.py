@@ -126,17 +126,28 @@ def longest_batch(parts: Parts) -> Iterator[Finding]:
         accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
         if parts.device.type == "cuda":
             torch.cuda.synchronize(parts.device)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        tokens = parts.recipe.step.micro_batch_tokens
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
+        smaller = (
+            f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes nothing but speed and memory"
+        )
         yield Finding(
             code="P201",
             name="longest-batch-does-not-fit",
             severity="error",
-            message=f"a micro-batch of {tokens} target tokens does not fit into memory: {str(error).splitlines()[0]}",
+            message=f"a micro-batch of {tokens} target tokens does not fit into memory: "
+            + (str(error).splitlines() or [type(error).__name__])[0],
             why="The run would end at the first such batch, perhaps after hours.",
-            fix=f"set step.tokens_per_micro_batch to {max(parts.recipe.data.max_tokens, tokens // 2)}; "
-            "it changes nothing but speed and memory",
+            fix=smaller if tokens > longest else "lower data.max_tokens, or take a smaller model",
         )
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out; on a CPU torch raises a plain RuntimeError for it."""
+    kinds = (torch.OutOfMemoryError, MemoryError)
+    return isinstance(error, kinds) or "DefaultCPUAllocator: can't allocate memory" in str(error)
 
 
 def five_lines(parts: Parts) -> Iterator[Finding]:

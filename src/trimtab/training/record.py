@@ -9,7 +9,7 @@ import torch
 
 from trimtab.build import Parts
 from trimtab.checkpoint.durable import replace_file
-from trimtab.checkpoint.journal import Journal, read_journal
+from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
@@ -41,13 +41,14 @@ class Recorder:
         self.ledger: Ledger = parts.ledger
         self.must_stop = False
         """Set from outside, by a signal; the loop ends after the step at hand."""
+        self.step = 0
+        """The newest step, which findings are written down with."""
         self.source_matters = False
         """Whether a validation has seen the loss rise when sources were exchanged."""
         self.findings: list[Finding] = []
         self.metrics = Journal(folder.metrics, tell=self.finding)
         self.evaluations = Journal(folder.evaluations, tell=self.finding)
         self.samples = Journal(folder.samples, tell=self.finding)
-        self.evaluated_at = max((record["step"] for record in read_journal(folder.evaluations)), default=-1)
         self.pending: list[tuple[dict[str, Any], StepReport]] = []
         self.failed_saves = 0
         self.saved: TrainState | None = None
@@ -69,7 +70,7 @@ class Recorder:
             tokens=state.tokens + window.num_tokens,
             seconds=state.seconds + now - self.mark,
         )
-        self.mark = now
+        self.mark, self.step = now, state.step
         line = {"step": state.step, "target_tokens": window.num_targets, "tokens": window.num_tokens}
         line |= {
             "micro_batches": len(packs),
@@ -125,7 +126,7 @@ class Recorder:
         """Writes a finding down and tells it."""
         self.findings.append(finding)
         journal = Journal(self.folder.findings)
-        journal.write({key: getattr(finding, key) for key in Finding.__slots__})
+        journal.write({"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}})
         journal.close()
         self.progress.finding(finding)
 

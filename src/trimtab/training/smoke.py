@@ -16,6 +16,8 @@ STEPS = 60
 FALLS_TO = 0.5
 """The loss must fall to this share of where it began."""
 MOST_TARGETS = 2048
+LEAST_RATE = 1e-3
+"""Rates that suit thousands of steps learn too little in so few."""
 
 
 def overfit(recipe: Recipe, *, progress: Progress) -> float:
@@ -56,7 +58,7 @@ def small(recipe: Recipe) -> Recipe:
     """The recipe with one small window, no dropout, no smoothing, no compiling."""
     tokens = max(recipe.data.max_tokens, min(MOST_TARGETS, recipe.step.tokens_per_step))
     chosen = {"tokens_per_step": tokens, "tokens_per_micro_batch": tokens, "compile": "off"}
-    rate = max(recipe.step.optimizer.learning_rate, 1e-3)
+    rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)
     chosen["optimizer"] = recipe.step.optimizer.model_copy(update={"learning_rate": rate})
     return recipe.model_copy(
         update={

@@ -26,7 +26,7 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         before, state = state, recorder.after(state, window, packs, report)
         if due(recipe.evaluate.every, before, state):
             state = validate(parts, state, recorder)
-        if due(recipe.checkpoint.every, before, state):
+        if due(recipe.checkpoint.every, before, state) or state.best.get("step") == state.step:
             state = recorder.save(state)
     if not recorder.must_stop:
         state = validate(parts, state, recorder)

@@ -23,22 +23,24 @@ LEARNED_SHARE = 0.7
 """Below this share of the logarithm of the vocabulary a loss shows that something was learned."""
 LEAST_REACTION = 0.01
 """Sources given to the wrong targets must raise the loss by at least this share of it."""
-SHUFFLED_PAIRS = 256
+FEWEST_PAIRS, SHUFFLED_PAIRS = 8, 256
+"""Pairs whose sources are exchanged; with fewer, the sources may be too much alike to tell."""
 TOO_EARLY = 0.2
-"""Before this share of the run few distinct translations are normal."""
+"""Before this share of the run few distinct translations, and a loss that the source does not change, are normal: a
+model learns which words are common before it learns to translate."""
 
 
 def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Scores every validation set, once for each step; the state then knows the best evaluation so far."""
     state = recorder.flush(state)
-    if recorder.evaluated_at == state.step or state.step == 0:
+    if state.evaluated == state.step:
         return state
-    recorder.evaluated_at = state.step
     parts.model.eval()
     model = parts.fast_copy().eval()
     scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
     parts.model.train()
     recorder.start_clock()
+    state = replace(state, evaluated=state.step)
     return with_best(state, scores, parts) if scores else state
 
 
@@ -63,7 +65,8 @@ def score_set(
         scores |= {"lines": len(lines), "seconds": round(time.perf_counter() - started, 3)}
         if first:
             look_for_collapse(parts, state, recorder, sources=sources, outputs=outputs)
-            look_at_source(parts, model, valid, recorder, loss=scores["loss"])
+            if parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
+                look_at_source(parts, model, valid, recorder, loss=scores["loss"])
             for i in spread(len(lines), config.samples):
                 sample = {"step": state.step, "set": valid.name, "line": lines[i] + 1, "source": sources[i]}
                 recorder.samples.write(sample | {"translation": outputs[i], "reference": references[i]})
@@ -119,7 +122,8 @@ def look_at_source(
     parts: Parts, model: EncoderDecoder, valid: ValidSet, recorder: Recorder, *, loss: float
 ) -> None:
     """Once something is learned, and until it was seen to be well: a finding where the source does not matter."""
-    if recorder.source_matters or loss > LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids):
+    learned = loss <= LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids)
+    if recorder.source_matters or not learned or len(valid.source) < FEWEST_PAIRS:
         return
     right = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS)
     wrong = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS, shift=1)
@@ -152,9 +156,10 @@ def with_best(state: TrainState, scores: dict[str, dict[str, Any]], parts: Parts
     """The state with the best evaluation so far, and how many have passed since."""
     best = parts.recipe.evaluate.best
     name = best.set or next(iter(scores))
-    value = scores[name].get(best.metric, scores[name]["loss"])
+    value = scores[name][best.metric]
     sign = -1 if best.metric == "loss" else 1
-    old = state.best.get("value")
+    same = (state.best.get("set"), state.best.get("metric")) == (name, best.metric)
+    old = state.best["value"] if same else None
     if not math.isfinite(value):
         value = -sign * math.inf
     if old is None or sign * value > sign * old:

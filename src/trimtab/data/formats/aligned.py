@@ -30,8 +30,8 @@ def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
     left, right = open_lines(source, cache=cache), open_lines(target, cache=cache)
     if len(left) != len(right):
         raise input_error(
-            "source and target have different numbers of lines, so they are not translations of each other",
-            got=f"{len(left):,} lines in {source}, {len(right):,} in {target}",
+            f"{source} and {target} have different numbers of lines, so they are not translations of each other",
+            got=f"{len(left):,} lines and {len(right):,} lines",
             allowed="the same number",
             fix="look for the first line where they drift apart (often one broken in two, or lost); "
             "only a newline ends a line",

@@ -11,6 +11,8 @@ from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
 
+_REPAIR = "repair or remove the line"
+
 
 @dataclass(frozen=True, slots=True)
 class JsonlPairs:
@@ -32,7 +34,9 @@ class JsonlPairs:
         except (ValueError, RecursionError) as error:
             raise self._broken(line, error, empty=not text.strip()) from None
         if not isinstance(fields, dict):
-            raise self._problem(line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}')
+            raise self._problem(
+                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
+            )
         return self._field(line, fields, self.source), self._field(line, fields, self.target)
 
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
@@ -44,19 +48,32 @@ class JsonlPairs:
                     f"has half a character in the field {name!r}",
                     got="a lone \\ud800-\\udfff",
                     allowed="whole characters",
+                    fix=_REPAIR,
                 )
             return value
         if name in fields:
             raise self._problem(
-                line, f"has no text in the field {name!r}", got=_json_kind(value), allowed="a string"
+                line,
+                f"has no text in the field {name!r}",
+                got=_json_kind(value),
+                allowed="a string",
+                fix=_REPAIR,
             )
         near = difflib.get_close_matches(name, fields, n=max(1, len(fields)), cutoff=0.0)
-        fix = f"did you mean {near[0]}?" if difflib.get_close_matches(name, fields, n=1) else ""
-        raise self._problem(line, f"has no field {name!r}", got=", ".join(near)[:300] or "no fields", fix=fix)
+        likely = bool(difflib.get_close_matches(name, fields, n=1))
+        raise self._problem(
+            line,
+            f"has no field {name!r}",
+            got=", ".join(near)[:300] or "no fields",
+            allowed="both fields in every line",
+            fix=f"did you mean {near[0]}?" if likely else "name fields that are there, or remove the line",
+        )
 
     def _broken(self, line: int, error: Exception, *, empty: bool) -> InputError:
         if empty:
-            return self._problem(line, "is empty", allowed="a JSON object", fix="remove the line")
+            return self._problem(
+                line, "is empty", got="nothing", allowed="a JSON object", fix="remove the line"
+            )
         column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         return self._problem(
@@ -64,6 +81,7 @@ class JsonlPairs:
             "is not valid JSON",
             got=f"{said}, at column {column}",
             allowed="a JSON object",
+            fix=_REPAIR,
             column=column,
         )
 
@@ -85,7 +103,10 @@ def open_jsonl(path: Path, *, source: str | int, target: str | int, cache: Path)
     for side, name in (("source", source), ("target", target)):
         if isinstance(name, int):
             raise input_error(
-                f"{side}: got the number {name}, but {path} has fields with names", allowed="a name"
+                f"{side}: got the number {name}, but {path} has fields with names",
+                got=str(name),
+                allowed="a name",
+                fix="write the name of the field; numbers are for columns of a TSV",
             )
     lines = open_lines(path, cache=cache)
     key = json.dumps(["jsonl", lines.fingerprint, source, target])

@@ -72,6 +72,7 @@ def _column(column: str | int, first: list[str], *, path: Path, side: str) -> in
             f"{side}: {path} has no column {column}",
             got=f"{len(first)} columns in line 1",
             allowed=f"1 to {len(first)}",
+            fix="columns are counted from 1, and end at a tab",
             where=f"{path}:1",
         )
     names = [name.strip() for name in first]
@@ -81,6 +82,7 @@ def _column(column: str | int, first: list[str], *, path: Path, side: str) -> in
     fix = f"did you mean {near[0]}?" if difflib.get_close_matches(column, names, n=1) else ""
     raise input_error(
         f"{side}: {path} has no column {column!r}",
+        got=repr(column),
         allowed=_cut(", ".join(near)),
         fix=fix or "columns by number, such as 1, are for files without names in the first line",
         where=f"{path}:1",

@@ -19,6 +19,8 @@ from trimtab.data.transforms.length import is_outside_length
 from trimtab.data.transforms.normalize import normalize
 from trimtab.data.transforms.ratio import is_outside_ratio
 
+EMPTY_SOURCE, EMPTY_TARGET = "empty_source", "empty_target"
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
@@ -113,7 +115,7 @@ def _build(config: Transform) -> Step:
 
 def _empty(source: str, target: str) -> Dropped | None:
     if not source or source.isspace():
-        return Dropped("empty_source")
+        return Dropped(EMPTY_SOURCE)
     if not target or target.isspace():
-        return Dropped("empty_target")
+        return Dropped(EMPTY_TARGET)
     return None

@@ -1,0 +1,23 @@
+"""Why a pair is dropped that passed the transforms: what only its ids show."""
+
+import numpy as np
+
+from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET
+from trimtab.flow import Ragged
+
+TOO_LONG = "too_long"
+
+
+def reasons_in_ids(
+    source: Ragged, target: Ragged, *, num_tags: np.ndarray | int, max_tokens: int
+) -> list[str]:
+    """For each pair the reason to drop it, or nothing.
+
+    `num_tags` ids stand before each source; they and the end symbol are no content, so a line of which the tokenizer
+    sees nothing (one of zero-width characters) is empty. `max_tokens` counts both.
+    """
+    reasons = np.full(len(target), "", dtype=object)
+    reasons[np.maximum(source.lengths, target.lengths) > max_tokens] = TOO_LONG
+    reasons[target.lengths <= 1] = EMPTY_TARGET
+    reasons[source.lengths <= 1 + np.asarray(num_tags)] = EMPTY_SOURCE
+    return reasons.tolist()

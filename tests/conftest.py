@@ -1,0 +1,27 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.small_run import small_recipe
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Line indexes of all tests go to a folder of the session, never to the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("TRIMTAB_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def trained_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of `small_recipe`, with checkpoints of the steps 20, 40 and 60.
+
+    It belongs to all tests: copy it before you change anything in it.
+    """
+    from trimtab.launch import train  # late: tests of the light half need no torch
+
+    folder = tmp_path_factory.mktemp("small")
+    return train(small_recipe(folder), out=folder / "run").run

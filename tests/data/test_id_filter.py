@@ -1,0 +1,39 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data.id_filter import reasons_in_ids
+from trimtab.flow import Ragged
+
+END, TAG = 3, 5
+
+
+def rows(contents, tags=()):
+    """Rows of so many content ids each, behind so many tags each."""
+    tags = tags or [0] * len(contents)
+    return Ragged.of(
+        [[TAG] * before + [9] * count + [END] for before, count in zip(tags, contents, strict=True)]
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 9)), max_size=12),
+    max_tokens=st.integers(2, 9),
+)
+def test_a_pair_is_kept_that_has_content_on_both_sides_and_fits(pairs, max_tokens):
+    tags, sources, targets = ([pair[i] for pair in pairs] for i in range(3))
+    found = reasons_in_ids(
+        rows(sources, tags), rows(targets), num_tags=np.array(tags, np.int64), max_tokens=max_tokens
+    )
+    expected = []
+    for before, source, target in pairs:
+        long = max(before + source, target) + 1 > max_tokens
+        empty = "empty_source" if source == 0 else "empty_target" if target == 0 else ""
+        expected.append(empty or ("too_long" if long else ""))
+    assert found == expected
+
+
+def test_one_number_of_tags_may_stand_for_all_rows():
+    found = reasons_in_ids(rows([0, 1], [2, 2]), rows([4, 4]), num_tags=2, max_tokens=8)
+    assert found == ["empty_source", ""]

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from tests.streams import stream_of
+from trimtab.model import attention
+from trimtab.model.attention import attend
+from trimtab.model.layout import layout_of
+
+ROWS = [[1] * 4, [1] * 2]
+
+
+def made(*, padded):
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(6, 2, 8, generator=generator) for _ in range(3)]
+    return tensors, layout_of(stream_of(ROWS), padded=padded)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("padded", "chosen"), [(True, "attend_padded"), (False, "attend_varlen")])
+def test_the_layout_chooses_the_kernel_and_everything_is_handed_on(monkeypatch, padded, chosen, causal):
+    tensors, layout = made(padded=padded)
+    calls = []
+
+    def kernel(name):
+        def run(*arguments, **words):
+            calls.append((name, arguments, words))
+            return arguments[2]
+
+        return run
+
+    for name in ("attend_padded", "attend_varlen"):
+        monkeypatch.setattr(attention, name, kernel(name))
+    assert attend(*tensors, of=layout, to=layout, causal=causal) is tensors[2]
+    ((name, arguments, words),) = calls
+    assert name == chosen
+    assert all(one is other for one, other in zip(arguments, tensors, strict=True))
+    assert words == {"of": layout, "to": layout, "causal": causal}
+
+
+def test_segments_attend_to_their_own_segment_only():
+    (queries, keys, values), layout = made(padded=True)
+    whole = attend(queries, keys, values, of=layout, to=layout, causal=False)
+    keys, values = keys.clone(), values.clone()
+    keys[4:], values[4:] = 9.0, 9.0
+    other = attend(queries, keys, values, of=layout, to=layout, causal=False)
+    assert torch.equal(whole[:4], other[:4])
+    assert torch.allclose(other[4:], torch.tensor(9.0))
+
+
+def test_causal_attention_of_a_first_token_is_its_own_value():
+    (queries, keys, values), layout = made(padded=True)
+    seen = attend(queries, keys, values, of=layout, to=layout, causal=True)
+    torch.testing.assert_close(seen[[0, 4]], values[[0, 4]])
+    free = attend(queries, keys, values, of=layout, to=layout, causal=False)
+    torch.testing.assert_close(seen[[3, 5]], free[[3, 5]])
+    assert not torch.allclose(seen[0], free[0])

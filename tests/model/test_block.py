@@ -1,0 +1,134 @@
+import pytest
+import torch
+from torch import nn
+
+from tests.streams import stream_of
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention, SubLayers
+from trimtab.model.layout import layout_of
+from trimtab.model.position import rotation_at, rotation_table
+
+DIM, HEADS, WIDTH = 16, 4, 24
+SOURCES, TARGETS = (5, 1, 3), (2, 4, 3)
+PLACES = ["before", "after"]
+
+
+def config(**changes):
+    settings = {"dim": DIM, "heads": HEADS, "layers": 1, "feed_forward": WIDTH, "dropout": 0.0}
+    return EncoderDecoderModel(**{**settings, **changes})
+
+
+def layout(lengths):
+    return layout_of(stream_of([[1] * length for length in lengths]), padded=True)
+
+
+def vectors(lengths, *, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(sum(lengths), DIM, generator=generator, dtype=torch.float64)
+
+
+def shaken(block):
+    """The block in float64, with weights, gains and biases all different from what they begin with."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in block.double().parameters():
+        parameter.data.normal_(generator=generator, std=0.3)
+    return block.eval()
+
+
+def copied(theirs, ours, names):
+    """PyTorch's layer with our weights."""
+    pairs = {their: ours.get_submodule(our) for their, our in names.items()}
+    with torch.no_grad():
+        for their, our in pairs.items():
+            theirs.get_submodule(their).weight.copy_(our.weight)
+            theirs.get_submodule(their).bias.copy_(our.bias)
+        theirs.self_attn.in_proj_weight.copy_(ours.attention.qkv.weight)
+        theirs.self_attn.in_proj_bias.copy_(ours.attention.qkv.bias)
+    return theirs.double().eval()
+
+
+def pytorch_layer(kind, place, activation):
+    return kind(
+        DIM, HEADS, WIDTH, dropout=0.0, activation=activation, batch_first=True, norm_first=place == "before"
+    ).double()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_an_encoder_block_is_pytorchs_encoder_layer_for_each_sentence(place, activation):
+    block = shaken(EncoderBlock(config(norm_position=place, activation=activation)))
+    names = {
+        "self_attn.out_proj": "attention.out",
+        "linear1": "feed_forward.up",
+        "linear2": "feed_forward.down",
+        "norm1": "norm_attention",
+        "norm2": "norm_feed_forward",
+    }
+    theirs = copied(pytorch_layer(nn.TransformerEncoderLayer, place, activation), block, names)
+    x = vectors(SOURCES, seed=1)
+    got = block(x, layout(SOURCES), None).split(SOURCES)
+    for ours, sentence in zip(got, x.split(SOURCES), strict=True):
+        torch.testing.assert_close(ours, theirs(sentence[None])[0])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_decoder_block_is_pytorchs_decoder_layer_for_each_sentence(place):
+    block = shaken(DecoderBlock(config(norm_position=place)))
+    names = {
+        "self_attn.out_proj": "attention.out",
+        "multihead_attn.out_proj": "cross.out",
+        "linear1": "feed_forward.up",
+        "linear2": "feed_forward.down",
+        "norm1": "norm_attention",
+        "norm2": "norm_cross",
+        "norm3": "norm_feed_forward",
+    }
+    theirs = copied(pytorch_layer(nn.TransformerDecoderLayer, place, "relu"), block, names)
+    with torch.no_grad():
+        cross = theirs.multihead_attn
+        cross.in_proj_weight.copy_(torch.cat([block.cross.q.weight, block.cross.kv.weight]))
+        cross.in_proj_bias.copy_(torch.cat([block.cross.q.bias, block.cross.kv.bias]))
+    x, memory = vectors(TARGETS, seed=2), vectors(SOURCES, seed=3)
+    got = block(x, memory, layout(TARGETS), layout(SOURCES), None).split(TARGETS)
+    for ours, target, source in zip(got, x.split(TARGETS), memory.split(SOURCES), strict=True):
+        hidden = nn.Transformer.generate_square_subsequent_mask(len(target), dtype=torch.float64)
+        torch.testing.assert_close(ours, theirs(target[None], source[None], tgt_mask=hidden)[0])
+
+
+def test_queries_and_keys_are_turned_and_values_are_not():
+    attention = shaken(SelfAttention(config()))
+    x = vectors([5], seed=4)
+    rotation = rotation_at(rotation_table(8, DIM // HEADS), torch.arange(5))
+    plain, turned = attention.project(x, None), attention.project(x, rotation)
+    for ours, unturned in zip(turned[:2], plain[:2], strict=True):
+        torch.testing.assert_close(ours, rotation.rotate(unturned))
+        torch.testing.assert_close(ours[0], unturned[0], atol=1e-6, rtol=1e-6)
+        assert not torch.allclose(ours[1:], unturned[1:])
+    assert torch.equal(turned[2], plain[2])
+
+
+def test_without_biases_there_are_none_in_the_maps():
+    for part in (SelfAttention(config(bias=False)), CrossAttention(config(bias=False))):
+        assert all(name.endswith("weight") for name, _ in part.named_parameters())
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_dropout_is_on_the_update_alone_and_in_training_alone(place):
+    path = SubLayers(config(norm_position=place, dropout=0.5))
+    x, update, norm = torch.full((400,), 8.0), torch.ones(400), nn.Identity()
+    path.train()
+    torch.manual_seed(0)
+    left = path.leave(x, update, norm)
+    assert set(left.tolist()) == {8.0, 10.0}, "each update is dropped, or doubled to keep the mean"
+    assert 120 < int((left == 8.0).sum()) < 280
+    path.eval()
+    assert torch.equal(path.leave(x, update, norm), x + update)
+
+
+def test_the_norm_stands_before_the_sublayer_or_after_the_sum():
+    x, update, norm = torch.randn(3, DIM), torch.randn(3, DIM), nn.LayerNorm(DIM)
+    before, after = (SubLayers(config(norm_position=place)).eval() for place in PLACES)
+    assert torch.equal(before.enter(x, norm), norm(x))
+    assert torch.equal(before.leave(x, update, norm), x + update)
+    assert torch.equal(after.enter(x, norm), x)
+    assert torch.equal(after.leave(x, update, norm), norm(x + update))

@@ -1,0 +1,41 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trimtab
+
+
+@pytest.mark.parametrize("name", trimtab.HOMES)
+def test_a_public_name_is_a_function_of_the_module_that_is_said_to_be_its_home(name):
+    function = getattr(trimtab, name)
+    assert callable(function)
+    assert (function.__module__, function.__name__) == (trimtab.HOMES[name], name)
+    assert function.__doc__
+
+
+def test_type_checkers_are_told_of_the_same_names():
+    told = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(Path(trimtab.__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("trimtab")
+        for alias in node.names
+    }
+    assert told == trimtab.HOMES
+    assert set(trimtab.__all__) == {*told, "__version__"}
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'trian'"):
+        trimtab.trian  # noqa: B018
+
+
+def test_importing_trimtab_and_reading_a_recipe_load_nothing_heavy():
+    code = "import sys, trimtab; print(*sys.modules); trimtab.load_recipe; print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    imported, reading = (set(line.split()) for line in shown.splitlines())
+    assert {name for name in imported if name.startswith("trimtab")} == {"trimtab"}
+    assert "trimtab.config.load" in reading
+    assert {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors"}.isdisjoint(reading)

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from tests.small_run import small_recipe
+from trimtab.config.load import load_recipe
+from trimtab.device import COMPILE_PAYS_FROM_TARGETS, choose_device, wants_compile
+from trimtab.errors import InputError
+
+
+def test_a_device_is_the_one_that_is_named():
+    assert choose_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize(("found", "expected"), [(True, "cuda"), (False, "cpu")])
+def test_without_a_name_it_is_the_gpu_where_there_is_one(monkeypatch, found, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: found)
+    assert choose_device() == torch.device(expected)
+
+
+@pytest.mark.parametrize("name", ["", "gpu", "cuda:x", "meta", "mps", "cpu:"])
+def test_a_name_that_is_no_device_of_ours_is_wrong_input(name):
+    with pytest.raises(InputError) as caught:
+        choose_device(name)
+    assert caught.value.problems[0].allowed.startswith("cpu, cuda")
+
+
+def test_a_gpu_that_is_not_there_is_wrong_input(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="no GPU is found"):
+        choose_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(InputError, match="cuda:0 to cuda:1"):
+        choose_device("cuda:2")
+
+
+@pytest.mark.parametrize(
+    ("length", "pays"),
+    [
+        ("2 minutes", False),
+        ("3 minutes", True),
+        (f"{COMPILE_PAYS_FROM_TARGETS} tokens", True),
+        (f"{COMPILE_PAYS_FROM_TARGETS - 1} tokens", False),
+        (f"{COMPILE_PAYS_FROM_TARGETS // 256 + 1} steps", True),
+        (f"{COMPILE_PAYS_FROM_TARGETS // 256 - 1} steps", False),
+        (f"{COMPILE_PAYS_FROM_TARGETS // 1000} epochs", True),
+        (f"{COMPILE_PAYS_FROM_TARGETS // 1000 - 1} epochs", False),
+    ],
+)
+def test_compiling_pays_in_long_runs_in_whichever_unit_they_are_long(tmp_path, length, pays):
+    recipe = load_recipe(small_recipe(tmp_path, length=length)).recipe
+    assert wants_compile(recipe, targets_per_epoch=1000.0) is pays
+    for said in ("on", "off"):
+        path = small_recipe(tmp_path, length=length, **{"step.compile": said})
+        assert wants_compile(load_recipe(path).recipe, targets_per_epoch=1000.0) is (said == "on")

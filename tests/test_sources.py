@@ -1,0 +1,155 @@
+import dataclasses
+
+import pytest
+
+from tests.small_run import small_recipe, small_sources, write_pairs
+from trimtab import sources as module
+from trimtab.config.load import load_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.errors import InputError
+from trimtab.flow import DroppedExample
+from trimtab.progress import Silent
+from trimtab.sources import Sample, open_sources
+
+TAGGED = {"data.train.0.tags": ["<train>"], "data.valid.tags": ["<dev>"]}
+
+
+def opened_again(recipe, folder):
+    return open_sources(recipe, tokenizer_folder=folder, progress=Silent())
+
+
+def ids(rows):
+    return [rows.row(number).tolist() for number in range(len(rows))]
+
+
+def test_everything_that_a_recipe_names_is_opened(tmp_path):
+    _, sources = small_sources(tmp_path)
+    assert [len(corpus) for corpus in sources.corpora] == [200]
+    assert sources.tokenizer.num_ids == 66
+    assert sources.feed.mixture.examples_per_epoch == 200
+    assert sources.sample.seen == 200
+    source, target = sources.lengths
+    assert len(source) == len(target) == 200
+    assert int(source.max()) <= 32
+    assert sources.targets_per_epoch == int(target.sum())
+    assert set(sources.fingerprints) == {f"data.train.{sources.corpora[0].name}", "tokenizer"}
+
+
+def test_the_tokenizer_is_trained_once_and_then_read_from_its_folder(tmp_path, monkeypatch):
+    recipe, first = small_sources(tmp_path)
+    monkeypatch.setattr(module, "train_tokenizer", None)
+    assert opened_again(recipe, tmp_path / "tokenizer").tokenizer.fingerprint == first.tokenizer.fingerprint
+
+
+def test_a_given_tokenizer_is_adopted_and_must_know_the_tags(tmp_path, monkeypatch):
+    _, first = small_sources(tmp_path)
+    monkeypatch.setattr(module, "train_tokenizer", None)
+    given = {"data.tokenizer": {"path": str(tmp_path / "tokenizer" / "sentencepiece.model")}}
+    _, second = small_sources(tmp_path / "other", **given)
+    assert second.tokenizer.fingerprint == first.tokenizer.fingerprint
+    with pytest.raises(InputError, match="no piece '<train>'"):
+        small_sources(tmp_path / "third", **given, **TAGGED)
+
+
+def test_tags_are_symbols_of_the_vocabulary_and_stand_before_the_lines_of_their_corpus(tmp_path):
+    _, sources = small_sources(tmp_path, **TAGGED)
+    tokenizer, valid = sources.tokenizer, sources.valid["valid"]
+    assert tokenizer.symbols == ("<train>", "<dev>")
+    assert valid.tags == ("<dev>",)
+    assert {row[0] for row in ids(sources.sample.source)} == {tokenizer.id("<train>")}
+    assert ids(valid.source) == [[tokenizer.id("<dev>"), *row] for row in tokenizer.encode(valid.sources)]
+    assert ids(valid.target) == tokenizer.encode(valid.references)
+
+
+def test_validation_sets_are_normalised_but_not_filtered_and_what_is_too_long_has_no_loss(tmp_path):
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    pairs = [("the\x1fship", "das schiff"), ("boat", "boot"), ("wind " * 40, "luft"), ("sail", "segel " * 40)]
+    write_pairs(folder, "odd", pairs)
+    sets = {
+        "plain": {"source": "dev.en", "target": "dev.de"},
+        "odd": {"source": str(folder / "odd.en"), "target": str(folder / "odd.de")},
+    }
+    transforms = [{"kind": "normalize"}, {"kind": "length", "min": 2}]
+    _, sources = small_sources(tmp_path, **{"data.valid": sets, "data.transforms": transforms})
+    odd = sources.valid["odd"]
+    assert list(sources.valid) == ["plain", "odd"]
+    assert odd.sources == [pair[0] for pair in pairs], "translation normalises for itself"
+    assert odd.too_long == 2
+    assert ids(odd.source) == sources.tokenizer.encode(["the ship", "boat"])
+    assert sources.valid["plain"].too_long == 0
+
+
+def test_a_recipe_needs_no_validation_set(tmp_path):
+    _, sources = small_sources(
+        tmp_path, **{"data.valid": None, "evaluate": {"best": {"metric": "loss"}, "metrics": ["loss"]}}
+    )
+    assert sources.valid == {}
+
+
+def test_data_of_which_nothing_is_left_is_wrong_input(tmp_path):
+    recipe, _ = small_sources(tmp_path)
+    for transforms, reason in (
+        ([{"kind": "length", "min": 7, "max": 9}], "length"),
+        ([{"kind": "character_run", "max": 1}, {"kind": "length", "unit": "characters", "max": 1}], "length"),
+    ):
+        path = small_recipe(tmp_path, **{"data.transforms": transforms})
+        filtered = resolve_paths(load_recipe(path))
+        with pytest.raises(InputError, match="nothing is left to train on") as caught:
+            opened_again(filtered, tmp_path / "tokenizer")
+        (problem,) = caught.value.problems
+        assert "the first 200 examples were all dropped" in problem.got
+        assert reason in problem.got
+    data = recipe.data.model_copy(update={"max_tokens": 2})
+    with pytest.raises(InputError, match="too_long"):
+        opened_again(recipe.model_copy(update={"data": data}), tmp_path / "tokenizer")
+
+
+def test_a_part_that_is_dropped_is_in_the_sample_with_its_reason(tmp_path):
+    pairs = [("the ship", "das schiff"), ("", "leer"), ("the boat", "\u200b"), ("the wind", "die luft")] * 30
+    recipe, _ = small_sources(tmp_path)
+    write_pairs(tmp_path, "train", pairs)
+    sample = opened_again(recipe, tmp_path / "tokenizer").sample
+    reasons = [example.reason for example in sample.dropped]
+    assert (reasons.count("empty_source"), reasons.count("empty_target")) == (30, 30)
+    assert len(sample.target) == 60
+    assert sample.seen == 120
+
+
+def test_an_estimate_of_an_epoch_counts_what_is_dropped(tmp_path):
+    _, sources = small_sources(tmp_path)
+    half = Sample(
+        sources.sample.source.between(0, 100),
+        sources.sample.target.between(0, 100),
+        tuple(DroppedExample(0, line, "length") for line in range(100)),
+    )
+    fewer = dataclasses.replace(sources, sample=half)
+    assert fewer.targets_per_epoch == pytest.approx(int(half.target.offsets[-1]))
+
+
+def test_every_missing_file_is_named_at_once(tmp_path):
+    path = small_recipe(
+        tmp_path,
+        **{
+            "data.train": [
+                {"source": "gone.en", "target": "train.de"},
+                {"source": "away.en", "target": "away.de"},
+            ],
+            "data.valid": {"source": "dev.en", "target": "lost.de"},
+        },
+    )
+    with pytest.raises(InputError) as caught:
+        opened_again(resolve_paths(load_recipe(path)), tmp_path / "tokenizer")
+    for name in ("gone.en", "away.en", "lost.de"):
+        assert name in str(caught.value)
+    assert len(caught.value.problems) == 3
+
+
+def test_wrong_bytes_are_named_beside_missing_files_before_anything_is_trained(tmp_path):
+    path = small_recipe(tmp_path, **{"data.valid.target": "lost.de"})
+    (tmp_path / "train.de").write_bytes(b"\xff\n" + b"das\n" * 199)
+    with pytest.raises(InputError) as caught:
+        opened_again(resolve_paths(load_recipe(path)), tmp_path / "tokenizer")
+    assert "lost.de" in str(caught.value)
+    assert any("train.de:1:1" in problem.where for problem in caught.value.problems)
+    assert not (tmp_path / "tokenizer").exists()

@@ -1,0 +1,235 @@
+import io
+import json
+import random
+import shutil
+
+import pytest
+import torch
+
+from tests.decode.hostile import hostile_lines
+from tests.small_run import small_pairs, small_parts
+from tests.streams import pack_of
+from trimtab.decode.limits import target_limit
+from trimtab.decode.lines import BLOCK_LINES
+from trimtab.decode.rows import translate_rows
+from trimtab.decode.search import Search
+from trimtab.errors import InputError
+from trimtab.translator import Tagged, Translator, load_model, load_translator
+
+LINES = [source for source, _ in small_pairs(40, seed=3)]
+TAGS = {"data.train.0.tags": ["<ui>"], "data.valid.tags": ["<ui>"]}
+
+
+@pytest.fixture(scope="module")
+def loaded(trained_run):
+    return load_model(str(trained_run), device="cpu")
+
+
+@pytest.fixture
+def copied(trained_run, tmp_path):
+    """A copy of the run that a test may damage."""
+    return shutil.copytree(trained_run, tmp_path / "run")
+
+
+@torch.no_grad()
+def log_probabilities(model, source, inputs):
+    """Of the symbol after each prefix of `inputs`, by one forward pass over the whole."""
+    hidden = model(pack_of([source], [[*inputs, 0]]))
+    return (hidden @ model.output_matrix.T)[:, : model.num_ids].log_softmax(1)
+
+
+def greedily(model, tokenizer, source, *, max_tokens):
+    """Greedy search as it is written in a textbook: everything anew for each symbol."""
+    never = [tokenizer.pad, tokenizer.unknown, tokenizer.start]
+    found = []
+    for _ in range(target_limit(len(source), max_tokens=max_tokens) - 1):
+        scores = log_probabilities(model, source, found)[-1]
+        scores[never] = -torch.inf
+        best = int(scores.argmax())
+        if best == tokenizer.end:
+            break
+        found.append(best)
+    return found
+
+
+def score_of(model, source, target):
+    """Summed log-probability of ids that end with the end symbol."""
+    return float(log_probabilities(model, source, target[:-1]).gather(1, torch.tensor(target)[:, None]).sum())
+
+
+def test_greedy_translation_is_what_recomputing_the_whole_prefix_gives(loaded):
+    tokenizer = loaded.tokenizer
+    rows = tokenizer.encode(LINES)
+    found = [greedily(loaded.model, tokenizer, row, max_tokens=loaded.recipe.data.max_tokens) for row in rows]
+    assert loaded.translator(search=Search(beam=1)).translate(LINES) == tokenizer.decode(found)
+    assert len(set(map(tuple, found))) > 20, "a model that has learned something"
+
+
+def test_a_beam_finds_what_the_model_itself_scores_higher(loaded):
+    rows = loaded.tokenizer.encode(LINES)
+    greedy, beam = (
+        translate_rows(rows, loaded.translator(search=Search(beam=width)).setup) for width in (1, 4)
+    )
+    for row, one, other in zip(rows, greedy, beam, strict=True):
+        for hypothesis in (one, other):
+            ids = [*hypothesis.ids, loaded.tokenizer.end]
+            assert hypothesis.score == pytest.approx(score_of(loaded.model, row, ids), abs=1e-3)
+            assert hypothesis.normalised == pytest.approx(hypothesis.score / len(ids), abs=1e-6)
+    pairs = list(zip(greedy, beam, strict=True))
+    assert sum(other.normalised >= one.normalised - 1e-5 for one, other in pairs) >= 0.9 * len(pairs)
+    assert any(other.normalised > one.normalised + 1e-3 for one, other in pairs)
+
+
+def test_the_translator_of_a_run_searches_as_it_is_told(trained_run, loaded):
+    for beam, penalty in ((1, 1.0), (3, 0.0)):
+        search = Search(beam=beam, length_penalty=penalty)
+        translator = load_translator(str(trained_run), beam=beam, length_penalty=penalty, device="cpu")
+        assert translator.setup.search == search
+        assert translator.translate(LINES[:9]) == loaded.translator(search=search).translate(LINES[:9])
+    with pytest.raises(InputError, match="beam"):
+        load_translator(str(trained_run), beam=0)
+
+
+def test_what_was_translated_is_counted(loaded):
+    translator = loaded.translator(search=Search(beam=1))
+    translator.translate([*LINES[:5], "", "ship " * 100])
+    counts = translator.counts
+    assert (counts.lines, counts.empty_lines, counts.cut_lines) == (7, 1, 1)
+    assert counts.pieces > 6
+    assert counts.source_tokens > sum(map(len, loaded.tokenizer.encode(LINES[:5])))
+
+
+def test_a_thousand_hostile_lines_give_a_thousand_lines_in_order(loaded):
+    hostile = hostile_lines(1000)
+    spoken = dict(zip(range(7, 1000, 125), LINES, strict=False))
+    lines = [spoken.get(number, line) for number, line in enumerate(hostile)]
+    outputs = loaded.translator(search=Search(beam=1)).translate(lines)
+    assert len(outputs) == len(lines) == 1000
+    assert all(len(output.splitlines()) <= 1 for output in outputs)
+    alone = loaded.translator(search=Search(beam=1)).translate(spoken.values())
+    assert [outputs[number] for number in spoken] == alone
+    assert all(output == "" for line, output in zip(lines, outputs, strict=True) if not line.strip())
+
+
+def test_hostile_lines_pass_through_a_stream_one_for_one(loaded):
+    lines = [line.replace("\n", " ") for line in hostile_lines(60, seed=2) if len(line) < 2000]
+    output = io.StringIO(newline="")
+    given = "".join(line + "\n" for line in lines).encode()
+    loaded.translator(search=Search(beam=2)).translate_stream(io.BytesIO(given), output)
+    written = output.getvalue()
+    assert written.count("\n") == len(lines)
+    assert all(len(line.splitlines()) <= 1 for line in written.removesuffix("\n").split("\n"))
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_each_line_keeps_its_translation_whatever_stands_around_it(loaded, beam):
+    translator = loaded.translator(search=Search(beam=beam))
+    lines = [*LINES, "", "ship " * 100, LINES[0]]
+    first = translator.translate(lines)
+    order = list(range(len(lines)))
+    random.Random(4).shuffle(order)
+    assert translator.translate([lines[number] for number in order]) == [first[number] for number in order]
+    assert first[0] == first[-1]
+    assert translator.translate([]) == []
+
+
+def test_translations_come_block_by_block_and_not_at_the_end(loaded):
+    read = 0
+
+    def lines():
+        nonlocal read
+        for _ in range(3 * BLOCK_LINES):
+            read += 1
+            yield ""
+
+    translations = loaded.translator(search=Search(beam=1)).stream(lines())
+    assert next(translations) == ""
+    assert read <= BLOCK_LINES + 1
+
+
+def test_a_line_that_is_not_utf_8_is_named_after_those_before_it_are_written(loaded):
+    good = LINES[:3]
+    given = "".join(line + "\n" for line in good).encode() + b"the \xff ship\nthe boat\n"
+    output = io.StringIO()
+    translator = loaded.translator(search=Search(beam=1))
+    with pytest.raises(InputError, match=r"in\.txt: line 4 is not UTF-8") as caught:
+        translator.translate_stream(io.BytesIO(given), output, name="in.txt")
+    assert caught.value.problems[0].where == "in.txt:4"
+    assert output.getvalue().split("\n")[:-1] == translator.translate(good)
+
+
+def test_tags_stand_before_the_line_and_are_no_part_of_what_is_empty(tmp_path):
+    parts = small_parts(tmp_path, **TAGS)
+    model, inner = parts.model.eval(), parts.sources.tokenizer
+    tagged = Tagged(inner, ("<ui>",))
+    assert tagged.encode(["ship", "\u200b", ""]) == [
+        [inner.id("<ui>"), *inner.encode(["ship"])[0]],
+        [inner.end],
+        [inner.end],
+    ]
+    for name in ("num_ids", "pad", "unknown", "start", "end"):
+        assert getattr(tagged, name) == getattr(inner, name)
+    translator = Translator.of(parts, model, beam=1, tags=("<ui>",))
+    wanted = [greedily(model, inner, row, max_tokens=32) for row in tagged.encode(LINES[:6])]
+    assert translator.translate([*LINES[:6], "\u200b"]) == [*inner.decode(wanted), ""]
+    with pytest.raises(InputError, match="<gui>"):
+        Translator.of(parts, model, beam=1, tags=("<gui>",)).translate(LINES[:1])
+
+
+def test_lines_are_normalised_as_they_were_in_training(tmp_path):
+    parts = small_parts(tmp_path, **{"data.transforms": [{"kind": "normalize"}]})
+    translator = Translator.of(parts, parts.model.eval(), beam=1, tags=())
+    assert translator.setup.normalise(" the\x1f ship\x07") == "the ship"
+    assert translator.translate(["the\x1fship"]) == translator.translate(["the ship"])
+
+
+def test_a_run_means_its_best_checkpoint_and_others_are_named(trained_run):
+    records = [json.loads(line) for line in (trained_run / "evaluations.jsonl").read_text().splitlines()]
+    best = max(records, key=lambda record: record["chrf"])["step"]
+    for spec, step in (("", best), ("@best", best), ("@last", 60), ("@20", 20), ("@40", 40)):
+        loaded = load_model(f"{trained_run}{spec}", device="cpu")
+        assert loaded.checkpoint.step == step
+        saved = loaded.checkpoint.load_model()
+        assert all(torch.equal(saved[name], tensor) for name, tensor in loaded.model.state_dict().items())
+        assert not loaded.model.training
+
+
+def test_an_unknown_checkpoint_is_wrong_input_that_names_those_there_are(trained_run, tmp_path):
+    with pytest.raises(InputError, match="no checkpoint '30'") as caught:
+        load_model(f"{trained_run}@30")
+    for name in ("@last", "@20", "@40", "@60"):
+        assert f"{trained_run}{name}" in caught.value.problems[0].allowed
+    with pytest.raises(InputError, match="there is no run"):
+        load_model(str(tmp_path / "nothing"))
+    with pytest.raises(InputError, match="device"):
+        load_model(str(trained_run), device="gpu")
+
+
+def test_a_damaged_checkpoint_is_wrong_input_and_others_still_load(copied):
+    weights = copied / "checkpoints" / "step-00000040" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-5] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(InputError, match=r"step-00000040 is damaged: model\.safetensors"):
+        load_model(f"{copied}@40")
+    weights.unlink()
+    with pytest.raises(InputError, match="missing"):
+        load_model(f"{copied}@40")
+    assert load_model(f"{copied}@20", device="cpu").checkpoint.step == 20
+
+
+def test_a_tokenizer_of_another_run_is_wrong_input(copied, tmp_path):
+    other = small_parts(tmp_path / "other", **{"data.tokenizer.vocabulary_size": 64})
+    shutil.rmtree(copied / "tokenizer")
+    shutil.copytree(tmp_path / "other" / "tokenizer", copied / "tokenizer")
+    assert other.sources.tokenizer.num_ids == 64
+    with pytest.raises(InputError, match="not the tokenizer that the model was trained with"):
+        load_model(str(copied))
+
+
+def test_a_recipe_of_another_model_is_wrong_input(copied):
+    recipe = copied / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("dim: 32", "dim: 64"))
+    with pytest.raises(InputError, match="describes another model") as caught:
+        load_model(str(copied))
+    assert "size mismatch" in caught.value.problems[0].got
