@@ -1,5 +1,10 @@
 # What people who work on trimtab type. `just` alone lists it.
 
+# What `just benchmarks` measures on: a folder that holds {prose,ui}/{train,dev}.{en,de}.xz.
+corpora := "../shared/corpora/en-de"
+# Where it writes; results that are kept are copied to benchmarks/ with the name of the machine.
+results := "runs/benchmarks"
+
 default:
     @just --list
 
@@ -16,14 +21,26 @@ fix:
 test *arguments:
     pytest -n auto -q {{arguments}}
 
-# The long ones too.
-slow:
-    pytest -q -m slow
+# The long ones, which `just test` leaves out.
+slow *arguments:
+    pytest -q -m slow {{arguments}}
 
-# What needs a CUDA device.
-gpu:
-    pytest -q -m gpu
+# What needs a CUDA device; without the hook that checks shapes, which cannot be compiled.
+gpu *arguments:
+    pytest -q -m gpu -o addopts="" {{arguments}}
 
 # Train, translate and report on the built-in sample.
-demo:
-    trimtab demo
+demo *arguments:
+    trimtab demo {{arguments}}
+
+# The measurements of the README that any machine can make, in minutes; needs transformers and accelerate too.
+benchmarks:
+    mkdir -p {{results}}
+    python benchmarks/accumulation.py --data {{corpora}} --out {{results}}/accumulation.json
+    python benchmarks/packs_against_padding.py --data {{corpora}} --out {{results}}/packs_against_padding.json
+
+# Five minutes of training and a translation, ours and that of transformers; for one GPU of 80 GB.
+benchmarks-gpu:
+    mkdir -p {{results}}
+    python benchmarks/en_de_quality.py --data {{corpora}} --out {{results}}/en_de_quality.json
+    python benchmarks/hf_translation.py --data {{corpora}} --out {{results}}/hf_translation.json

@@ -33,7 +33,7 @@ from trimtab.sources import open_sources
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
 
-WINDOWS = {"cpu": (6, 3), "cuda": (20, 3)}
+WINDOWS = {"cpu": (3, 3), "cuda": (20, 3)}
 """Windows that are trained on, and timed repetitions, by device."""
 
 

@@ -1,5 +1,7 @@
 """How a step is cut into micro-batches changes nothing; `benchmarks/accumulation.py` shows it on real text."""
 
+from importlib.resources import as_file, files
+
 import pytest
 import torch
 
@@ -30,7 +32,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recipe, Sources]:
 
 
 def cut_finer(recipe: Recipe, sources: Sources, share: int) -> Parts:
-    step = recipe.step.model_copy(update={"tokens_per_micro_batch": TOKENS // share})
+    budget = recipe.step.tokens_per_step // share
+    step = recipe.step.model_copy(update={"tokens_per_micro_batch": budget})
     parts = build(recipe.model_copy(update={"step": step}), sources, device=torch.device("cpu"))
     parts.model.train()
     return parts
@@ -88,3 +91,15 @@ def test_a_mean_over_means_would_be_seen(data):
     exact = sum(loss for loss, _ in sums) / sum(count for _, count in sums)
     mean_of_means = sum(loss / count for loss, count in sums) / len(sums)
     assert abs(mean_of_means - exact) > 10 * SAME_WEIGHTS * exact
+
+
+@pytest.mark.slow
+def test_it_holds_on_real_text_with_a_real_vocabulary_and_the_tiny_preset(tmp_path):
+    with as_file(files("trimtab.demo")) as demo:
+        changes = ["step.tokens_per_step=4096", "length=1000 steps", f"data.root={demo / 'data'}"]
+        recipe = resolve_paths(load_recipe(demo / "recipe.yaml", changes))
+        sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+        runs = {share: run(cut_finer(recipe, sources, share), UPDATES) for share in SHARES}
+    for share in SHARES[1:]:
+        for step, bound in ((0, SAME_WEIGHTS), (-1, LATER)):
+            assert runs[share][0][step] == pytest.approx(runs[1][0][step], rel=bound, abs=0)

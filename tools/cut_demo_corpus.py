@@ -1,4 +1,4 @@
-"""Cuts the demo's sample from a larger corpus: LibreOffice lines of at most 20 words a side.
+"""Cuts the demo's sample from a larger corpus: LibreOffice lines of at most 15 words a side.
 
     python tools/cut_demo_corpus.py CORPUS src/trimtab/demo/data
 
@@ -11,7 +11,7 @@ import lzma
 import sys
 from pathlib import Path
 
-MOST_WORDS = 20
+MOST_WORDS = 15
 VALID_LINES = 50
 
 

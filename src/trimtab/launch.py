@@ -82,7 +82,9 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     """Trains in an open run folder, from its newest checkpoint where it has one."""
     told: list[Finding] = []
     listeners = [told.append]
-    store = CheckpointStore(run.checkpoints, keep=recipe.checkpoint.keep, tell=lambda each: listeners[-1](each))
+    store = CheckpointStore(
+        run.checkpoints, keep=recipe.checkpoint.keep, tell=lambda each: listeners[-1](each)
+    )
     checkpoint = store.latest()
     if checkpoint is None:
         # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.

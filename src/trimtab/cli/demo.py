@@ -11,7 +11,7 @@ from trimtab.cli.console import ConsoleProgress
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")] = Path("runs/demo"),
-    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long to train.")] = 3.0,
+    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long to train.")] = 3.3,
 ) -> None:
     """Train, translate and report on real text, in a few minutes on a laptop."""
     from trimtab.demo.run import run_demo

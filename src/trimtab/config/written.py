@@ -1,7 +1,7 @@
 """Where in the recipe a key is written, added to what stages say of it; they see the values alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ _KEY = re.compile(rf"recipe\.([^\s:]+)|((?:{_BRANCHES})(?:\.[^\s:]+|(?=:)))")
 
 
 @contextmanager
-def places_told(loaded: LoadedRecipe) -> Iterator[None]:
+def places_told(loaded: LoadedRecipe) -> Generator[None, None, None]:
     """Problems of keys that come out of the block have the line where the key is written, unless they have a place."""
     try:
         yield

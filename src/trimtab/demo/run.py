@@ -1,9 +1,9 @@
 """`trimtab demo`: trains on the sample that comes with the package, translates lines it has never seen, and reports."""
 
 import time
+from contextlib import AbstractContextManager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TextIO
 
 import torch
 
@@ -17,19 +17,19 @@ from trimtab.demo.page import DemoReport
 from trimtab.launch import train
 from trimtab.progress import Progress
 from trimtab.scoring.scores import bleu, chrf
-from trimtab.translator import LoadedModel, load_model
+from trimtab.translator import LoadedModel, TextOutput, load_model
 
 BEAM = 4
 
 
-def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextIO) -> DemoReport:
+def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextOutput) -> DemoReport:
     """Trains for so many minutes on a CPU or GPU into a new folder, and writes the report.
 
     Where `out` holds a run already the next free name beside it is taken: `demo-2`, `demo-3`.
     """
     started = time.perf_counter()
     folder = free_folder(out)
-    with as_file(files("trimtab.demo") / "data") as data:
+    with sample() as data:
         loaded = demo_recipe(data, minutes)
         result = train(loaded, out=folder, progress=progress)
         corpus = open_corpus(
@@ -57,6 +57,11 @@ def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextIO) -
     )
     output.write(report.render() + "\n")
     return report
+
+
+def sample() -> AbstractContextManager[Path]:
+    """The folder of the sample that comes with the package."""
+    return as_file(files("trimtab.demo") / "data")
 
 
 def demo_recipe(data: Path, minutes: float) -> LoadedRecipe:

@@ -20,7 +20,8 @@ FIRST_LOSS_TOLERANCE = 0.15
 PROBE_TARGETS = 1024
 """Target tokens of the window that is cut in two ways."""
 CUT_TOLERANCE = {"fp32": 1e-4, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2}
-"""Relative difference of two gradients that rounding may cause; a wrong divisor gives 1 or more."""
+"""Relative difference of two gradients that rounding may cause; means of means gave 0.3 on a small model, sums of
+means 3."""
 
 
 def preflight(parts: Parts) -> Iterator[Finding]:
@@ -100,10 +101,10 @@ def first_loss(parts: Parts) -> Iterator[Finding]:
 def cut_two_ways(parts: Parts) -> Iterator[Finding]:
     """One window in one pack and in four: the gradient must be the same."""
     parts.model.eval()  # dropout would differ between the two
-    window = probe_window(parts)
+    window = in_one_pack(probe_window(parts), parts)
     whole = gradient(parts, window)
-    quarters = [quarter for quarter in quartered(window) if len(quarter.target)]
-    packs = [pack for quarter in quarters for pack in on_device(parts, quarter)]
+    pieces = [piece for piece in in_four(window) if len(piece.target)]
+    packs = [pack for piece in pieces for pack in on_device(parts, piece)]
     accumulate(parts.objective, packs)
     cut = gathered(parts)
     parts.model.train()
@@ -130,9 +131,7 @@ def longest_batch(parts: Parts) -> Iterator[Finding]:
         if not is_out_of_memory(error):
             raise
         tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
-        smaller = (
-            f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes nothing but speed and memory"
-        )
+        smaller = f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes speed and memory only"
         yield Finding(
             code="P201",
             name="longest-batch-does-not-fit",
@@ -184,10 +183,18 @@ def window_of(source: Ragged, target: Ragged) -> Window:
     return Window(source, target, zeros.astype("int32"), zeros, 0)
 
 
-def quartered(window: Window) -> list[Window]:
-    """Four windows of about a quarter of the examples each."""
+def in_one_pack(window: Window, parts: Parts) -> Window:
+    """As many of the window's first examples as one pack holds, at least one."""
+    shape = parts.shape
+    fits = (window.source.offsets <= shape.source_room) & (window.target.offsets <= shape.target_room)
+    count = max(1, min(int(fits.sum()) - 1, shape.segment_room))
+    return window_of(window.source.between(0, count), window.target.between(0, count))
+
+
+def in_four(window: Window) -> list[Window]:
+    """Four windows of one, three, five and seven sixteenths of the examples: alike they would hide a wrong divisor."""
     count = len(window.target)
-    bounds = [i * count // 4 for i in range(5)]
+    bounds = [i * i * count // 16 for i in range(5)]
     return [window_of(window.source.between(a, b), window.target.between(a, b)) for a, b in pairwise(bounds)]
 
 

@@ -1,0 +1,146 @@
+"""Runs `trimtab train` as a process of its own, ends it with a signal at a random moment, and compares what is left."""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.small_run import small_recipe
+from trimtab.checkpoint.journal import read_journal
+from trimtab.checkpoint.step_folders import list_steps, step_name
+
+STEPS, EVERY = 160, 5
+CHANGES = {
+    "length": f"{STEPS} steps",
+    "model.dropout": 0.2,
+    "evaluate.every": "40 steps",
+    "checkpoint.every": f"{EVERY} steps",
+    "data.train.0.name": "words",
+}
+COMMAND = "from trimtab.cli.main import main; main()"
+TIMES = {"seconds", "tokens_per_second"}
+"""What differs between two runs of one recipe."""
+LONGEST_WAIT = 120.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to end a process: so many seconds after the checkpoint of a step is there, or the recipe for step 0."""
+
+    step: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lay in the run folder right after the process had ended."""
+
+    code: int
+    checkpoint: int | None
+    """The newest committed step."""
+    metrics_step: int | None
+    """The last step in metrics.jsonl, which may lag behind by a second."""
+    drafts: int
+    """Checkpoints that were being written."""
+
+
+def killed_recipe(folder: Path, *, workers: int) -> Path:
+    """A tiny run with dropout and a checkpoint every few steps."""
+    return small_recipe(folder, **CHANGES, **{"data.workers": workers})
+
+
+def moments(count: int, *, seed: int) -> list[Moment]:
+    """The first as soon as the run has begun, the others at random steps, each a random while after its checkpoint."""
+    draw = random.Random(seed)
+    steps = sorted(draw.sample(range(EVERY, STEPS - 4 * EVERY, EVERY), count - 1))
+    return [Moment(step, draw.uniform(0.0, 0.15)) for step in (0, *steps)]
+
+
+def end_in_turn(
+    recipe: Path, run: Path, when: Sequence[Moment], *, number: int = signal.SIGKILL
+) -> list[Found]:
+    """Begins the run, then resumes it, as often as there are moments; each process is ended with the signal."""
+    return [end_one(recipe, run, moment, number=number, resume=run.exists()) for moment in when]
+
+
+def end_one(recipe: Path, run: Path, moment: Moment, *, number: int, resume: bool) -> Found:
+    process = start(recipe, run, resume=resume)
+    try:
+        for _ in waiting(process):
+            reached = (run / "recipe.yaml").exists() if moment.step == 0 else newest(run) >= moment.step
+            if reached:
+                break
+        time.sleep(moment.seconds)
+        process.send_signal(number)
+        said = process.communicate(timeout=LONGEST_WAIT)[1]
+    finally:
+        process.kill()
+    assert process.returncode != 0, f"the run had ended before the signal came: {said}"
+    return found(run, process.returncode)
+
+
+def finish(recipe: Path, run: Path, *, resume: bool) -> None:
+    """Trains to the end, in a process of its own."""
+    process = start(recipe, run, resume=resume)
+    said = process.communicate(timeout=10 * LONGEST_WAIT)[1]
+    assert process.returncode == 0, said
+
+
+def start(recipe: Path, run: Path, *, resume: bool) -> "subprocess.Popen[str]":
+    arguments = ["train", str(recipe), "--out", str(run), *(["--resume"] if resume else [])]
+    # As many threads as here: sums in another order have other bits.
+    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], env=environment, stderr=subprocess.PIPE, text=True
+    )
+
+
+def waiting(process: "subprocess.Popen[str]") -> Iterator[None]:
+    """Turns of a loop that waits for something the process does."""
+    until = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < until:
+        assert process.poll() is None, f"the run ended by itself: {process.communicate()[1]}"
+        yield
+        time.sleep(0.002)
+    raise AssertionError(f"nothing came within {LONGEST_WAIT:.0f} s")
+
+
+def newest(run: Path) -> int:
+    return max(list_steps(run / "checkpoints"), default=-1)
+
+
+def found(run: Path, code: int) -> Found:
+    steps = [record["step"] for record in read_journal(run / "metrics.jsonl")]
+    drafts = [path for path in (run / "checkpoints").glob(".draft-*") if path.is_dir()]
+    return Found(
+        code, max(list_steps(run / "checkpoints"), default=None), max(steps, default=None), len(drafts)
+    )
+
+
+def digest(run: Path, step: int = STEPS) -> str:
+    """sha256 of the weights."""
+    file = run / "checkpoints" / step_name(step) / "model.safetensors"
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def logs(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """Every log of a run, line by line, without what depends on the clock."""
+    names = ("metrics", "evaluations", "samples", "findings")
+    return {
+        name: [
+            {key: value for key, value in json.loads(line).items() if key not in TIMES}
+            for line in (run / f"{name}.jsonl").read_text().splitlines()
+        ]
+        for name in names
+        if (run / f"{name}.jsonl").exists()
+    }
