@@ -54,7 +54,7 @@ class RunResult:
 
     @property
     def ok(self) -> bool:
-        """No finding of the error level."""
+        """No finding of the error level that still holds at the end."""
         return not any(finding.severity == "error" for finding in self.findings)
 
 

@@ -35,7 +35,8 @@ LONGEST_WAIT = 120.0
 
 @dataclass(frozen=True)
 class Moment:
-    """When to end a process: so many seconds after the checkpoint of a step is there, or the recipe for step 0."""
+    """When to end a process: so many seconds after it committed the checkpoint of a step or a later one; for step 0,
+    after the recipe is there."""
 
     step: int
     seconds: float
@@ -74,11 +75,11 @@ def end_in_turn(
 
 
 def end_one(recipe: Path, run: Path, moment: Moment, *, number: int, resume: bool) -> Found:
+    until = max(moment.step, newest(run) + 1)
     process = start(recipe, run, resume=resume)
     try:
         for _ in waiting(process):
-            reached = (run / "recipe.yaml").exists() if moment.step == 0 else newest(run) >= moment.step
-            if reached:
+            if newest(run) >= until or (moment.step == 0 and (run / "recipe.yaml").exists()):
                 break
         time.sleep(moment.seconds)
         process.send_signal(number)

@@ -199,3 +199,16 @@ def in_terms_of(parts, metric):
     best = evaluate.best.model_copy(update={"metric": metric})
     recipe = parts.recipe.model_copy(update={"evaluate": evaluate.model_copy(update={"best": best})})
     return replace(parts, recipe=recipe)
+
+
+def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
+    model, healthy = line.parts.model, line.weights()
+    with torch.no_grad():
+        model.decoder.norm.weight.zero_()
+        model.decoder.norm.bias.copy_(10 * model.output_matrix[line.parts.sources.tokenizer.end])
+    validate(line.parts, TrainState(step=40), line.recorder)
+    assert [each.code for each in line.recorder.findings] == ["E901"]
+    model.load_state_dict(healthy)
+    validate(line.parts, TrainState(step=60), line.recorder)
+    assert line.recorder.findings == []
+    assert [(each["code"], each["severity"]) for each in line.log("findings")] == [("E901", "error")]

@@ -46,6 +46,7 @@ class Recorder:
         self.source_matters = False
         """Whether a validation has seen the loss rise when sources were exchanged."""
         self.findings: list[Finding] = []
+        """What was found and still holds; `findings.jsonl` has everything that was ever found."""
         self.metrics = Journal(folder.metrics, tell=self.finding)
         self.evaluations = Journal(folder.evaluations, tell=self.finding)
         self.samples = Journal(folder.samples, tell=self.finding)
@@ -129,6 +130,10 @@ class Recorder:
         journal.write({"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}})
         journal.close()
         self.progress.finding(finding)
+
+    def look_again_for(self, *codes: str) -> None:
+        """Forgets what the next evaluation looks for again: a run that has recovered ends well."""
+        self.findings = [finding for finding in self.findings if finding.code not in codes]
 
     def save(self, state: TrainState) -> TrainState:
         """Commits a checkpoint of this state, and brings every log to the disk before it."""

@@ -35,6 +35,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     state = recorder.flush(state)
     if state.evaluated == state.step:
         return state
+    recorder.look_again_for("E901", "M901")
     parts.model.eval()
     model = parts.fast_copy().eval()
     scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
