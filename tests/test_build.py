@@ -143,6 +143,12 @@ def test_the_rate_rises_during_warmup_and_is_there_without_one(parts):
     assert constant.learning_rate(TrainState()) == constant.learning_rate(STATE) == 1e-2
 
 
+@pytest.mark.parametrize("warmup", ["1000 tokens", "0.1 epochs", "0.1 minutes"])
+def test_the_first_update_moves_the_weights_in_whichever_unit_warmup_is_written(parts, warmup):
+    run = changed(parts, length="5 minutes", step={"schedule": {"kind": "linear_warmup", "warmup": warmup}})
+    assert 0 < run.learning_rate(TrainState()) < 1e-3
+
+
 def test_dropout_is_a_function_of_the_seed_and_the_step(parts):
     parts.model.train()
     pack = pack_of([[5, 6, 7, 3]], [[8, 9, 3]])

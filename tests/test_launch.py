@@ -174,6 +174,21 @@ def test_a_finished_run_is_left_as_it_is(copied_run):
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
+def test_a_finished_run_ends_as_it_ended_before_and_says_that_nothing_is_left(copied_run):
+    run, recipe = copied_run
+    record = {"step": 60, "code": "E901", "name": "collapsed-outputs", "severity": "error", "message": "seen"}
+    early = record | {"step": 20}
+    lines = [json.dumps(each | {"why": "", "fix": "", "where": ""}) + "\n" for each in (early, record)]
+    told, texts = Told(), []
+    told.message = texts.append
+    assert train(recipe, out=run, resume=True, progress=told).ok
+    assert "nothing to do: the run is at step 60, its length of 60 steps is reached" in texts
+    (run / "findings.jsonl").write_text(lines[0])
+    assert train(recipe, out=run, resume=True).ok
+    (run / "findings.jsonl").write_text("".join(lines))
+    assert not train(recipe, out=run, resume=True).ok
+
+
 def test_what_was_written_after_the_checkpoint_is_cut_off_and_comes_again(copied_run, trained_run):
     run, recipe = copied_run
     shutil.rmtree(run / "checkpoints" / step_name(60))

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,9 @@ from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.precision import Resolved, autocast, resolve_precision
 from trimtab.step.schedule import rate_at
+
+FIRST_WARMUP_STEPS = 1000
+"""How long a warmup in another unit is taken to be for the first step, whose pace is not known."""
 
 
 @dataclass(slots=True)
@@ -88,6 +92,8 @@ class Parts:
         schedule = self.recipe.step.schedule
         length = self.pace.in_steps(self.recipe.length, state)
         warmup = self.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
+        # Before the first step an epoch or a minute is no number of steps yet; the first update must move all the same.
+        warmup = min(warmup, FIRST_WARMUP_STEPS) if math.isinf(warmup) else warmup
         share = rate_at(schedule, step=state.step, length=length, warmup=warmup)
         return self.recipe.step.optimizer.learning_rate * share
 

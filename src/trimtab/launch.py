@@ -13,7 +13,7 @@ import torch
 
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
-from trimtab.checkpoint.journal import cut_back
+from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
@@ -102,11 +102,16 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, store, parts, progress, marks)
     recorder.step = state.step
+    recorder.findings = standing(run, state)
     listeners.append(recorder.finding)
     for finding in told:
         recorder.finding(finding)
     with stopping(recorder):
         progress.message(describe(parts, state))
+        if parts.finished(state):
+            progress.message(
+                f"nothing to do: the run is at step {state.step}, its length of {recipe.length} is reached"
+            )
         if checkpoint is None:
             run_preflight(parts, recorder)
         try:
@@ -116,6 +121,18 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     if recorder.must_stop:
         raise Terminated(f"stopped by a signal after step {state.step}; go on with --resume")
     return RunResult(run.path, state, recorder.findings)
+
+
+def standing(run: RunFolder, state: TrainState) -> list[Finding]:
+    """Errors of the last evaluation: a run that goes on with nothing left to do ends as it ended before."""
+    keys = Finding.__slots__
+    return [
+        Finding(**{key: record[key] for key in keys})
+        for record in read_journal(run.findings)
+        if record.get("step") == state.evaluated
+        and record.get("severity") == "error"
+        and set(keys) <= set(record)
+    ]
 
 
 def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:

@@ -35,7 +35,7 @@ def test_every_difference_is_named_with_both_values():
         "data is not what it was when the checkpoint was taken\n"
         "  got     d2\n"
         "  allowed d1\n"
-        "  fix     put it back to go on with --resume, or begin a new run with another --out"
+        "  fix     put it back (say it again, if it came from the command line), or begin a new run with another --out"
     )
 
 

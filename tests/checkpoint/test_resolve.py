@@ -97,8 +97,17 @@ def test_looking_changes_nothing_even_where_something_is_damaged(run: Path):
     (run / "checkpoints" / "step-00000004" / "state.json").write_bytes(b"")
     (run / "checkpoints" / ".draft-step-00000005-1-ab").mkdir()
     before = content_of(run)
-    assert resolve_checkpoint(f"{run}@last").step == 3
+    with pytest.raises(Damaged, match=r"state\.json has 0 bytes"):
+        resolve_checkpoint(f"{run}@last")
     with pytest.raises(Damaged, match=r"state\.json has 0 bytes"):
         resolve_checkpoint(f"{run}@4")
     assert content_of(run) == before
     assert (run / "checkpoints" / ".draft-step-00000005-1-ab").exists()
+
+
+def test_the_best_beside_a_damaged_newest_one_is_told(run: Path, caplog):
+    resolve_checkpoint(str(run))
+    assert "K901" not in caplog.text
+    (run / "checkpoints" / "step-00000004" / "state.json").write_bytes(b"")
+    resolve_checkpoint(str(run))
+    assert "step-00000004 is not sound" in caplog.text

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -143,6 +144,14 @@ def test_what_is_cut_in_two_ways_is_one_pack_at_first(tmp_path, tokens):
     (pack,) = on_device(parts, whole)
     assert pack.num_targets == whole.num_targets <= parts.shape.target_room
     assert pack.num_targets > parts.shape.target_room / 2
+
+
+@pytest.mark.parametrize("smaller", [{"source_slots": 64}, {"max_segments": 9}])
+def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
+    parts.shape = replace(parts.shape, **smaller)
+    whole = in_one_pack(probe_window(parts), parts)
+    assert len(on_device(parts, whole)) == 1
+    assert 4 < len(whole.target) <= 9
 
 
 def full_memory(error):

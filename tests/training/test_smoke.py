@@ -17,8 +17,16 @@ def test_a_line_that_works_learns_one_window_by_heart(tmp_path):
 def test_weights_that_do_not_move_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "LEAST_RATE", 0.0)
     recipe = small_recipe(tmp_path)
-    with pytest.raises(RunFailed, match=r"the loss went from (\d\.\d+) to \1 in 60 steps"):
+    with pytest.raises(RunFailed, match=r"the loss went from (\d\.\d+) to \1 in 600 steps"):
         smoke(recipe, overrides=["step.optimizer.learning_rate=1e-12"])
+
+
+def test_a_small_rate_is_given_more_steps_while_the_loss_falls(tmp_path, monkeypatch):
+    monkeypatch.setattr(stage, "LEAST_RATE", 0.0)
+    told, texts = Told(), []
+    told.message = texts.append
+    smoke(small_recipe(tmp_path), overrides=["step.optimizer.learning_rate=8e-4"], progress=told)
+    assert 60 < int(texts[-1].split()[2].rstrip(":")) <= 600
 
 
 def test_a_loss_that_is_no_number_ends_it_at_once(tmp_path, monkeypatch):
@@ -69,4 +77,4 @@ def test_it_tells_how_the_loss_falls(tmp_path):
     told, texts = Told(), []
     told.message = texts.append
     last = smoke(small_recipe(tmp_path), progress=told)
-    assert texts[-1] == f"smoke step 60/60: loss {last:.3f}"
+    assert texts[-1] == f"smoke step 60: loss {last:.3f}"

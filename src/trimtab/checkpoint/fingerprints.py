@@ -32,7 +32,7 @@ def check_fingerprints(
             what=f"{name} is not what it was when the checkpoint was taken",
             got=current.get(name, _ABSENT),
             allowed=saved.get(name, _ABSENT),
-            fix="put it back to go on with --resume, or begin a new run with another --out",
+            fix="put it back (say it again, if it came from the command line), or begin a new run with another --out",
         )
         for name in sorted(saved.keys() | current.keys())
         if saved.get(name) != current.get(name) and not _let_pass(name, may_change)

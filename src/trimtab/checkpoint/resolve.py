@@ -10,7 +10,9 @@ from trimtab.checkpoint.manifest import MANIFEST
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.checkpoint.telling import log_finding
 from trimtab.errors import InputError, input_error
+from trimtab.finding import Finding
 
 
 def resolve_checkpoint(spec: str) -> Checkpoint:
@@ -36,6 +38,7 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
         f"the run {path} has no checkpoint {which!r}",
         got=spec,
         allowed=", ".join(f"{path}@{each}" for each in ["last", *steps]),
+        fix="name one of these, or the run alone for its best",
     )
 
 
@@ -71,13 +74,30 @@ def _no_run(path: Path) -> InputError:
 def _step(checkpoints: Path, which: str) -> int | None:
     if re.fullmatch("[0-9]{1,18}", which):
         return int(which)
-    last = newest(checkpoints)
     match which:
         case "":
+            tell_damage(checkpoints)
             best = best_step(checkpoints)
-            return best if best is not None else last and last.step
+            return best if best is not None else list_steps(checkpoints)[-1]
         case "best":
             return best_step(checkpoints)
         case "last":
-            return last and last.step
+            # Where it is damaged, opening it says so; an older one in its place would be taken for it.
+            return list_steps(checkpoints)[-1]
     return None
+
+
+def tell_damage(checkpoints: Path) -> None:
+    """Logs that the newest checkpoint is not sound, where the best is then only the best that an older one knows."""
+    step, sound = list_steps(checkpoints)[-1], newest(checkpoints)
+    if sound is not None and sound.step < step:
+        log_finding(
+            Finding(
+                code="K901",
+                name="damaged-checkpoint",
+                severity="warning",
+                message=f"{step_name(step)} is not sound; the best as {step_name(sound.step)} knows it is used",
+                fix="go on with the run by --resume, which sets the damaged one aside and makes it anew",
+                where=str(checkpoints),
+            )
+        )

@@ -63,8 +63,9 @@ def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Findin
         f"five); {times} of them became {_shortened(commonest)}",
         why="The model gives the same few sentences whatever it reads: it has learned the target language's commonest "
         "phrases and ignores the source. The loss falls all the same.",
-        fix="lower the learning rate (to a half or a third) or lengthen the warmup; if it stays, check that line n "
-        "of the source is translated by line n of the target (`trimtab data inspect RECIPE`)",
+        fix="if the loss is still high, train longer; otherwise lower the learning rate (to a half or a third) or "
+        "lengthen the warmup; if it stays, check that line n of the source is translated by line n of the target "
+        "(`trimtab data inspect RECIPE`)",
     )
 
 

@@ -38,6 +38,7 @@ def preflight(parts: Parts) -> Iterator[Finding]:
         try:
             yield from check(parts)
         finally:
+            parts.model.train()
             for parameter in parts.optimizer.parameters:
                 parameter.grad = None
 

@@ -12,7 +12,8 @@ from trimtab.progress import Progress
 from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
 
-STEPS = 60
+LEAST_STEPS, MOST_STEPS = 60, 600
+"""A small model at a small rate needs more than a large one; it is given them while the loss has not halved."""
 FALLS_TO = 0.5
 """The loss must fall to this share of where it began."""
 MOST_TARGETS = 2048
@@ -23,7 +24,7 @@ LEAST_RATE = 1e-3
 def overfit(recipe: Recipe, *, progress: Progress) -> float:
     """Trains on the first examples again and again, dropout and smoothing off; gives the last loss.
 
-    Raises RunFailed where the loss did not halve. Nothing is written but the cache of the corpora.
+    Raises RunFailed where the loss does not halve. Nothing is written but the cache of the corpora.
     """
     recipe = small(recipe)
     with tempfile.TemporaryDirectory() as folder:
@@ -32,7 +33,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         _, packs = next(iter(parts.windows(0)))
         parts.model.train()
         losses: list[float] = []
-        for step in range(STEPS):
+        for step in range(MOST_STEPS):
             report = take_step(
                 parts.objective,
                 parts.optimizer,
@@ -42,9 +43,10 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
                 learning_rate=recipe.step.optimizer.learning_rate * min(1.0, (step + 1) / 10),
             )
             losses.append(float(report.loss))
-            if step % 10 == 0 or step + 1 == STEPS:
-                progress.message(f"smoke step {step + 1}/{STEPS}: loss {losses[-1]:.3f}")
-            if not torch.isfinite(report.loss):
+            last = step + 1 >= LEAST_STEPS and losses[-1] < FALLS_TO * losses[0]
+            if step % 20 == 0 or last:
+                progress.message(f"smoke step {step + 1}: loss {losses[-1]:.3f}")
+            if last or not torch.isfinite(report.loss):
                 break
     if not losses[-1] < FALLS_TO * losses[0]:
         raise RunFailed(

@@ -65,8 +65,8 @@ def score_set(
         scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
         scores |= {"lines": len(lines), "seconds": round(time.perf_counter() - started, 3)}
         if first:
-            look_for_collapse(parts, state, recorder, sources=sources, outputs=outputs)
             if parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
+                look_for_collapse(parts, recorder, sources=sources, outputs=outputs, loss=scores["loss"])
                 look_at_source(parts, model, valid, recorder, loss=scores["loss"])
             for i in spread(len(lines), config.samples):
                 sample = {"step": state.step, "set": valid.name, "line": lines[i] + 1, "source": sources[i]}
@@ -111,19 +111,27 @@ def pack_loss(parts: Parts, model: EncoderDecoder, pack: Pack) -> torch.Tensor:
 
 
 def look_for_collapse(
-    parts: Parts, state: TrainState, recorder: Recorder, *, sources: list[str], outputs: list[str]
+    parts: Parts, recorder: Recorder, *, sources: list[str], outputs: list[str], loss: float
 ) -> None:
-    """A finding where the model gives the same few sentences whatever it reads."""
+    """A finding where the model gives the same few sentences whatever it reads.
+
+    An error where the loss says that something was learned; until then it is what any model does at first.
+    """
     collapse = find_collapse(sources, outputs)
-    if collapse and parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
-        recorder.finding(collapse)
+    if collapse:
+        recorder.finding(collapse if has_learned(parts, loss) else replace(collapse, severity="warning"))
+
+
+def has_learned(parts: Parts, loss: float) -> bool:
+    """Whether a loss is well below that of a model that knows nothing."""
+    return loss <= LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids)
 
 
 def look_at_source(
     parts: Parts, model: EncoderDecoder, valid: ValidSet, recorder: Recorder, *, loss: float
 ) -> None:
     """Once something is learned, and until it was seen to be well: a finding where the source does not matter."""
-    learned = loss <= LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids)
+    learned = has_learned(parts, loss)
     if recorder.source_matters or not learned or len(valid.source) < FEWEST_PAIRS:
         return
     right = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS)
