@@ -148,10 +148,11 @@ def test_what_is_cut_in_two_ways_is_one_pack_at_first(tmp_path, tokens):
 
 @pytest.mark.parametrize("smaller", [{"source_slots": 64}, {"max_segments": 9}])
 def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
+    roomy = len(in_one_pack(probe_window(parts), parts).target)
     parts.shape = replace(parts.shape, **smaller)
     whole = in_one_pack(probe_window(parts), parts)
     assert len(on_device(parts, whole)) == 1
-    assert 4 < len(whole.target) <= 9
+    assert 4 < len(whole.target) < roomy
 
 
 def full_memory(error):
