@@ -93,9 +93,7 @@ def main():
         "question": "BLEU and chrF of en-de after five minutes of training",
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "torch": torch.__version__,
-        "commit": subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        "commit": commit(),
         "command": " ".join(["python", *sys.argv]),
         "training_seconds": state.seconds,
         "wall_seconds": whole,
@@ -106,6 +104,12 @@ def main():
         "recipe": run.run.name and loaded.recipe.model_dump(mode="json"),
     }
     Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def commit():
+    """Of this checkout; where it is none, git prints back what it was asked."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 
 
 def read(path):
