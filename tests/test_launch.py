@@ -116,7 +116,7 @@ def test_without_a_run_there_is_nothing_to_resume(recipe, tmp_path):
 
 def test_what_must_not_change_is_named_when_a_run_goes_on(recipe, tmp_path):
     run = train(recipe, out=tmp_path / "run").run
-    name = f"data.train.{tmp_path.name}/train"
+    name = "data.train.0"
     first, rest = (tmp_path / "train.en").read_text().split("\n", 1)
     (tmp_path / "train.en").write_text("never\n" + rest)
     assert refused(recipe, run) == {name}
@@ -137,6 +137,13 @@ def test_what_must_not_change_is_named_when_a_run_goes_on(recipe, tmp_path):
     train_tokenizer(other, lines=lines, symbols=[], out=run / "tokenizer")
     assert refused(recipe, run) == {"tokenizer"}
     assert newest_state(run).step == 4
+
+
+def test_a_run_goes_on_where_its_data_was_moved(tmp_path):
+    run = train(small_recipe(tmp_path / "old", **SHORT), out=tmp_path / "run").run
+    (tmp_path / "old").rename(tmp_path / "new")
+    recipe = tmp_path / "new" / "recipe.yaml"
+    assert train(recipe, overrides=["length=6 steps"], out=run, resume=True).state.step == 6
 
 
 def refused(recipe, run, *overrides):

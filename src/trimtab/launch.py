@@ -78,6 +78,16 @@ def train(
         return train_in(run, resolve_paths(loaded), progress=progress)
 
 
+def without_places(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
+    so that a run goes on where its data was moved."""
+    tree = recipe.model_dump(mode="json")
+    for corpus in tree["data"]["train"]:
+        for key in ("source", "target") if corpus["pairs"] is None else ("pairs",):
+            del corpus[key]
+    return tree
+
+
 def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
     """Trains in an open run folder, from its newest checkpoint where it has one."""
     told: list[Finding] = []
@@ -94,7 +104,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_determinism(recipe)
     parts = build(recipe, sources)
-    marks = {**recipe_fingerprints(parts.recipe.model_dump(mode="json")), **sources.fingerprints}
+    marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if checkpoint is not None:
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE)
     run.write_recipe(render_recipe(parts.recipe))

@@ -77,8 +77,11 @@ class Sources:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run goes on, by name."""
-        data = {f"data.train.{corpus.name}": corpus.fingerprint for corpus in self.corpora}
-        return {**data, "tokenizer": self.tokenizer.fingerprint}
+        data = {
+            f"data.train.{number}": f"{len(corpus):,} pairs, sha256 {corpus.fingerprint[:32]}"
+            for number, corpus in enumerate(self.corpora)
+        }
+        return {**data, "tokenizer": f"sha256 {self.tokenizer.fingerprint[:32]}"}
 
 
 def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Sources:

@@ -16,6 +16,7 @@ from trimtab.translator import Translator
 
 UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
 DROPPED_WARNING, DROPPED_ERROR = 0.05, 0.5
+BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 FIRST_LOSS_TOLERANCE = 0.15
 PROBE_TARGETS = 1024
 """Target tokens of the window that is cut in two ways."""
@@ -28,6 +29,7 @@ def preflight(parts: Parts) -> Iterator[Finding]:
     """All checks, cheapest first; leaves weights, moments and gradients as they were."""
     yield from unknown_pieces(parts)
     yield from dropped_examples(parts)
+    yield from blank_references(parts)
     checks: tuple[Callable[[Parts], Iterator[Finding]], ...] = (
         first_loss,
         cut_two_ways,
@@ -76,6 +78,24 @@ def dropped_examples(parts: Parts) -> Iterator[Finding]:
             why="What is dropped is not learned; a filter or limit does not fit this text.",
             fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
         )
+
+
+def blank_references(parts: Parts) -> Iterator[Finding]:
+    """The share of validation pairs of which one side has no text."""
+    for valid in parts.sources.valid.values():
+        pairs = zip(valid.sources, valid.references, strict=True)
+        blank = sum(not source.strip() or not reference.strip() for source, reference in pairs)
+        share = blank / max(1, len(valid.sources))
+        if share > BLANK_WARNING:
+            yield Finding(
+                code="D203",
+                name="blank-validation-lines",
+                severity="error" if share > BLANK_ERROR else "warning",
+                message=f"{blank:,} of the {len(valid.sources):,} pairs of the validation set {valid.name} are blank "
+                f"on a side (bound {BLANK_WARNING:.0%})",
+                why="Scores against blank references say nothing, and they choose the best checkpoint.",
+                fix="take the blank lines out of both files, or name others under data.valid",
+            )
 
 
 def first_loss(parts: Parts) -> Iterator[Finding]:
