@@ -23,12 +23,13 @@ from trimtab.loss.build import Loss, build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.pace import Pace
 from trimtab.sources import Sources, ValidSet
-from trimtab.step.clip import Clip, build_clip
+from trimtab.step.clip.build import build_clip
+from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.precision import Resolved, autocast, resolve_precision
-from trimtab.step.schedule import rate_at
+from trimtab.step.schedule import peak_factor, rate_at
 
 FIRST_WARMUP_STEPS = 1000
 """How long a warmup in another unit is taken to be for the first step, whose pace is not known."""
@@ -95,7 +96,13 @@ class Parts:
         # Before the first step an epoch or a minute is no number of steps yet; the first update must move all the same.
         warmup = min(warmup, FIRST_WARMUP_STEPS) if math.isinf(warmup) else warmup
         share = rate_at(schedule, step=state.step, length=length, warmup=warmup)
-        return self.recipe.step.optimizer.learning_rate * share
+        return self.peak_rate * share
+
+    @property
+    def peak_rate(self) -> float:
+        """The highest rate that the schedule reaches."""
+        step = self.recipe.step
+        return step.optimizer.learning_rate * peak_factor(step.schedule, dim=self.recipe.model.dim)
 
     def reseed(self, step: int) -> None:
         """Dropout of a step is a function of the seed and the step, so that nothing of it need be saved."""
@@ -158,7 +165,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
         model=model,
         objective=objective,
         loss=loss,
-        optimizer=build_optimizer(recipe.step.optimizer, model),
+        optimizer=build_optimizer(recipe.step.optimizer, model, weight_clip=recipe.step.weight_clip),
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),
     )

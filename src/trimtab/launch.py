@@ -163,6 +163,7 @@ def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
     parts.optimizer.load_state_tensors(checkpoint.load_optimizer())
     state = checkpoint.load_state()
     parts.scale.from_dict(state.guard.get("loss_scale", {}))
+    parts.clip.from_dict(state.guard.get("clip", {}))
     parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
     return state
 
@@ -195,8 +196,8 @@ def describe(parts: Parts, state: TrainState) -> str:
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
         f"{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
-        f"{parts.pace.examples_per_epoch} pairs an epoch; length {parts.recipe.length}"
-        + (f"; going on from step {state.step}" if state.step else "")
+        f"{parts.pace.examples_per_epoch} pairs an epoch; peak rate {parts.peak_rate:.2g}; "
+        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
     )
 
 

@@ -43,7 +43,7 @@ def test_a_right_recipe_has_no_complaints():
          "a list of 2, each item a number"),
         ({"step": {"optimizer": {"betas": [0.9, 1]}}}, "step.optimizer.betas", "wrong value", "[0.9, 1.0]",
          "each is at least 0 and below 1"),
-        ({"step": {"clip": {"kind": "global"}}}, "step.clip.kind", "unknown kind", "'global'", "global_norm or off"),
+        ({"step": {"clip": {"kind": "global"}}}, "step.clip.kind", "unknown kind", "'global'", "global_norm, adaptive or off"),
         ({"length": "10"}, "length", "wrong value", "'10'",
          "a number and its unit, such as '500 steps', '3 epochs', '2M tokens' or '30 minutes'"),
         ({"length": "10 parsecs"}, "length", "wrong value", "the unit 'parsecs'", "steps, epochs, tokens and minutes"),

@@ -24,7 +24,7 @@ def test_betas_are_below_one(betas):
         {"tokens_per_micro_batch": 0},
         {"precision": "fp8"},
         {"optimizer": {"learning_rate": 0}},
-        {"optimizer": {"kind": "lion"}},
+        {"optimizer": {"kind": "tiger"}},
         {"schedule": {"kind": "cosine", "floor": 1}},
         {"clip": {"at": 0}},
         {"compile": "perhaps"},

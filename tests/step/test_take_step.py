@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from tests.step.toy import Toy, packs
-from trimtab.config.step import Adafactor, AdamW, ClipGlobalNorm
+from trimtab.config.step import SGD, Adafactor, AdamW, ClipGlobalNorm, Lion, StableAdamW
 from trimtab.flow import LossOutput
-from trimtab.step.clip import build_clip
+from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.take_step import take_step
 
-CONFIGS = [AdamW(weight_decay=0.1), Adafactor(weight_decay=0.1)]
+CONFIGS = [kind(weight_decay=0.1) for kind in (AdamW, Adafactor, StableAdamW, Lion, SGD)]
 
 
 def run(model, optimizer, made, *, objective=None, scale=None, at=1.0):

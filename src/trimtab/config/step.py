@@ -38,6 +38,40 @@ class Adafactor(Settings):
     weight_decay: float = Field(default=0.0, ge=0, le=10)
 
 
+class StableAdamW(AdamW):
+    """AdamW whose rate is lowered, tensor by tensor, where the second moment lags behind the gradients: Adafactor's
+    update clipping in AdamW (arXiv 2304.13013, algorithm 2)."""
+
+    kind: Literal["stable_adamw"] = "stable_adamw"  # type: ignore[assignment]
+
+
+class Lion(Settings):
+    """Moves every weight by the same amount, in the sign of its momentum (arXiv 2302.06675, algorithm 2); wants a rate
+    3 to 10 times lower than AdamW's and a decay as many times higher (section 5)."""
+
+    kind: Literal["lion"] = "lion"
+    learning_rate: float = Field(default=1.0e-4, gt=0, le=10)
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
+
+    @model_validator(mode="after")
+    def _betas_below_one(self) -> "Lion":
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
+        return self
+
+
+class SGD(Settings):
+    """Stochastic gradient descent with momentum."""
+
+    kind: Literal["sgd"] = "sgd"
+    learning_rate: float = Field(default=0.1, gt=0, le=100)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    nesterov: bool = False
+    """Looks one step ahead along the momentum (Sutskever et al. 2013)."""
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
+
+
 class Constant(Settings):
     """The same rate throughout, after an optional warmup."""
 
@@ -68,11 +102,76 @@ class Cosine(Settings):
     """Share of the peak rate that is left at the end."""
 
 
+class WarmupStableDecay(Settings):
+    """Up over `warmup`, level, then down to `floor` over the last share of the run (arXiv 2405.18392)."""
+
+    kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
+    warmup: Duration = Duration(500, "steps")
+    decay_share: float = Field(default=0.2, gt=0, le=1)
+    """Share of `length` at its end in which the rate falls."""
+    shape: Literal["linear", "sqrt"] = "sqrt"
+    """Falls in a line, or as 1 - sqrt of the time gone (section 3.1)."""
+    floor: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class OneCycle(Settings):
+    """Up along half a cosine from `start`, down along another to `floor` (arXiv 1708.07120)."""
+
+    kind: Literal["one_cycle"] = "one_cycle"
+    warmup: Duration | None = None
+    """By default 30% of `length`."""
+    start: float = Field(default=0.04, gt=0, lt=1)
+    """Share of the peak rate at the beginning."""
+    floor: float = Field(default=4.0e-6, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class Exponential(Settings):
+    """Up over `warmup`, then down by the same factor every step, to `floor` at `length`."""
+
+    kind: Literal["exponential"] = "exponential"
+    warmup: Duration = Duration(500, "steps")
+    floor: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class Noam(Settings):
+    """`inverse_sqrt` with the rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3): `learning_rate` is a
+    factor, and the peak is learning_rate / sqrt(dim * warmup). For recipes that come from elsewhere; the peak is
+    printed when the run begins."""
+
+    kind: Literal["noam"] = "noam"
+    warmup: Duration = Duration(4000, "steps")
+
+    @model_validator(mode="after")
+    def _warmup_in_steps(self) -> "Noam":
+        if self.warmup.unit != "steps":
+            raise ValueError(
+                f"warmup: got {self.warmup}; this schedule's peak follows from it, so it is in steps"
+            )
+        return self
+
+
 class ClipGlobalNorm(Settings):
     """Scales the gradient down to a global norm of `at` (Pascanu et al., arXiv 1211.5063)."""
 
     kind: Literal["global_norm"] = "global_norm"
     at: float = Field(default=1.0, gt=0)
+
+
+class ClipAdaptive(Settings):
+    """Scales each tensor's gradient down to a multiple of what its norm has been (AdaGC, arXiv 2502.11034)."""
+
+    kind: Literal["adaptive"] = "adaptive"
+    at: float = Field(default=1.05, gt=1)
+    """Largest norm of a tensor's gradient, times the moving average of its own clipped norms."""
+    decay: float = Field(default=0.98, ge=0, lt=1)
+    """Of the moving average."""
+    first: float = Field(default=1.0, gt=0)
+    """Global norm that is clipped to until the averages are known."""
+    first_steps: int = Field(default=100, ge=1)
+    """How many updates that lasts."""
 
 
 class ClipOff(Settings):
@@ -81,9 +180,12 @@ class ClipOff(Settings):
     kind: Literal["off"] = "off"
 
 
-Optimizer = Annotated[AdamW | Adafactor, Field(discriminator="kind")]
-Schedule = Annotated[Constant | LinearWarmup | InverseSqrt | Cosine, Field(discriminator="kind")]
-Clip = Annotated[ClipGlobalNorm | ClipOff, Field(discriminator="kind")]
+Optimizer = Annotated[AdamW | Adafactor | StableAdamW | Lion | SGD, Field(discriminator="kind")]
+Schedule = Annotated[
+    Constant | LinearWarmup | InverseSqrt | Cosine | WarmupStableDecay | OneCycle | Exponential | Noam,
+    Field(discriminator="kind"),
+]
+Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="kind")]
 Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
 
 
@@ -101,6 +203,9 @@ class StepConfig(Settings):
     optimizer: Optimizer = AdamW()
     schedule: Schedule = LinearWarmup()
     clip: Clip = ClipGlobalNorm()
+    weight_clip: float | None = Field(default=None, gt=0)
+    """After each update no weight of a matrix is larger than this many times the largest it began with (arXiv
+    2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
     deterministic: bool = False
     """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
     compile: Literal["auto", "on", "off"] = "auto"

@@ -3,7 +3,20 @@
 import math
 from typing import assert_never
 
-from trimtab.config.step import Constant, Cosine, InverseSqrt, LinearWarmup, Schedule
+from trimtab.config.step import (
+    Constant,
+    Cosine,
+    Exponential,
+    InverseSqrt,
+    LinearWarmup,
+    Noam,
+    OneCycle,
+    Schedule,
+    WarmupStableDecay,
+)
+
+ONE_CYCLE_RISE = 0.3
+"""Share of a run in which `one_cycle` rises where no warmup is written."""
 
 
 def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int | float) -> float:
@@ -12,6 +25,8 @@ def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int |
     During warmup it is (step + 1) / warmup, so that the first update already moves the weights. `length` and `warmup`
     may be fractions where they follow from epochs or minutes, and `length` may be infinite.
     """
+    if isinstance(schedule, OneCycle):
+        return one_cycle(schedule, step=step, length=length, warmup=warmup)
     if step < warmup:
         return (step + 1) / warmup if step + 1 < warmup else 1.0
     match schedule:
@@ -19,13 +34,42 @@ def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int |
             return 1.0
         case LinearWarmup():
             return max(0.0, 1 - gone(step, length, warmup))
-        case InverseSqrt():
+        case InverseSqrt() | Noam():
             return math.sqrt(max(1.0, warmup) / max(1.0, warmup, step + 1.0))
         case Cosine():
-            wave = (1 + math.cos(math.pi * min(1.0, gone(step, length, warmup)))) / 2
-            return schedule.floor + (1 - schedule.floor) * wave
+            return between(1.0, schedule.floor, half_cosine(gone(step, length, warmup)))
+        case WarmupStableDecay():
+            begun = length * (1 - schedule.decay_share)
+            share = gone(step, length, max(begun, warmup)) if step > begun else 0.0
+            fallen = share if schedule.shape == "linear" else math.sqrt(share)
+            return between(1.0, schedule.floor, min(1.0, fallen))
+        case Exponential():
+            return schedule.floor ** min(1.0, gone(step, length, warmup))
         case _:
             assert_never(schedule)
+
+
+def peak_factor(schedule: Schedule, *, dim: int) -> float:
+    """What the configured rate is multiplied with to give the peak: 1, except for `noam`."""
+    return (dim * schedule.warmup.count) ** -0.5 if isinstance(schedule, Noam) else 1.0
+
+
+def one_cycle(schedule: OneCycle, *, step: int, length: int | float, warmup: int | float) -> float:
+    """Two half cosines that meet at the peak."""
+    rise = warmup or (ONE_CYCLE_RISE * length if math.isfinite(length) else 1000.0)
+    if step < rise:
+        return between(schedule.start, 1.0, half_cosine(step / rise))
+    return between(1.0, schedule.floor, half_cosine(gone(step, length, rise)))
+
+
+def half_cosine(share: float) -> float:
+    """From 0 to 1, slow at both ends."""
+    return (1 - math.cos(math.pi * min(1.0, share))) / 2
+
+
+def between(first: float, last: float, share: float) -> float:
+    """The value a share of the way from one to the other."""
+    return first + (last - first) * share
 
 
 def gone(step: int, length: int | float, warmup: int | float) -> float:

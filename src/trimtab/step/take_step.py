@@ -6,7 +6,7 @@ import torch
 
 from trimtab.flow import LossOutput, Pack, StepReport
 from trimtab.step.accumulate import accumulate
-from trimtab.step.clip import Clip
+from trimtab.step.clip.protocol import Clip
 from trimtab.step.judge import must_skip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
@@ -33,6 +33,7 @@ def take_step(
     skipped = must_skip(total.objective, grad_norm)
     optimizer.update(learning_rate=learning_rate, skip=skipped)
     scale.after(skipped)
+    clip.after(skipped)
     for parameter in parameters:
         parameter.grad = None
     return StepReport(

@@ -141,7 +141,8 @@ class Recorder:
         for journal in (self.metrics, self.evaluations, self.samples):
             journal.flush()
         ledger = self.ledger.to_dict()
-        state = replace(state, data=ledger, guard={"loss_scale": self.parts.scale.to_dict()})
+        guard = {"loss_scale": self.parts.scale.to_dict(), "clip": self.parts.clip.to_dict()}
+        state = replace(state, data=ledger, guard=guard)
         if state == self.saved:
             return state
         try:

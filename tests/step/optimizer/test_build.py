@@ -1,13 +1,13 @@
 import pytest
 from torch import nn
 
-from trimtab.config.step import Adafactor, AdamW
+from trimtab.config.step import SGD, Adafactor, AdamW, Lion, StableAdamW
 from trimtab.step.optimizer.build import build_optimizer
 
 
-@pytest.mark.parametrize("config", [AdamW(), Adafactor()], ids=lambda c: c.kind)
+@pytest.mark.parametrize("config", [AdamW(), Adafactor(), StableAdamW(), Lion(), SGD()], ids=lambda c: c.kind)
 def test_the_kind_chooses_the_optimizer_and_it_holds_every_parameter(config):
     model = nn.Linear(3, 2)
     optimizer = build_optimizer(config, model)
-    assert type(optimizer).__name__.lower() == config.kind
+    assert type(optimizer).__name__.lower() == config.kind.replace("_", "")
     assert {id(p) for p in optimizer.parameters} == {id(p) for p in model.parameters()}

@@ -4,20 +4,36 @@ from typing import assert_never
 
 from torch import nn
 
-from trimtab.config.step import Adafactor as AdafactorConfig
-from trimtab.config.step import AdamW as AdamWConfig
-from trimtab.config.step import Optimizer as OptimizerConfig
+from trimtab.config import step as config_of
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.optimizer.sgd import SGD
+from trimtab.step.optimizer.stable_adamw import StableAdamW
+from trimtab.step.optimizer.weight_clip import ClippedWeights
 
 
-def build_optimizer(config: OptimizerConfig, model: nn.Module) -> Optimizer:
-    """An optimizer over the model's trainable parameters."""
+def build_optimizer(
+    config: config_of.Optimizer, model: nn.Module, *, weight_clip: float | None = None
+) -> Optimizer:
+    """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says."""
+    optimizer = choose_optimizer(config, model)
+    return optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
+
+
+def choose_optimizer(config: config_of.Optimizer, model: nn.Module) -> Optimizer:
+    """The optimizer of this kind."""
     match config:
-        case AdamWConfig():
+        case config_of.StableAdamW():  # before AdamW, whose settings it extends
+            return StableAdamW(config, model)
+        case config_of.AdamW():
             return AdamW(config, model)
-        case AdafactorConfig():
+        case config_of.Adafactor():
             return Adafactor(config, model)
+        case config_of.Lion():
+            return Lion(config, model)
+        case config_of.SGD():
+            return SGD(config, model)
         case _:
             assert_never(config)

@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config.step import ClipGlobalNorm, ClipOff
-from trimtab.step.clip import build_clip, clip_global_norm
+from trimtab.step.clip.build import build_clip
+from trimtab.step.clip.global_norm import clip_global_norm
 
 
 @settings(max_examples=50, deadline=None)

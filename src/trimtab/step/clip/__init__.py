@@ -1,0 +1,1 @@
+"""Clipping of the gradient, and its norm, which is measured whether or not anything is clipped."""

@@ -1,0 +1,78 @@
+"""Each tensor's gradient against what its own norm has been."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from trimtab.config.step import ClipAdaptive
+
+
+class AdaptiveClip:
+    """Scales each gradient down to `at` times the moving average of its own clipped norms.
+
+    For the first updates the averages are not known: the global norm is clipped, and each tensor remembers the smallest
+    norm it had. Source: Wang et al., arXiv 2502.11034, algorithm 1. A skipped step leaves no trace.
+    """
+
+    def __init__(self, config: ClipAdaptive) -> None:
+        self.config = config
+        self.updates: Float[Tensor, ""] | None = None
+        """Steps learned from; on the device, like the averages, once the first gradients have come."""
+        self.averages: Float[Tensor, "tensors"] | None = None
+        self.seen: Float[Tensor, "tensors"] | None = None
+        """Clipped norms of the step at hand, until its verdict."""
+
+    @torch.no_grad()
+    def __call__(
+        self, gradients: Sequence[Tensor], *, unscale: Float[Tensor, ""] | None = None
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """The global norm before clipping, and the share of tensors that were scaled down."""
+        gradients = list(gradients)
+        norms = torch.stack(torch._foreach_norm(gradients)).float()
+        if unscale is not None:
+            norms = norms * unscale
+        norm = norms.norm()
+        averages, updates = self.known(norms)
+        together = self.config.first / norm.clamp(min=self.config.first)
+        alone = self.config.at * averages / norms.clamp(min=1e-30)
+        factors = torch.where(updates < self.config.first_steps, together, alone).clamp(max=1.0)
+        self.seen = norms * factors
+        scales = factors if unscale is None else factors * unscale
+        for gradient, scale in zip(gradients, scales.unbind(), strict=True):
+            gradient.mul_(scale.to(gradient.dtype))
+        return norm, (factors < 1).float().mean()
+
+    @torch.no_grad()
+    def after(self, skipped: Bool[Tensor, ""]) -> None:
+        """Takes the clipped norms of the step into the averages, unless it was skipped."""
+        if self.seen is None or self.averages is None or self.updates is None:
+            return
+        smallest = torch.minimum(self.averages, self.seen)
+        moved = self.config.decay * self.averages + (1 - self.config.decay) * self.seen
+        learned = torch.where(self.updates < self.config.first_steps, smallest, moved)
+        self.averages = torch.where(skipped, self.averages, learned)
+        self.updates = torch.where(skipped, self.updates, self.updates + 1)
+        self.seen = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for the checkpoint."""
+        if self.averages is None or self.updates is None:
+            return {}
+        return {"updates": float(self.updates), "averages": self.averages.tolist()}
+
+    def from_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        if saved:
+            self.updates = torch.tensor(saved["updates"])
+            self.averages = torch.tensor(saved["averages"])
+
+    def known(self, norms: Float[Tensor, "tensors"]) -> tuple[Float[Tensor, "tensors"], Float[Tensor, ""]]:
+        """Averages and the count of updates on the gradients' device; infinite and 0 before the first."""
+        if self.averages is None or self.updates is None:
+            self.averages = torch.full_like(norms, torch.inf)
+            self.updates = torch.zeros_like(norms[0])
+        self.averages, self.updates = self.averages.to(norms.device), self.updates.to(norms.device)
+        return self.averages, self.updates

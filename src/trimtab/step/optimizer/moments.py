@@ -1,0 +1,71 @@
+"""What optimizers written in plain tensor operations share: decay, the verdict, and state by name."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from trimtab.step.groups import parameter_groups
+
+
+class MomentOptimizer(ABC):
+    """Moves each parameter by what `advance` says, with decoupled weight decay on matrices of linear maps."""
+
+    def __init__(self, model: nn.Module, *, weight_decay: float) -> None:
+        decayed, plain = parameter_groups(model)
+        self.decay = {**dict.fromkeys(decayed, weight_decay), **dict.fromkeys(plain, 0.0)}
+        self.named = {**decayed, **plain}
+        self.step = torch.zeros((), device=next(iter(self.named.values())).device)
+        self.moments = {name: self.zero_moments(parameter) for name, parameter in self.named.items()}
+
+    @abstractmethod
+    def zero_moments(self, parameter: Tensor) -> list[Tensor]:
+        """The state of one parameter before its first update."""
+
+    @abstractmethod
+    def advance(
+        self, gradient: Tensor, moments: list[Tensor], *, step: Float[Tensor, ""]
+    ) -> tuple[Tensor, list[Tensor], Float[Tensor, ""] | float]:
+        """From the gradient and the moments before it: the change that the rate multiplies, the moments after it, and
+        a factor for the rate of this one tensor (decay included). `step` counts this update, from 1."""
+
+    @property
+    def parameters(self) -> Sequence[Tensor]:
+        """All that it moves."""
+        return list(self.named.values())
+
+    @torch.no_grad()
+    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+        """One update; where `skip` is true every tensor keeps its value."""
+        step = self.step + 1
+        for name, parameter in self.named.items():
+            if parameter.grad is None:
+                continue
+            change, moments, factor = self.advance(parameter.grad, self.moments[name], step=step)
+            rate = learning_rate * factor
+            moved = parameter * (1 - rate * self.decay[name]) - rate * change
+            parameter.copy_(torch.where(skip, parameter, moved))
+            for old, new in zip(self.moments[name], moments, strict=True):
+                old.copy_(torch.where(skip, old, new))
+        self.step = torch.where(skip, self.step, step)
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """The step count, and the moments by parameter name and number."""
+        moments = {
+            f"{name}.{i}": part for name, parts in self.moments.items() for i, part in enumerate(parts)
+        }
+        return {"step": self.step, **moments}
+
+    def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
+        """Goes on from saved state; strict about names and shapes."""
+        mine = self.state_tensors()
+        if not saved:
+            return
+        if set(saved) != set(mine):
+            raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ set(mine))[:5]}")
+        for name, tensor in mine.items():
+            if saved[name].shape != tensor.shape:
+                raise KeyError(f"optimizer state {name} has shape {tuple(saved[name].shape)}")
+            tensor.copy_(saved[name])
