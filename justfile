@@ -42,5 +42,5 @@ benchmarks:
 # Five minutes of training and a translation, ours and that of transformers; for one GPU of 80 GB.
 benchmarks-gpu:
     mkdir -p {{results}}
-    python benchmarks/en_de_quality.py --data {{corpora}} --out {{results}}/en_de_quality.json
+    python benchmarks/recipe_quality.py --data {{corpora}} --out {{results}}/en_de_quality.json
     python benchmarks/hf_translation.py --data {{corpora}} --out {{results}}/hf_translation.json

@@ -1,12 +1,14 @@
 """How well a run translates a text whose translation is known."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from trimtab.build import shape_for
+from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.data import ParallelFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
@@ -20,9 +22,18 @@ from trimtab.translator import LoadedModel, load_model
 
 
 def evaluate(
-    run: str, *, source: Path | str, reference: Path | str, beam: int = 4, length_penalty: float = 1.0
+    run: str,
+    *,
+    source: Path | str,
+    reference: Path | str,
+    beam: int = 4,
+    length_penalty: float = 1.0,
+    tags: Sequence[str] = (),
+    bleu_tokenizer: BleuTokenizer = "13a",
 ) -> EvaluationReport:
     """Translates `source` with `RUN`, `RUN@last` or `RUN@500` and scores it against `reference`, line by line.
+
+    `tags` stand before every source line, as in training. Languages without spaces need a BLEU tokenizer of their own.
 
     The files may be plain, .gz or .xz. Raises InputError where they are missing, unequal, empty or not UTF-8.
     """
@@ -31,7 +42,7 @@ def evaluate(
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     model = load_model(run)
-    translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty))
+    translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tuple(tags))
     started = time.perf_counter()
     outputs = translator.translate(sources)
     seconds = time.perf_counter() - started
@@ -41,16 +52,19 @@ def evaluate(
         sources=sources,
         references=references,
         timing=Timing(seconds=seconds, num_tokens=tokens),
-        loss=reference_loss(model, sources, references),
+        loss=reference_loss(model, sources, references, tags=tuple(tags)),
+        tokenize=bleu_tokenizer,
     )
 
 
 @torch.inference_mode()
-def reference_loss(model: LoadedModel, sources: list[str], references: list[str]) -> float | None:
+def reference_loss(
+    model: LoadedModel, sources: list[str], references: list[str], *, tags: tuple[str, ...] = ()
+) -> float | None:
     """Nats per target token of the references that fit into `max_tokens`; None where none does."""
     tokenizer, recipe = model.tokenizer, model.recipe
     normalise = build_transforms(recipe.data.transforms).apply_source
-    source = Ragged.of(tokenizer.encode([normalise(line) for line in sources]))
+    source = Ragged.of(tokenizer.encode_with_tags([normalise(line) for line in sources], tags))
     target = Ragged.of(tokenizer.encode(references))
     longest = recipe.data.max_tokens
     fits = np.flatnonzero((source.lengths <= longest) & (target.lengths <= longest))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.data import ParallelFiles
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
@@ -31,6 +32,7 @@ class ValidSet:
     sources: list[str]
     references: list[str]
     tags: tuple[str, ...]
+    bleu_tokenizer: BleuTokenizer
     source: Ragged
     target: Ragged
     """Ids of the pairs that fit into `max_tokens`; the loss is measured on these."""
@@ -81,7 +83,7 @@ class Sources:
             f"data.train.{number}": f"{len(corpus):,} pairs, sha256 {corpus.fingerprint[:32]}"
             for number, corpus in enumerate(self.corpora)
         }
-        return {**data, "tokenizer": f"sha256 {self.tokenizer.fingerprint[:32]}"}
+        return {**data, "tokenizer": self.tokenizer.fingerprint}
 
 
 def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Sources:
@@ -109,8 +111,10 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
             fix="loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
         )
     sets = {
-        name: read_valid(name, corpus, pipeline, tokenizer, max_tokens=recipe.data.max_tokens)
-        for name, corpus in zip(recipe.data.valid, valid, strict=True)
+        name: read_valid(
+            name, corpus, pipeline, tokenizer, max_tokens=recipe.data.max_tokens, bleu=files.bleu_tokenizer
+        )
+        for (name, files), corpus in zip(recipe.data.valid.items(), valid, strict=True)
     }
     return Sources(
         corpora, tokenizer, pipeline, feed, sets, Sample(first.source, first.target, first.dropped)
@@ -157,6 +161,7 @@ def prepare_tokenizer(
         return load_tokenizer(folder)
     config = recipe.data.tokenizer
     tags = [tag for corpus in (*recipe.data.train, *recipe.data.valid.values()) for tag in corpus.tags]
+    tags += [tag for corpus in recipe.data.train for tag in corpus.reverse_tags]
     symbols = tuple(dict.fromkeys(tags))
     if config.path is not None:
         return adopt_tokenizer(config, folder, symbols=symbols)
@@ -166,7 +171,13 @@ def prepare_tokenizer(
 
 
 def read_valid(
-    name: str, corpus: Corpus, pipeline: Pipeline, tokenizer: SentencePiece, *, max_tokens: int
+    name: str,
+    corpus: Corpus,
+    pipeline: Pipeline,
+    tokenizer: SentencePiece,
+    *,
+    max_tokens: int,
+    bleu: BleuTokenizer,
 ) -> ValidSet:
     """A validation set, whole: filters are not applied to it, normalisation is."""
     pairs = [corpus.pair(line) for line in range(len(corpus))]
@@ -177,5 +188,12 @@ def read_valid(
     target = Ragged.of(tokenizer.encode(references))
     fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
     return ValidSet(
-        name, sources, references, corpus.tags, source.take(fits), target.take(fits), len(pairs) - len(fits)
+        name=name,
+        sources=sources,
+        references=references,
+        tags=corpus.tags,
+        bleu_tokenizer=bleu,
+        source=source.take(fits),
+        target=target.take(fits),
+        too_long=len(pairs) - len(fits),
     )

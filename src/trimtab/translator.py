@@ -156,6 +156,7 @@ class LoadedModel:
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate."""
         normalise = build_transforms(self.recipe.data.transforms).apply_source
+        self.tokenizer.encode_with_tags([], tags)  # so that an unknown tag is told now
         tokenizer = Tagged(self.tokenizer, tags)
         setup = translation_setup(self.model, tokenizer, normalise, recipe=self.recipe, search=search)
         return Translator(setup, TranslationCounts())
@@ -207,8 +208,16 @@ def load_weights(model: EncoderDecoder, run: RunFolder, checkpoint: Checkpoint) 
 
 
 def load_translator(
-    spec: str, *, beam: int = 4, length_penalty: float = 1.0, device: str | None = None
+    spec: str,
+    *,
+    beam: int = 4,
+    length_penalty: float = 1.0,
+    tags: Sequence[str] = (),
+    device: str | None = None,
 ) -> Translator:
-    """A translator for `RUN`, `RUN@last` or `RUN@500`."""
+    """A translator for `RUN`, `RUN@last` or `RUN@500`, which puts `tags` before every line as training did.
+
+    Raises InputError for a tag that the vocabulary does not have, besides what `load_model` raises.
+    """
     search = Search(beam=beam, length_penalty=length_penalty)
-    return load_model(spec, device=device).translator(search=search)
+    return load_model(spec, device=device).translator(search=search, tags=tuple(tags))

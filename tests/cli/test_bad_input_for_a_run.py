@@ -82,7 +82,7 @@ def test_changed_data_is_refused_on_resume_and_the_run_is_left_as_it_was(call, f
     finally:
         data.write_text(text)
     message = refused(
-        result, "data.train.", "is not what it was when the checkpoint was taken", "recipe.yaml:3:"
+        result, "data.train.", "is not what it was when the checkpoint was taken", "recipe.yaml:4:"
     )
     assert has_four_parts(message)
     assert contents(run) == before

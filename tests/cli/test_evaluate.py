@@ -18,9 +18,11 @@ def calls(stand_in):
 
 
 def test_the_report_is_printed(call, calls):
-    result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--beam", 2)
+    result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--beam", 2, "--tag", "<x>",
+                  "--bleu-tokenizer", "char")  # fmt: skip
     assert (result.exit_code, result.stdout) == (0, "BLEU 30.1\n")
-    assert calls == [("run", {"source": Path("a.en"), "reference": Path("a.de"), "beam": 2})]
+    assert calls == [("run", {"source": Path("a.en"), "reference": Path("a.de"), "beam": 2, "tags": ["<x>"],
+                               "bleu_tokenizer": "char"})]  # fmt: skip
 
 
 def test_json_is_json(call, calls):

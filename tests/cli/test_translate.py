@@ -37,20 +37,21 @@ def test_stdin_goes_to_stdout(call, loaded):
     assert (result.exit_code, result.stdout) == (0, "EINS\nZWEI Ö\n")
     assert loaded[0].spec == "runs/x@last"
     assert loaded[0].options == {
-        "beam": 4, "length_penalty": 1.0, "device": None,
+        "beam": 4, "length_penalty": 1.0, "device": None, "tags": (),
     }  # fmt: skip
 
 
 def test_files_and_options(call, loaded, tmp_path):
     (tmp_path / "in").write_text("a\n")
     result = call("translate", "run", "--input", tmp_path / "in", "--output", tmp_path / "out", "--beam", 1,
-                  "--length-penalty", 0.6, "--device", "cpu")  # fmt: skip
+                  "--length-penalty", 0.6, "--device", "cpu", "--tag", "<a>", "--tag", "<b>")  # fmt: skip
     assert (result.exit_code, result.stdout) == (0, "")
     assert (tmp_path / "out").read_text() == "A\n"
     assert loaded[0].options == {
         "beam": 1,
         "length_penalty": 0.6,
         "device": "cpu",
+        "tags": ["<a>", "<b>"],
     }
 
 

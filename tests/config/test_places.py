@@ -1,4 +1,4 @@
-from trimtab.config.data import ParallelFiles, TrainCorpus
+from trimtab.config.data import ValidFiles, TrainCorpus
 from trimtab.config.places import child, keys_of, kind_of, known_keys, place_of
 from trimtab.config.step import Adafactor
 
@@ -34,7 +34,7 @@ def test_the_kind_decides_which_keys_there_are():
 
 
 def test_sets_by_name_and_a_single_set_are_told_apart():
-    assert place_of("data.valid.dev", TREE).models == (ParallelFiles,)
+    assert place_of("data.valid.dev", TREE).models == (ValidFiles,)
     assert place_of("data.valid.dev.target", TREE) is not None
     single = {"data": {"valid": {"source": "a", "target": "b"}}}
     assert place_of("data.valid.target", single).choices == (str, int)

@@ -29,5 +29,5 @@ def test_unknown_keys_are_wrong_and_keys_are_explained():
 
 def test_one_validation_set_may_stand_alone():
     valid = recipe_schema()["$defs"]["DataConfig"]["properties"]["valid"]
-    assert valid["anyOf"][0] == {"$ref": "#/$defs/ParallelFiles"}
-    assert valid["anyOf"][1]["additionalProperties"] == {"$ref": "#/$defs/ParallelFiles"}
+    assert valid["anyOf"][0] == {"$ref": "#/$defs/ValidFiles"}
+    assert valid["anyOf"][1]["additionalProperties"] == {"$ref": "#/$defs/ValidFiles"}

@@ -20,4 +20,10 @@ Run = Annotated[
     ),
 ]
 Beam = Annotated[int, typer.Option(min=1, max=64, help="Hypotheses kept for each line; 1 is greedy.")]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TAG", help="Symbol put before every line, as in training: <2de>; may be said again."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.settings import Settings
 
 
@@ -49,6 +50,32 @@ class TrainCorpus(ParallelFiles):
 
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Times the corpus's natural sampling rate: 2 shows each line twice an epoch. Never touches the loss."""
+    both_directions: bool = False
+    """Train from target to source as well, on the same files; then `tags` and `reverse_tags` say which way."""
+    reverse_tags: tuple[str, ...] = ()
+    """Symbols put before each target line where it is read as a source: `tags: [<2de>], reverse_tags: [<2en>]`."""
+
+    @model_validator(mode="after")
+    def _directions_told_apart(self) -> "TrainCorpus":
+        if self.both_directions and self.tags == self.reverse_tags:
+            raise ValueError(
+                f"reverse_tags: got {list(self.reverse_tags)!r}, the same as tags; with both_directions the model must "
+                "be told which way to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
+            )
+        if self.reverse_tags and not self.both_directions:
+            raise ValueError("reverse_tags: written, but both_directions is false")
+        if any(not tag.strip() or " " in tag for tag in self.reverse_tags):
+            raise ValueError(
+                f"reverse_tags: got {list(self.reverse_tags)!r}; a tag is one word without spaces, such as '<2en>'"
+            )
+        return self
+
+
+class ValidFiles(ParallelFiles):
+    """A validation set."""
+
+    bleu_tokenizer: BleuTokenizer = "13a"
+    """How sacreBLEU cuts words: languages without spaces need char, zh or ja-mecab."""
 
 
 class SentencePieceTokenizer(Settings):
@@ -120,7 +147,7 @@ class DataConfig(Settings):
     root: str | None = None
     """Folder that relative paths below start from; itself relative to the recipe's folder, which is the default."""
     train: tuple[TrainCorpus, ...] = Field(min_length=1)
-    valid: dict[str, ParallelFiles] = Field(default={})
+    valid: dict[str, ValidFiles] = Field(default={})
     """One validation set, or several by name."""
     tokenizer: SentencePieceTokenizer = SentencePieceTokenizer()
     transforms: tuple[Transform, ...] = ()

@@ -12,7 +12,7 @@ def recipe_schema() -> dict[str, Any]:
     schema = Recipe.model_json_schema()
     data = schema["$defs"]["DataConfig"]["properties"]
     data["valid"] = {
-        "anyOf": [{"$ref": "#/$defs/ParallelFiles"}, {"type": "object", **data["valid"]}],
+        "anyOf": [{"$ref": "#/$defs/ValidFiles"}, {"type": "object", **data["valid"]}],
         "description": data["valid"].pop("description"),
     }
     model = schema["$defs"]["EncoderDecoderModel"]

@@ -8,13 +8,14 @@ from pathlib import Path, PurePath
 from trimtab.config.data import ParallelFiles, TrainCorpus
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
+from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
 _MOST_PROBLEMS = 10
 
 
-Pairs = AlignedPairs | TsvPairs | JsonlPairs
+Pairs = AlignedPairs | TsvPairs | JsonlPairs | ReversedPairs
 """What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
 
 
@@ -80,7 +81,9 @@ def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path)
 def open_corpora(
     configs: Sequence[ParallelFiles | TrainCorpus], *, root: Path, cache: Path, keys: Sequence[str] = ()
 ) -> list[Corpus]:
-    """All corpora, in order; where names are the same, later ones are numbered: `train`, `train-2`.
+    """All corpora, in order, one of both directions followed by its reverse.
+
+    Where names are the same, later ones are numbered: `train`, `train-2`.
 
     InputError holds the problems of all that cannot be opened, each after its key of the recipe where there are `keys`.
     """
@@ -88,7 +91,9 @@ def open_corpora(
     problems: list[Problem] = []
     for number, config in enumerate(configs):
         try:
-            corpora.append(open_corpus(config, root=root, cache=cache))
+            corpora.append(corpus := open_corpus(config, root=root, cache=cache))
+            if isinstance(config, TrainCorpus) and config.both_directions:
+                corpora.append(reverse(corpus, tags=config.reverse_tags))
         except InputError as error:
             key = f"{keys[number]}: " if keys else ""
             problems.extend(replace(problem, what=key + problem.what) for problem in error.problems)
@@ -96,6 +101,12 @@ def open_corpora(
         raise InputError(*problems)
     names = _unique([corpus.name for corpus in corpora])
     return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
+
+
+def reverse(corpus: Corpus, *, tags: tuple[str, ...]) -> Corpus:
+    """The corpus read from target to source, on the same files and the same index."""
+    assert not isinstance(corpus.pairs, ReversedPairs)
+    return Corpus(f"{corpus.name} reversed", ReversedPairs(corpus.pairs), tags, corpus.weight)
 
 
 def _place(path: str, root: Path) -> Path:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.config.bleu import BleuTokenizer
 from trimtab.scoring.repetition import distinct_outputs, repeated_4grams
-from trimtab.scoring.scores import BleuTokenizer, Score, bleu, chrf
+from trimtab.scoring.scores import Score, bleu, chrf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

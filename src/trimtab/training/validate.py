@@ -59,7 +59,11 @@ def score_set(
         sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
         outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
         for metric in translated:
-            score = bleu(outputs, references) if metric == "bleu" else chrf(outputs, references)
+            score = (
+                bleu(outputs, references, tokenize=valid.bleu_tokenizer)
+                if metric == "bleu"
+                else chrf(outputs, references)
+            )
             scores |= {metric: round(score.value, 3), f"{metric}_signature": score.signature}
         scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
         scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)

@@ -1,0 +1,126 @@
+"""How good is a recipe after minutes of training on this GPU? Trains it and translates its validation sets, beam 4.
+
+    python benchmarks/recipe_quality.py --data DIR --out result.json [--recipe recipes/en_de.yaml] [KEY=VALUE ...]
+
+DIR holds what the recipe names under `data.root`. The result names card, versions, command, time, BLEU and chrF.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from trimtab.config.load import load_recipe
+from trimtab.decode.search import Search
+from trimtab.launch import train
+from trimtab.scoring.scores import bleu, chrf
+from trimtab.translator import load_model
+
+
+class Lines:
+    """Progress as plain lines, a step every few seconds."""
+
+    def __init__(self):
+        self.last = time.perf_counter()
+
+    def message(self, text):
+        print(text, flush=True)
+
+    def step(self, metrics, *, share, seconds_left):
+        if time.perf_counter() - self.last > 20:
+            self.last = time.perf_counter()
+            keys = ("step", "loss", "grad_norm", "tokens_per_second", "fill", "micro_batches", "seconds")
+            print({key: metrics[key] for key in keys}, flush=True)
+
+    def evaluation(self, scores):
+        print(
+            {key: scores.get(key) for key in ("step", "set", "loss", "bleu", "chrf", "seconds")}, flush=True
+        )
+
+    def finding(self, finding):
+        print(finding, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--recipe", default=str(Path(__file__).parents[1] / "recipes/en_de.yaml"))
+    parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--length-penalty", type=float, nargs="+", default=[1.0])
+    parser.add_argument("overrides", nargs="*")
+    args = parser.parse_args()
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = load_recipe(args.recipe, [f"data.root={Path(args.data).absolute()}", *args.overrides])
+        run = train(loaded, out=Path(folder) / "run", progress=Lines())
+        whole = time.perf_counter() - started
+        state, scores = run.state, {}
+        print(
+            f"trained {state.seconds:.1f} s of {whole:.1f} s, {state.step} steps, {state.tokens / 1e6:.1f}M tokens,"
+            f" {state.tokens / state.seconds / 1e3:.0f}k tokens/s",
+            flush=True,
+        )
+        model = load_model(f"{run.run}@last")
+        for penalty in args.length_penalty:
+            for name, valid in loaded.recipe.data.valid.items():
+                source, reference = (
+                    read(Path(args.data) / getattr(valid, side)) for side in ("source", "target")
+                )
+                translator = model.translator(
+                    search=Search(beam=args.beam, length_penalty=penalty), tags=valid.tags
+                )
+                begun = time.perf_counter()
+                output = translator.translate(source)
+                took = time.perf_counter() - begun
+                measured = {
+                    s.name: {"value": s.value, "signature": s.signature}
+                    for s in (
+                        bleu(output, reference, tokenize=valid.bleu_tokenizer),
+                        chrf(output, reference),
+                    )
+                }
+                scores[f"{name} penalty {penalty}"] = measured | {"lines": len(source), "seconds": took}
+                print(
+                    name,
+                    penalty,
+                    {k: round(v["value"], 2) for k, v in measured.items()},
+                    f"{took:.1f} s",
+                    flush=True,
+                )
+    result = {
+        "question": f"BLEU and chrF of {Path(args.recipe).name} after minutes of training",
+        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+        "torch": torch.__version__,
+        "commit": commit(),
+        "command": " ".join(["python", *sys.argv]),
+        "training_seconds": state.seconds,
+        "wall_seconds": whole,
+        "steps": state.step,
+        "tokens": state.tokens,
+        "tokens_per_second": state.tokens / state.seconds,
+        "scores": scores,
+        "recipe": run.run.name and loaded.recipe.model_dump(mode="json"),
+    }
+    Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def commit():
+    """Of this checkout; where it is none, git prints back what it was asked."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() if asked.returncode == 0 else "unknown"
+
+
+def read(path):
+    import lzma
+
+    return lzma.open(path, "rt", encoding="utf-8", newline="\n").read().split("\n")[:-1]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""The same pairs read the other way."""
+
+import hashlib
+from dataclasses import dataclass
+
+from trimtab.data.formats.aligned import AlignedPairs
+from trimtab.data.formats.jsonl import JsonlPairs
+from trimtab.data.formats.tsv import TsvPairs
+
+
+@dataclass(frozen=True, slots=True)
+class ReversedPairs:
+    """Pairs whose target is the source; the files and their index are those of `pairs`."""
+
+    pairs: AlignedPairs | TsvPairs | JsonlPairs
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the contents and of the direction."""
+        return hashlib.sha256(f"reversed {self.pairs.fingerprint}".encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """Target and source of a line; InputError where it is malformed."""
+        source, target = self.pairs.pair(line)
+        return target, source
