@@ -1,9 +1,15 @@
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.small_run import small_recipe
+
+
+# A job in the background of a shell begins with SIGINT ignored and hands this on; tests that interrupt a child would wait
+# for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

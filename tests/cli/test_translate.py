@@ -74,8 +74,7 @@ def test_an_error_on_the_way_leaves_no_output_file(call, stand_in, tmp_path):
 
 
 ENDLESS = """
-import signal, sys, types
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
+import sys, types
 class Endless:
     def translate_stream(self, lines, text, *, name):
         while True:
