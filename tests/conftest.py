@@ -6,9 +6,8 @@ import pytest
 
 from tests.small_run import small_recipe
 
-
-# A job in the background of a shell begins with SIGINT ignored and hands this on; tests that interrupt a child would wait
-# for ever.
+# A job in the background of a shell begins with SIGINT ignored and hands this on: tests that interrupt a child would
+# wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -3,4 +3,4 @@
 from typing import Literal
 
 BleuTokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
-"""Of sacreBLEU: `13a` and `intl` where words have spaces between them, `zh`, `ja-mecab`, `ko-mecab`, or `char` for any."""
+"""sacreBLEU's: `13a` and `intl` where spaces stand between words; `zh`, `ja-mecab`, `ko-mecab`; `char` for any."""
