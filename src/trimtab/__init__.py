@@ -10,7 +10,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     translator                                  a checkpoint ready to translate
     build                                       introduces the stages to one another: the only file that knows them
     sources | pace | device                     the data, opened; lengths of training; where it runs
-    data | model | loss | step | checkpoint | decode | scoring      the stages, in the order in which data flows
+    data | model | loss | step | checkpoint | decode | scoring | checks      the stages, as data flows; the linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells
     finding                                     what rules and guards say
@@ -21,6 +21,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab.checks.check import check as check
+    from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.evaluation import evaluate as evaluate
     from trimtab.inspection import inspect_recipe as inspect_recipe
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 HOMES = {
+    "convert": "trimtab.checks.convert",
+    "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",

@@ -1,0 +1,75 @@
+"""A file taken apart without knowing yet which tool it belongs to: keys and values of YAML or JSON, calls of Python,
+options of a command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from trimtab.checks.place import Place
+
+Syntax = Literal["yaml", "json", "python", "shell"]
+"""A notebook is the Python of its cells, with the places of the notebook file."""
+
+Dialect = Literal["pyyaml", "omegaconf", "yaml12"]
+"""Whose reading of YAML scalars: PyYAML's safe loader (YAML 1.1; nearly every tool), OmegaConf's (LLaMA-Factory), or
+YAML 1.2 (our own recipes). `read.scalars` has the rules."""
+
+
+class _Unknown:
+    """What is written but is no literal, so that nobody knows its value without running it."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = _Unknown()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A key with its value: of a mapping, of a call, or of a command line."""
+
+    key: str
+    """Dotted path from the root: `data.train.0.source`; of a call the argument's name."""
+    value: Any
+    """Plain value as the file's syntax reads it (dict, list, str, int, float, bool, None), or UNKNOWN."""
+    raw: str
+    place: Place
+    value_place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call in a script whose name the readers know, or a command with its options."""
+
+    name: str
+    """Last part of the dotted name: `TrainingArguments`, `from_pretrained`; of a command the program:
+    `llamafactory-cli`."""
+    qualifier: str = ""
+    """What stands before the last dot, as far as it is a plain name: `AutoModelForCausalLM`."""
+    arguments: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    positional: tuple[Any, ...] = ()
+    has_rest: bool = False
+    """Whether `**something` may set arguments that cannot be seen."""
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One file, read by its syntax alone."""
+
+    path: str
+    syntax: Syntax
+    text: str
+    tree: Any = None
+    """Of YAML and JSON: plain nested values; UNKNOWN does not occur."""
+    entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    """Of YAML and JSON: every key, at every depth, by its dotted path, in the order of the file."""
+    calls: tuple[Call, ...] = ()
+    """Of Python and of a command line, in the order of the file."""
+    imports: frozenset[str] = frozenset()
+    """Of Python: top-level packages that are imported."""
+    comments: tuple[tuple[int, str], ...] = ()
+    """Line and text of each comment, without its `#`; for silences."""
+    nodes: Any = field(default=None, repr=False, compare=False)
+    """Of YAML and JSON: the root of `read.nodes`, scalars unresolved, so that another dialect can read them again."""

@@ -1,0 +1,17 @@
+"""Where something stands in a file: lines and columns from 1, the end just behind the last character."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A stretch of one file. An end of 0 means that only the beginning is known."""
+
+    path: str
+    line: int = 1
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"

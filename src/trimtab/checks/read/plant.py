@@ -1,0 +1,137 @@
+"""Nodes to what a `Document` holds: plain values, and an entry for every key by its dotted path."""
+
+from typing import Any
+
+from trimtab.checks.document import Entry
+from trimtab.checks.place import Place
+from trimtab.checks.read.decode import printable
+from trimtab.checks.read.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_RAW, MAX_VALUES
+from trimtab.checks.read.lines import Lines
+from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
+from trimtab.checks.read.scalars import Resolve
+from trimtab.errors import InputError, Problem, input_error
+
+LONGEST_PATHS = 20_000_000
+"""Characters of all dotted paths together: long keys around many keys would fill a memory."""
+
+Pair = tuple[ScalarNode, Node]
+_RESERVED = Entry(key="", value=None, raw="", place=Place(""), value_place=Place(""))
+
+
+class Plant:
+    """Grows the tree from its root; raises InputError with every problem found."""
+
+    def __init__(self, lines: Lines, resolve: Resolve, *, merges: bool) -> None:
+        self.lines = lines
+        self.resolve = resolve
+        self.merges = merges
+        """Whether `<<` copies another mapping's keys."""
+        self.entries: dict[str, Entry] = {}
+        self.problems: list[tuple[int, Problem]] = []
+        self.num_values = 0
+        self.num_characters = 0
+
+    def grow(self, root: Node | None) -> Any:
+        """The plain value of the whole; `entries` are filled on the way."""
+        if root is None:
+            return None
+        tree = self._value(root, (), 0)
+        if self.problems:
+            in_order = sorted(self.problems, key=lambda each: each[0])
+            raise InputError(*(problem for _, problem in in_order[:MAX_PROBLEMS]))
+        return tree
+
+    def _value(self, node: Node, path: tuple[str, ...], depth: int) -> Any:
+        self._count(node, depth)
+        if isinstance(node, AliasNode):
+            return self._value(node.target, path, depth)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, SequenceNode):
+            return [
+                self._value(item, (*path, str(index)), depth + 1) for index, item in enumerate(node.items)
+            ]
+        return self.resolve(node)
+
+    def _mapping(self, node: MappingNode, path: tuple[str, ...], depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in self._pairs(node, path, depth):
+            key = printable(key_node.text)
+            dotted = ".".join((*path, key))
+            self.num_characters += len(dotted)
+            is_new = dotted not in self.entries  # `a.b` may be one key or two
+            if is_new:
+                self.entries[dotted] = _RESERVED  # before those of its children, and filled after them
+            result[key] = self._value(value_node, (*path, key), depth + 1)
+            if is_new:
+                self.entries[dotted] = self._entry(dotted, result[key], key_node, value_node)
+        return result
+
+    def _entry(self, dotted: str, value: Any, key: ScalarNode, node: Node) -> Entry:
+        is_scalar = isinstance(node, ScalarNode | AliasNode)
+        return Entry(
+            key=dotted,
+            value=value,
+            raw=self.lines.text[node.start : node.end]
+            if is_scalar or node.end - node.start <= MAX_RAW
+            else "",
+            place=self.lines.place(key.start, key.end),
+            value_place=self.lines.place(node.start, node.end),
+        )
+
+    def _pairs(self, node: MappingNode, path: tuple[str, ...], depth: int) -> list[Pair]:
+        """The mapping's own pairs, behind those that it merges in; of a repeated key the first."""
+        self._count(node, depth)
+        merged: dict[str, Pair] = {}
+        own: dict[str, Pair] = {}
+        for key, value in node.pairs:
+            if self.merges and key.is_plain and key.text == "<<":
+                merged |= {pair[0].text: pair for pair in self._merged(value, path, depth)}
+            elif key.text in own:
+                self._repeated(".".join((*path, key.text)), own[key.text][0], key)
+            else:
+                own[key.text] = (key, value)
+        return [*(pair for text, pair in merged.items() if text not in own), *own.values()]
+
+    def _merged(self, node: Node, path: tuple[str, ...], depth: int) -> list[Pair]:
+        """The pairs that `<<: node` brings; of several mappings the first that has a key wins."""
+        target = node.target if isinstance(node, AliasNode) else node
+        if isinstance(target, MappingNode):
+            pairs = self._pairs(target, path, depth + 1)
+            self.num_values += len(pairs)
+            return pairs
+        if isinstance(target, SequenceNode):
+            self._count(target, depth)
+            return [pair for item in reversed(target.items) for pair in self._merged(item, path, depth + 1)]
+        problem = Problem(
+            what="`<<` merges what is no mapping",
+            allowed="a mapping such as `<<: *name`, or a list of them",
+            where=self.lines.where(node.start),
+        )
+        self.problems.append((node.start, problem))
+        return []
+
+    def _repeated(self, dotted: str, first: ScalarNode, again: ScalarNode) -> None:
+        lines = [self.lines.position(node.start)[0] for node in (first, again)]
+        problem = Problem(
+            what=f"{printable(dotted)}: written twice",
+            got=f"first in line {lines[0]}, again in line {lines[1]}",
+            fix="keep one of them; most readers silently take the last",
+            where=self.lines.where(again.start),
+        )
+        self.problems.append((again.start, problem))
+
+    def _count(self, node: Node, depth: int) -> None:
+        self.num_values += 1
+        if self.num_values > MAX_VALUES or self.num_characters > LONGEST_PATHS:
+            raise input_error(
+                f"{self.lines.path}: too many values for a configuration",
+                allowed=f"at most {MAX_VALUES:,}, aliases written out",
+                where=self.lines.where(node.start),
+            )
+        if depth > MAX_DEPTH:
+            raise input_error(
+                "nested too deeply",
+                allowed=f"at most {MAX_DEPTH} levels",
+                where=self.lines.where(node.start),
+            )

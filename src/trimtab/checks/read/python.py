@@ -1,0 +1,166 @@
+"""A script to the calls in it, by its syntax tree; nothing of it is imported or run."""
+
+import ast
+import warnings
+from array import array
+from collections.abc import Callable, Iterator
+
+from trimtab.checks.document import UNKNOWN, Call, Document, Entry
+from trimtab.checks.place import Place
+from trimtab.checks.read.comments import comments_outside
+from trimtab.checks.read.limits import MAX_CALLS, MAX_RAW, refuse_long_code
+from trimtab.checks.read.lines import Lines
+from trimtab.checks.read.literals import Literals, dotted_name
+from trimtab.checks.read.scopes import Scope, Survey, survey
+from trimtab.errors import input_error
+
+Span = Callable[[int, int], Place]
+"""From the offsets of a stretch of code to its place in the file."""
+
+
+def read_python(path: str, text: str) -> Document:
+    """Reads a script; raises InputError with `path:line:column` where it is not Python."""
+    lines = Lines(path, text)
+    tree = parse(lines)
+    code = Code(tree, lines, lines.place)
+    return Document(
+        path=path,
+        syntax="python",
+        text=text,
+        calls=code.calls(),
+        imports=code.imports,
+        comments=code.comments(),
+    )
+
+
+def parse(lines: Lines) -> ast.Module:
+    """The syntax tree; whatever Python's parser raises is an InputError."""
+    refuse_long_code(lines)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(lines.text)
+    except SyntaxError as error:
+        line = min(max(error.lineno or 1, 1), len(lines.starts))
+        raise input_error(
+            f"not Python: {error.msg}"[:200],
+            fix="run `python -m py_compile` on it to see the line",
+            where=f"{lines.path}:{line}:{max(error.offset or 1, 1)}",
+        ) from None
+    except (RecursionError, MemoryError):
+        raise input_error("nested too deeply", where=lines.path) from None
+    except (ValueError, UnicodeError) as error:
+        raise input_error(f"not Python: {error}"[:200], where=lines.path) from None
+
+
+class Code:
+    """A parsed script with its text; `span` tells places of the file that holds it."""
+
+    def __init__(self, tree: ast.Module, lines: Lines, span: Span) -> None:
+        self.tree = tree
+        self.lines = lines
+        self.span = span
+        self.survey: Survey = survey(tree)
+        self.literals = Literals(self.survey)
+        self.wide: dict[int, array[int]] = {}
+
+    @property
+    def imports(self) -> frozenset[str]:
+        """Top-level packages that are imported."""
+        return frozenset(self.survey.imports)
+
+    def calls(self) -> tuple[Call, ...]:
+        """Every call of a named thing, in the order of the file."""
+        named = ((node, scope, dotted_name(node.func, {})) for node, scope in self.survey.calls[:MAX_CALLS])
+        return tuple(self._call(node, scope) for node, scope, name in named if name or _method(node))
+
+    def comments(self) -> tuple[tuple[int, str], ...]:
+        """Line and text of each comment."""
+        texts = (
+            self._offsets(node)
+            for node in ast.walk(self.tree)
+            if (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+            or isinstance(node, ast.JoinedStr)
+        )
+        return comments_outside(texts, self.lines)
+
+    def _call(self, node: ast.Call, scope: Scope) -> Call:
+        qualifier, _, name = dotted_name(node.func, self.survey.origins).rpartition(".")
+        arguments: dict[str, Entry] = {}
+        has_rest = any(isinstance(argument, ast.Starred) for argument in node.args)
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                arguments[keyword.arg] = self._entry(keyword.arg, keyword.value, keyword, scope)
+            elif (pairs := self.literals.mapping(keyword.value, scope)) is not None:
+                arguments |= {key: self._entry(key, value, at, scope) for key, value, at in pairs}
+            else:
+                has_rest = True
+        variable = self.survey.assigned_to.get(node)
+        if variable is not None:
+            arguments |= self._overwritten(variable)
+            has_rest = has_rest or variable in self.survey.opened
+        return Call(
+            name=name or _method(node),
+            qualifier=qualifier,
+            arguments=arguments,
+            positional=tuple(self.literals.value(argument, scope) for argument in node.args),
+            has_rest=has_rest,
+            place=self.span(*self._offsets(node)),
+        )
+
+    def _overwritten(self, variable: str) -> dict[str, Entry]:
+        """What is set on the result later: whatever the call said of it, the value is unknown."""
+        return {
+            node.attr: Entry(
+                key=node.attr,
+                value=UNKNOWN,
+                raw="",
+                place=self.span(*self._offsets(node)),
+                value_place=self.span(*self._offsets(node)),
+            )
+            for node in self.survey.attributes.get(variable, ())
+        }
+
+    def _entry(self, key: str, value: ast.expr, at: ast.expr | ast.keyword, scope: Scope) -> Entry:
+        start, end = self._offsets(at)
+        if isinstance(at, ast.keyword) and at.arg is not None:
+            end = start + len(at.arg)
+        value_start, value_end = self._offsets(value)
+        is_short = value_end - value_start <= MAX_RAW
+        return Entry(
+            key=key,
+            value=self.literals.value(value, scope),
+            raw=self.lines.text[value_start:value_end] if is_short else "",
+            place=self.span(start, end),
+            value_place=self.span(value_start, value_end),
+        )
+
+    def _offsets(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+        return (
+            self._offset(node.lineno, node.col_offset),
+            self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset),
+        )
+
+    def _offset(self, line: int, byte: int) -> int:
+        """Python counts columns in bytes of UTF-8."""
+        starts = self.lines.starts
+        start = starts[line - 1]
+        end = starts[line] if line < len(starts) else len(self.lines.text)
+        if line not in self.wide:
+            text = self.lines.text[start:end]
+            self.wide[line] = array("L") if text.isascii() else array("L", _characters(text))
+        wide = self.wide[line]
+        return start + (byte if not wide else wide[min(byte, len(wide) - 1)])
+
+
+def _characters(text: str) -> Iterator[int]:
+    """For each byte of UTF-8 the character it belongs to, and one more for the end."""
+    for index, character in enumerate(text):
+        code = ord(character)
+        for _ in range(1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)):
+            yield index
+    yield len(text)
+
+
+def _method(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""

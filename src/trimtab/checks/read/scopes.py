@@ -1,0 +1,187 @@
+"""Which name is bound to what in a script, and what is called where; found in one walk, without recursion."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Final
+
+_MUTATING: Final = frozenset(
+    (
+        "append",
+        "clear",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+    )
+)
+_HARMLESS: Final = frozenset(
+    ("print", "len", "dict", "list", "tuple", "set", "sorted", "str", "repr", "pprint")
+)
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A module, a function, a class or a comprehension."""
+
+    outer: "Scope | None" = None
+    is_class: bool = False
+    bindings: dict[str, list[ast.expr | None]] = field(default_factory=dict[str, list[ast.expr | None]])
+    """Every binding of a name in this scope: the expression of a plain assignment, else None."""
+    globals: set[str] = field(default_factory=set[str])
+
+
+@dataclass(slots=True)
+class Survey:
+    """What one walk over a script finds."""
+
+    module: Scope = field(default_factory=Scope)
+    calls: list[tuple[ast.Call, Scope]] = field(default_factory=list[tuple[ast.Call, Scope]])
+    """In the order of the file."""
+    assigned_to: dict[ast.Call, str] = field(default_factory=dict[ast.Call, str])
+    """The variable that a call's result is given to."""
+    origins: dict[str, str] = field(default_factory=dict[str, str])
+    """Names that imports bring, to what they are called where they come from: `np` to `numpy`."""
+    imports: set[str] = field(default_factory=set[str])
+    """Top-level packages."""
+    mutated: set[str] = field(default_factory=set[str])
+    """Names of lists and mappings that may be changed after they are written."""
+    attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict[str, list[ast.Attribute]])
+    """Attributes that are set on a variable: `args.bf16 = True`."""
+    opened: set[str] = field(default_factory=set[str])
+    """Variables whose attributes are set by `setattr`."""
+
+
+def survey(tree: ast.Module) -> Survey:
+    """Walks a script once, in its order."""
+    found = Survey()
+    waiting: list[tuple[ast.AST, Scope]] = [(tree, found.module)]
+    while waiting:
+        node, scope = waiting.pop()
+        _note(found, node, scope)
+        waiting.extend(reversed(_children(node, scope)))
+    return found
+
+
+def once(scope: Scope, name: str) -> tuple[ast.expr, Scope] | None:
+    """The one expression that a name stands for where it is read, and the scope of that; None where nobody can say."""
+    looked_in: Scope | None = scope
+    while looked_in is not None:
+        if name in looked_in.bindings and not (looked_in.is_class and looked_in is not scope):
+            bindings = looked_in.bindings[name]
+            return (bindings[0], looked_in) if len(bindings) == 1 and bindings[0] is not None else None
+        looked_in = looked_in.outer
+    return None
+
+
+def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
+    if isinstance(node, _FUNCTIONS):
+        inner = Scope(outer=scope)
+        body = node.body if isinstance(node.body, list) else [node.body]
+        inside = {id(part) for part in body}
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                _bind(inner, argument.arg, None)
+        return [(part, inner if id(part) in inside else scope) for part in ast.iter_child_nodes(node)]
+    if isinstance(node, ast.ClassDef):
+        inner = Scope(outer=scope, is_class=True)
+        inside = {id(part) for part in node.body}
+        return [(part, inner if id(part) in inside else scope) for part in ast.iter_child_nodes(node)]
+    if isinstance(node, _COMPREHENSIONS):
+        inner = Scope(outer=scope)
+        return [(part, inner) for part in ast.iter_child_nodes(node)]
+    match node:
+        case (
+            ast.Assign(targets=[ast.Name()], value=value)
+            | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+        ):
+            return [(value, scope)]  # the name is bound already, to this value
+        case _:
+            pass
+    return [(part, scope) for part in ast.iter_child_nodes(node)]
+
+
+def _note(found: Survey, node: ast.AST, scope: Scope) -> None:
+    match node:
+        case ast.Name():
+            if not isinstance(node.ctx, ast.Load):
+                _bind(scope, node.id, None)
+        case ast.Call():
+            _call(found, node, scope)
+        case ast.Attribute() | ast.Subscript():
+            _change(found, node)
+        case ast.Constant() | ast.expr_context() | ast.operator() | ast.keyword():
+            pass
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            _assign(found, scope, name, value)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            _assign(found, scope, name, value)
+        case ast.Import() | ast.ImportFrom():
+            _import(found, node, scope)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            _bind(scope, name, None)
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            _bind(scope, name, None)
+        case ast.MatchMapping(rest=str(name)):
+            _bind(scope, name, None)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            scope.globals.update(names)
+        case _:
+            pass
+
+
+def _change(found: Survey, node: ast.Attribute | ast.Subscript) -> None:
+    if isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
+        return
+    if isinstance(node, ast.Subscript):
+        found.mutated.add(node.value.id)
+    else:
+        found.attributes.setdefault(node.value.id, []).append(node)
+
+
+def _assign(found: Survey, scope: Scope, name: str, value: ast.expr) -> None:
+    _bind(scope, name, value)
+    if isinstance(value, ast.Call):
+        found.assigned_to[value] = name
+
+
+def _bind(scope: Scope, name: str, value: ast.expr | None) -> None:
+    bound_in = scope
+    while name in bound_in.globals and bound_in.outer is not None:
+        bound_in = bound_in.outer
+    bound_in.bindings.setdefault(name, []).append(None if bound_in is not scope else value)
+
+
+def _import(found: Survey, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    for alias in node.names:
+        name = alias.asname or alias.name.partition(".")[0]
+        _bind(scope, name, None)
+        if isinstance(node, ast.Import):
+            found.imports.add(alias.name.partition(".")[0])
+            found.origins[name] = alias.name if alias.asname else name
+        else:
+            found.origins[name] = alias.name
+            if node.module and not node.level:
+                found.imports.add(node.module.partition(".")[0])
+
+
+def _call(found: Survey, node: ast.Call, scope: Scope) -> None:
+    found.calls.append((node, scope))
+    match node.func:
+        case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _MUTATING:
+            found.mutated.add(name)
+        case _:
+            pass
+    function = node.func.id if isinstance(node.func, ast.Name) else ""
+    for index, argument in enumerate(node.args):
+        if isinstance(argument, ast.Name):
+            if function == "setattr" and index == 0:
+                found.opened.add(argument.id)
+            if function not in _HARMLESS:
+                found.mutated.add(argument.id)

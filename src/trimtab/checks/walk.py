@@ -1,0 +1,107 @@
+"""The files that a check looks at: those that are named, and what folders hold and no ignore file leaves out."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from trimtab.checks.ignored import Ignored
+from trimtab.checks.read.document import SUFFIXES
+from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.errors import InputError, Problem
+
+NEVER: Final = frozenset(
+    (
+        ".git",
+        ".hg",
+        ".svn",
+        ".bzr",
+        ".jj",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        "site-packages",
+        "build",
+        "dist",
+        ".tox",
+        ".nox",
+        ".eggs",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".ipynb_checkpoints",
+    )
+)
+"""Folders that hold nothing a person wrote."""
+MAX_DEPTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file to check."""
+
+    path: str
+    """As the user would write it; `-` is standard input."""
+    named: bool
+    """Whether the user named it: then it is told when trimtab knows nothing about it."""
+
+
+def walk(paths: Sequence[str]) -> list[Found]:
+    """Every file once, in a fixed order; raises InputError with all paths that are not there."""
+    missing = [path for path in paths if path != "-" and not os.path.lexists(path)]
+    if missing:
+        raise InputError(*(Problem(what=f"{path}: no such file or folder", where=path) for path in missing))
+    found: dict[str, Found] = {}
+    for path in paths:
+        if path != "-" and os.path.isdir(path):
+            for file in _inside(Path(path)):
+                found.setdefault(file, Found(file, named=False))
+        else:
+            found[path] = Found(path, named=True)
+    return list(found.values())
+
+
+def _inside(top: Path) -> Iterator[str]:
+    waiting = [(top, Ignored.above(top), 0)]
+    while waiting:
+        folder, ignored, depth = waiting.pop()
+        ignored = ignored.within(folder)
+        folders: list[Path] = []
+        for entry in _entries(folder):
+            path = folder / entry.name
+            if _is_folder(entry):
+                is_known = entry.name in NEVER or ignored.matches(path, is_folder=True)
+                if depth < MAX_DEPTH and not is_known:
+                    folders.append(path)
+            elif _is_readable(entry) and not ignored.matches(path, is_folder=False):
+                yield str(path)
+        waiting.extend((each, ignored, depth + 1) for each in reversed(folders))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name; nothing where it may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Links to folders are not followed: they may lead in a circle, and to what is checked already."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_readable(entry: os.DirEntry[str]) -> bool:
+    """By suffix and size: a folder's large files are data, not configurations."""
+    if os.path.splitext(entry.name)[1].lower() not in SUFFIXES:
+        return False
+    try:
+        return entry.is_file() and entry.stat().st_size <= MAX_BYTES
+    except OSError:
+        return False
