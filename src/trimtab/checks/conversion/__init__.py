@@ -1,0 +1,10 @@
+"""From the description of a run to the text of a recipe.
+
+draft            lines with comments; which settings they account for
+step             step, length, evaluation, checkpoints, seed: the same for every task
+rates            optimizers and schedules, with the arithmetic of those that are told in another way
+corpora          files, tokenizer and filters of translation tools
+model            the shape of a translation model
+translation      a translation recipe
+language_model   a recipe for a task that cannot be trained yet
+"""

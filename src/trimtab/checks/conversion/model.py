@@ -1,0 +1,117 @@
+"""The shape of a translation model as the branch `model` of a recipe."""
+
+from typing import Any, cast
+
+from trimtab.checks.conversion.draft import Draft, number
+
+POSITIONS = ("sinusoidal", "learned", "rotary")
+NORMS = {"layer_norm": "layer", "rms_norm": "rms"}
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu-tanh": "gelu",
+    "quick_gelu": "gelu",
+    "silu": "swiglu",
+    "gated-silu": "swiglu",
+}
+SIZES = ("hidden_size", "heads", "layers", "feed_forward")
+
+
+def write_model(draft: Draft) -> None:
+    """Writes the sizes where all four are known and fit together, else a preset."""
+    values = {name: draft.run.value(name) for name in SIZES}
+    draft.say("model:")
+    draft.say("kind: encoder_decoder", level=1)
+    if problem := _misfit(values):
+        draft.say("preset: base", level=1, comment=f"{problem}: 512 wide, 8 heads, 6 + 6 layers")
+        draft.note(f"{problem}; the preset base stands in its place")
+    else:
+        _write_sizes(draft)
+    dropout = draft.take("dropout")
+    if dropout is not None and 0 <= dropout.value < 1:
+        draft.put("dropout", dropout.value, level=1, source=dropout)
+    attention = draft.take("attention_dropout")
+    if attention is not None and attention.value > 0:
+        draft.note(
+            f"dropout of {number(attention.value)} on attention weights has no counterpart: no fast kernel has it"
+        )
+    _write_positions(draft)
+    norm = draft.take("norm")
+    if norm is not None and norm.value in NORMS:
+        draft.put("norm", NORMS[norm.value], level=1, source=norm)
+    _write_activation(draft)
+    _write_tying(draft)
+    draft.account(draft.run.setting("shared_vocabulary"))
+
+
+def _misfit(values: dict[str, Any]) -> str:
+    """Why these sizes are no transformer's, empty where they are."""
+    missing = [name.replace("_", " ") for name, value in values.items() if value is None or value < 1]
+    if missing:
+        return f"no {' and no '.join(missing)} of a transformer can be read there"
+    width, heads = values["hidden_size"], values["heads"]
+    if width % heads or width % 2 or width < 8:
+        return f"{heads} heads do not divide a width of {width}"
+    return ""
+
+
+def _write_sizes(draft: Draft) -> None:
+    for key, concept in (("dim", "hidden_size"), ("heads", "heads")):
+        setting = draft.take(concept)
+        draft.put(key, setting.value if setting is not None else None, level=1, source=setting)
+    layers = draft.take("layers")
+    number_of_layers = layers.value if layers is not None else 6
+    sides = {
+        "encoder_layers": draft.key("enc_layers", "model.encoder.layers"),
+        "decoder_layers": draft.key("dec_layers", "model.decoder.layers"),
+    }
+    whole = draft.run.keys.get("layers") or draft.run.keys.get("model.layers")
+    for key, side in sides.items():
+        own = _sum_of(side.value) if side is not None and whole is None else None
+        draft.put(key, own or number_of_layers, level=1, source=side if own else layers)
+    feed = draft.take("feed_forward")
+    draft.put("feed_forward", feed.value if feed is not None else None, level=1, source=feed)
+
+
+def _sum_of(value: Any) -> int | None:
+    """A number of layers, or that of all stacks together."""
+    counts: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list) else [value]
+    return sum(counts) if all(isinstance(count, int) and count > 0 for count in counts) else None
+
+
+def _write_positions(draft: Draft) -> None:
+    kind = draft.take("positions")
+    if kind is None:
+        return
+    if kind.value in POSITIONS:
+        draft.put("positions", kind.value, level=1, source=kind)
+    else:
+        draft.put("positions", "sinusoidal", level=1, why=f"{kind.value} there, which has no counterpart")
+        draft.note(
+            f"positions of the kind {kind.value} have no counterpart; sinusoidal ones stand in their place"
+        )
+
+
+def _write_activation(draft: Draft) -> None:
+    chosen = draft.key("pos_ffn_activation_fn", "model.mlp_activation_fn")
+    if draft.run.tool == "mammoth":
+        draft.put("activation", "swiglu", level=1, why="a gate with GELU there, by default")
+        return
+    if chosen is None:
+        return
+    kind = ACTIVATIONS.get(str(chosen.value))
+    draft.put("activation", kind or "relu", level=1, source=chosen, why="" if kind else "no counterpart")
+
+
+def _write_tying(draft: Draft) -> None:
+    """One matrix for all three where source and target share theirs; target and output share one in any case."""
+    shared = draft.key("share_embeddings", "model.share_embeddings")
+    output = draft.key("share_decoder_embeddings", "model.share_decoder_embeddings")
+    inner = draft.key("x_transformers_opts.tie_embedding")
+    all_of_them = shared is not None and shared.value is True
+    draft.account(draft.run.setting("tied_embeddings"))
+    draft.put(
+        "tie_embeddings", "all" if all_of_them else "decoder", level=1, source=shared or output or inner
+    )
+    if not any(setting is not None and setting.value is True for setting in (shared, output, inner)):
+        draft.note("embeddings of target and output were two matrices there; here they are one")

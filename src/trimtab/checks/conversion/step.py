@@ -1,0 +1,142 @@
+"""Step, length, evaluation, checkpoints and seed of a recipe, from the concepts alone."""
+
+from trimtab.checks.conversion.draft import Draft
+from trimtab.checks.conversion.rates import write_optimizer, write_schedule
+from trimtab.checks.setting import Setting
+
+TOKENS_PER_SENTENCE = 30
+"""An estimate for tools that count sentences; the line says so."""
+PRECISIONS = {"bf16": "bf16_mixed", "fp16": "fp16_mixed"}
+LENGTH = 10_000
+LONGEST = 1e15
+"""Lengths beyond it are slips."""
+EVERY = 500
+
+
+def write_step(draft: Draft, *, longest: int) -> None:
+    """Writes the branch `step`; neither budget may be smaller than the longest example."""
+    draft.say("step:")
+    per_micro_batch, per_step, why = budgets(draft)
+    if per_step < longest:
+        draft.note(f"tokens_per_step is raised to {longest}, so that the longest example fits in a step")
+    draft.put("tokens_per_step", max(per_step, longest), level=1, why=why)
+    draft.put("tokens_per_micro_batch", min(max(per_micro_batch, longest), max(per_step, longest)), level=1)
+    _write_precision(draft)
+    write_optimizer(draft)
+    write_schedule(draft)
+    _write_clip(draft)
+
+
+def budgets(draft: Draft) -> tuple[int, int, str]:
+    """Tokens that run at once on one device, tokens of a step, and how the second is reckoned."""
+    size, unit, times, devices = (
+        draft.take(name) for name in ("micro_batch", "batch_unit", "accumulation", "devices")
+    )
+    if size is None or size.value < 1:
+        return 8192, 32768, "no batch size is written: the default"
+    count, factor = size.value, 1
+    why = f"{size.key} {count}"
+    if unit is None or unit.value == "examples":
+        factor = _tokens_of_example(draft)
+        why += f" examples of about {factor} tokens (an estimate)"
+    for setting, word in ((times, "accumulated"), (devices, "devices")):
+        if setting is not None and setting.value > 1:
+            why += f" * {setting.value} {word}"
+    number = count * factor
+    several = (max(1, setting.value) if setting is not None else 1 for setting in (times, devices))
+    for setting in several:
+        number *= setting
+    if unit is not None and unit.value == "tokens":
+        why += "; there padding counts, here only target tokens"
+    return count * factor, number, why
+
+
+def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
+    """Writes length, evaluation by some metrics, checkpoints and seed."""
+    draft.say()
+    write_length(draft)
+    draft.say()
+    draft.say("evaluate:")
+    _write_every(draft, "eval_steps", "eval_strategy")
+    draft.say(
+        f"metrics: [{metrics}]",
+        level=1,
+        comment="" if has_validation else "of nothing, until data.valid is filled",
+    )
+    draft.say()
+    draft.say("checkpoint:")
+    _write_every(draft, "save_steps", "save_strategy")
+    kept = draft.take("keep_checkpoints")
+    draft.put("keep", kept.value if kept is not None else 3, level=1, source=kept)
+    draft.say()
+    seed = draft.take("seed")
+    is_usable = seed is not None and 0 <= seed.value < 2**63
+    draft.put("seed", seed.value if seed is not None and is_usable else 1, source=seed if is_usable else None)
+
+
+def write_length(draft: Draft) -> None:
+    """Writes `length`: steps, epochs, or a guess that says so."""
+    steps, epochs = draft.take("steps"), draft.take("epochs")
+    if steps is not None and steps.value >= 1:
+        draft.say(f"length: {steps.value} steps", comment=draft.origin(steps))
+    elif epochs is not None and 0 < epochs.value < LONGEST:
+        draft.say(f"length: {_count(epochs.value)} epochs", comment=draft.origin(epochs))
+    else:
+        draft.say(f"length: {LENGTH} steps", comment="no length is written: a guess")
+
+
+def _count(value: float) -> str:
+    """A number of epochs without an exponent."""
+    return str(int(value)) if value == int(value) else f"{value:.4f}".rstrip("0")
+
+
+def _tokens_of_example(draft: Draft) -> int:
+    longest = draft.run.value("sequence_length")
+    if draft.run.value("task") == "translation" or longest is None:
+        return TOKENS_PER_SENTENCE
+    return longest
+
+
+def _write_precision(draft: Draft) -> None:
+    cast, weights = draft.take("autocast"), draft.take("weights_dtype")
+    word = cast.value if cast is not None else None
+    if word == "none" and weights is not None and weights.value in PRECISIONS:
+        draft.put(
+            "precision", PRECISIONS[weights.value], level=1, source=weights, why="weights stay fp32 here"
+        )
+    elif word == "none":
+        draft.put("precision", "fp32", level=1, source=cast)
+    else:
+        draft.put(
+            "precision", PRECISIONS.get(str(word), "auto"), level=1, source=cast or draft.key("bf16", "fp16")
+        )
+
+
+def _write_clip(draft: Draft) -> None:
+    clip = draft.take("clip")
+    if clip is not None and clip.value == 0:
+        draft.say("clip: {kind: off}", level=1, comment=draft.origin(clip))
+        return
+    at = clip.value if clip is not None and clip.value > 0 else 1.0
+    why = ""
+    if draft.run.tool == "mammoth":
+        why = "there it is multiplied by the number of parameters, so that nothing is ever clipped"
+    comment = "; ".join(part for part in (draft.origin(clip), why) if part)
+    draft.say(f"clip: {{kind: global_norm, at: {at:g}}}", level=1, comment=comment)
+
+
+def _write_every(draft: Draft, concept: str, strategy: str) -> None:
+    setting, kind = draft.take(concept), draft.take(strategy)
+    if kind is not None and kind.value == "epoch":
+        draft.say("every: 1 epoch", level=1, comment=draft.origin(kind))
+        return
+    steps = _whole_steps(setting)
+    if steps is None:
+        draft.say(f"every: {EVERY} steps", level=1)
+    else:
+        draft.say(f"every: {steps} steps", level=1, comment=draft.origin(setting))
+
+
+def _whole_steps(setting: Setting | None) -> int | None:
+    """Steps between two events; a share of the run, which some tools take, is none."""
+    return int(setting.value) if setting is not None and 1 <= setting.value < LONGEST else None

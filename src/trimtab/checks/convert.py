@@ -1,0 +1,183 @@
+"""`convert`: another tool's configuration as a recipe, and what in it has no counterpart."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.checks.conversion.draft import Draft, plain
+from trimtab.checks.conversion.language_model import write_language_model
+from trimtab.checks.conversion.translation import write_translation
+from trimtab.checks.description import Description
+from trimtab.checks.document import Document
+from trimtab.checks.kinds.kind import Kind, Surroundings
+from trimtab.checks.kinds.registry import all_kinds, kinds_of
+from trimtab.checks.read.dialects import in_dialect
+from trimtab.checks.setting import Setting
+from trimtab.errors import InputError, input_error
+
+TITLES = {
+    "opennmt": "OpenNMT-py",
+    "eole": "Eole",
+    "mammoth": "Mammoth",
+    "axolotl": "Axolotl",
+    "llamafactory": "LLaMA-Factory",
+    "transformers": "transformers",
+    "trl": "TRL",
+}
+OF_TRANSLATION = frozenset({"opennmt", "eole", "mammoth"})
+NEEDED = ("learning_rate", "micro_batch", "steps", "epochs", "optimizer")
+"""A file that says none of these is no training run."""
+WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """A recipe made from another tool's file."""
+
+    recipe_text: str
+    """YAML with comments; it loads as it stands where `is_trainable`."""
+    unmatched: tuple[Setting, ...]
+    """What is written there and has no place in the recipe, in the order of the file."""
+    notes: tuple[str, ...]
+    """What differs, or has to be filled in; they stand in the text, too."""
+    kind: str
+    is_trainable: bool
+    """Whether the recipe loads, and its task is one that can be trained today."""
+
+
+def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
+    """Turns a file, or a document that is read already, into a recipe; `kind` where its kind cannot be recognised.
+
+    Raises `InputError` for what cannot be read or recognised, for files that are no training run, and for recipes.
+    """
+    document = source if isinstance(source, Document) else _read(Path(source))
+    chosen = _kind_of(document, kind)
+    if chosen.name == "recipe":
+        raise input_error(
+            f"{document.path}: a recipe already",
+            allowed="a configuration of another tool",
+            fix=f"train it: `trimtab train {document.path}`",
+        )
+    runs = chosen.describe(in_dialect(document, chosen.dialect), _surroundings(Path(document.path)))
+    trained = [run for run in runs if _trains(run)]
+    if len(trained) != 1:
+        raise input_error(
+            f"{document.path}: {'no run' if not trained else f'{len(trained)} runs'} that a recipe could be made of",
+            got=chosen.title,
+            allowed="a file that configures one training run",
+        )
+    return _converted(trained[0], chosen)
+
+
+def _converted(run: Description, kind: Kind) -> Conversion:
+    draft = Draft(run, TITLES.get(run.tool, run.tool))
+    is_translation = _is_translation(run)
+    (write_translation if is_translation else write_language_model)(draft)
+    problems = _problems(draft) if is_translation else ()
+    for problem in problems:
+        draft.note(f"the recipe does not load as it stands: {problem}")
+    unmatched = draft.unmatched()
+    head = Draft(run, draft.title)
+    head.say(comment=f"Made by `trimtab convert` from {run.document.path} ({kind.title}).")
+    for note in draft.notes:
+        _say_wrapped(head, note)
+    if unmatched:
+        names = ", ".join(_with_stars([setting.key for setting in unmatched]))
+        _say_wrapped(head, f"without a counterpart here: {names}")
+    head.say()
+    return Conversion(
+        recipe_text="\n".join([*head.lines, *draft.lines]) + "\n",
+        unmatched=unmatched,
+        notes=tuple(draft.notes),
+        kind=kind.name,
+        is_trainable=is_translation and not problems,
+    )
+
+
+def _with_stars(keys: list[str]) -> list[str]:
+    """Keys of the same name in several groups as one: `tasks.*.weight`."""
+    wholes = [
+        (key.partition(".")[0], key.rpartition(".")[2]) if key.count(".") > 1 else (key, "") for key in keys
+    ]
+    told = [
+        f"{whole[0]}.*.{whole[1]}" if wholes.count(whole) > 1 else key
+        for key, whole in zip(keys, wholes, strict=True)
+    ]
+    return list(dict.fromkeys(told))
+
+
+def _problems(draft: Draft) -> tuple[str, ...]:
+    """What the recipe says of itself: values that are allowed there may not be allowed here."""
+    from trimtab.config.load import parse_recipe
+
+    try:
+        parse_recipe("\n".join(draft.lines) + "\n")
+    except InputError as error:
+        return tuple(f"{problem.what}, got {problem.got}" for problem in error.problems)
+    return ()
+
+
+def _is_translation(run: Description) -> bool:
+    task = run.value("task")
+    if task is not None:
+        return task in ("translation", "seq2seq")
+    return run.tool in OF_TRANSLATION or run.value("encoder_decoder") is True
+
+
+def _trains(run: Description) -> bool:
+    return any(run.setting(concept) is not None for concept in NEEDED)
+
+
+def _read(path: Path) -> Document:
+    # Reading is only needed where no document is given.
+    from trimtab.checks.read.document import read_document
+    from trimtab.checks.read.limits import MAX_BYTES
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise input_error(
+            f"{path}: no such file", got="nothing there", allowed="a configuration of another tool"
+        ) from None
+    except OSError as error:
+        raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
+    return read_document(str(path), data)
+
+
+def _kind_of(document: Document, name: str) -> Kind:
+    if name:
+        named = [kind for kind in all_kinds() if kind.name == name]
+        if not named:
+            raise input_error(
+                f"--as {name}: no such kind", got=name, allowed=", ".join(kind.name for kind in all_kinds())
+            )
+        return named[0]
+    found = [
+        kind for kind in kinds_of(document.syntax) if kind.recognises(in_dialect(document, kind.dialect))
+    ]
+    if len(found) == 1:
+        return found[0]
+    raise input_error(
+        f"{document.path}: {'whose configuration is it?' if found else 'not a configuration of any known tool'}",
+        got=" or ".join(kind.title for kind in found) or "keys that no tool has",
+        allowed=", ".join(kind.title for kind in found or kinds_of(document.syntax)),
+        fix="say it: `--as KIND`, where KIND is " + " or ".join(kind.name for kind in found or all_kinds()),
+    )
+
+
+def _surroundings(path: Path) -> Surroundings:
+    def beside(name: str) -> Document | None:
+        try:
+            return _read(path.parent / name)
+        except InputError:
+            return None
+
+    return Surroundings(beside=beside)
+
+
+def _say_wrapped(draft: Draft, text: str) -> None:
+    from textwrap import wrap
+
+    lines = wrap(plain(text), WIDTH - 4, break_on_hyphens=False)
+    for index, line in enumerate(lines):
+        draft.lines.append(f"# {'- ' if index == 0 else '  '}{line}")

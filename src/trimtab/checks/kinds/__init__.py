@@ -1,0 +1,1 @@
+"""Every kind of configuration that `check` reads, one file each."""

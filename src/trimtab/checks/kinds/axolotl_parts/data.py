@@ -1,0 +1,85 @@
+"""Data, tokens and the kind of training of Axolotl."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each, text_list
+from trimtab.checks.kinds.signs import mapping
+from trimtab.checks.kinds.written import Written
+
+PREFERENCES = frozenset({"dpo", "ipo", "kto", "simpo", "orpo", "gdpo"})
+"""Values of `rl` that learn from pairs; the others sample."""
+MIXING = frozenset({"eager", "sdpa"})
+"""Attention under which packed documents see each other."""
+
+
+def put_task(told: Told, written: Written) -> None:
+    """Tells what is learnt; a model of images or sound is left open."""
+    learnt = written.settings.get("rl")
+    if learnt is not None and learnt.value is not None:
+        put(told, "task", learnt, "preference" if str(learnt.value) in PREFERENCES else None)
+        return
+    for key in ("reward_model", "process_reward_model"):
+        if written.value(key) is True:
+            put(told, "task", written.settings[key], "reward")
+            return
+    corpus = written.settings.get("pretraining_dataset")
+    if corpus is not None:
+        put(told, "task", corpus, "pretrain")
+    elif "processor_type" not in written.settings:
+        put(told, "task", written.settings.get("datasets"), "language_model")
+
+
+def put_data(told: Told, written: Written) -> None:
+    """Tells corpora, packing, lengths, and the tokens that the run adds."""
+    put_each(
+        told,
+        written,
+        {
+            "sequence_length": "sequence_len",
+            "loss_on_prompt": "train_on_inputs",
+            "chat_template": "chat_template",
+        },
+    )
+    _put_packing(told, written)
+    _put_corpora(told, written)
+    put_each(
+        told, written, {"pad_token": "special_tokens.pad_token", "eos_token": "special_tokens.eos_token"}
+    )
+    _put_tokens(told, written)
+
+
+def _put_packing(told: Told, written: Written) -> None:
+    packs = written.get("sample_packing")
+    if packs is None:
+        return
+    put(told, "packing", replace(packs, value=bool(packs.value)))
+    kernel = told.get("attention_kernel")
+    if packs.value is True and kernel is not None:
+        has_varlen = written.value("sdpa_varlen") is True
+        put(told, "packing_isolated", packs, kernel.value not in MIXING or has_varlen)
+
+
+def _put_corpora(told: Told, written: Written) -> None:
+    for key in ("datasets", "pretraining_dataset"):
+        setting = written.settings.get(key)
+        value: Any = setting.value if setting is not None else None
+        if isinstance(value, list):
+            paths = [mapping(item).get("path") for item in cast("list[Any]", value)]
+            put(told, "corpora", setting, text_list([path for path in paths if path is not None]))
+    share, others = written.get("val_set_size"), written.settings.get("test_datasets")
+    if others is not None and others.value:
+        put(told, "validation", others, True)
+    elif share is not None and as_type(share.value, float) is not None:
+        put(told, "validation", share, share.value > 0)
+
+
+def _put_tokens(told: Told, written: Written) -> None:
+    places = [
+        setting
+        for key in ("tokens", "special_tokens.additional_special_tokens")
+        if (setting := written.settings.get(key)) is not None and setting.value
+    ]
+    names = [name for setting in places for name in text_list(setting.value) or []]
+    if places and names:
+        put(told, "added_tokens", places[0], names)

@@ -1,0 +1,58 @@
+"""Puts settings of tools under the words of `concepts`; what has not the concept's type is not told."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+from trimtab.checks.concepts import CONCEPTS
+from trimtab.checks.kinds.written import Written
+from trimtab.checks.setting import Setting
+
+Told = dict[str, Setting]
+_AS_IT_IS: Any = object()
+
+
+def put(told: Told, concept: str, setting: Setting | None, value: Any = _AS_IT_IS) -> None:
+    """Tells a concept, its value given or the setting's own; nothing where either is unknown or of another type."""
+    if setting is None:
+        return
+    typed = as_type(setting.value if value is _AS_IT_IS else value, CONCEPTS[concept].type)
+    if typed is not None:
+        told[concept] = replace(setting, value=typed)
+
+
+def put_each(told: Told, written: Written, keys: Mapping[str, str]) -> None:
+    """Tells concepts whose value is that of one key: {concept: key}."""
+    for concept, key in keys.items():
+        put(told, concept, written.get(key))
+
+
+def as_type(value: Any, wanted: type) -> Any:
+    """The value as exactly this type, None where it is another: a whole float is an integer, a boolean no number."""
+    if isinstance(value, bool):
+        return value if wanted is bool else None
+    if wanted is float and isinstance(value, int | float):
+        return _float(value)
+    if wanted is int and isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, wanted) else None
+
+
+def _float(value: int | float) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def text_list(value: Any) -> list[str] | None:
+    """A list of names: a list of texts, or one text by itself."""
+    if isinstance(value, str):
+        return [value]
+    return list(value) if is_list(value) and all(isinstance(item, str) for item in value) else None
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether it is a list, of whatever."""
+    return isinstance(value, list)

@@ -1,0 +1,96 @@
+"""LLaMA-Factory: the YAML or JSON of `llamafactory-cli train`, its own arguments over those of transformers."""
+
+from dataclasses import replace
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import Document
+from trimtab.checks.keys.table import load_table
+from trimtab.checks.keytable import KeyTable
+from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.deepspeed import deepspeed_beside
+from trimtab.checks.kinds.huggingface.arguments import training_concepts
+from trimtab.checks.kinds.kind import Kind, Surroundings
+from trimtab.checks.kinds.llamafactory_parts.adapter import put_adapter
+from trimtab.checks.kinds.llamafactory_parts.data import put_data, put_task, put_tokens
+from trimtab.checks.kinds.llamafactory_parts.machine import put_machine, put_optimizer_switches
+from trimtab.checks.kinds.model_names import put_model_name
+from trimtab.checks.kinds.signs import names_of
+from trimtab.checks.kinds.written import Written, settings_of
+
+SIGNS = frozenset({"stage", "finetuning_type", "template", "cutoff_len"})
+TRAINS = frozenset(
+    {
+        "do_train",
+        "do_eval",
+        "do_predict",
+        "dataset",
+        "output_dir",
+        "per_device_train_batch_size",
+        "learning_rate",
+    }
+)
+OF_MEGATRON = frozenset(
+    {
+        "tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size", "use_mca",
+        "virtual_pipeline_model_parallel_size", "recompute_granularity", "use_megatron_bridge",
+    }
+)  # fmt: skip
+"""With these an adapter for Megatron may read the file, which has more keys than are listed."""
+
+
+def recognises(document: Document) -> bool:
+    """A model, one of its own words, and something that only training or evaluation by a Trainer needs."""
+    names = names_of(document)
+    return "model_name_or_path" in names and bool(names & SIGNS) and bool(names & TRAINS)
+
+
+def describe(document: Document, surroundings: Surroundings) -> list[Description]:
+    """One run; without `do_train` nothing is trained, and nothing is told of training."""
+    table = _table(document, load_table("llamafactory", surroundings.versions))
+    # No conversion: OmegaConf has read the numbers, and the parser passes them on as they are.
+    settings = settings_of(document.entries.values(), table=table)
+    written = Written(path=document.path, settings=settings, table=table)
+    told: Told = {}
+    put_model_name(told, written.get("model_name_or_path"))
+    if written.value("do_train") is True:
+        told |= training_concepts(written, surroundings.versions)
+        _tell_own(told, written)
+        told = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **told}
+    return [
+        Description(
+            tool="llamafactory",
+            kind=KIND.name,
+            document=document,
+            keys={setting.key: setting for setting in settings.values()},
+            concepts=told,
+            table=table,
+            versions=surroundings.versions,
+        )
+    ]
+
+
+def _tell_own(told: Told, written: Written) -> None:
+    put_task(told, written)
+    put_machine(told, written)
+    put_optimizer_switches(told, written)
+    put_adapter(told, written)
+    put_data(told, written)
+    put_tokens(told, written)
+    fresh = written.get("train_from_scratch")
+    put(told, "from_scratch", fresh)
+
+
+def _table(document: Document, table: KeyTable) -> KeyTable:
+    is_megatron = bool(names_of(document) & OF_MEGATRON)
+    return replace(table, unknown_keys="kept") if is_megatron else table
+
+
+KIND = Kind(
+    name="llamafactory",
+    tool="llamafactory",
+    title="LLaMA-Factory training YAML",
+    syntaxes=frozenset({"yaml", "json"}),
+    recognises=recognises,
+    describe=describe,
+    dialect="omegaconf",
+)

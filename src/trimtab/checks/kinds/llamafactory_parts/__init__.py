@@ -1,0 +1,1 @@
+"""How LLaMA-Factory's own arguments are told in the words of `concepts`."""

@@ -1,0 +1,210 @@
+"""Python scripts and notebooks: a description for each configuration of a Trainer, or one for the whole script."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import Call, Document
+from trimtab.checks.keys.table import load_table
+from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
+from trimtab.checks.kinds.kind import Kind, Surroundings
+from trimtab.checks.kinds.scripts.calls import defines, written_of
+from trimtab.checks.kinds.scripts.loop import loop_concepts
+from trimtab.checks.kinds.scripts.model import (
+    ADAPTERS,
+    adapter_calls,
+    loading_concepts,
+    loads,
+    script_adapter,
+    token_concepts,
+)
+from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
+from trimtab.checks.kinds.scripts.training import CLASSES, configurations, table_of, trainer_concepts
+from trimtab.checks.kinds.written import prefixed
+from trimtab.checks.setting import Setting
+
+TELLING = frozenset(
+    {
+        "Accelerator", "BitsAndBytesConfig", "HfArgumentParser", "Seq2SeqTrainer", "SFTTrainer", "Trainer",
+        "activation_checkpointing_enable", "add_special_tokens", "add_tokens", "autocast", "clip_grad_norm_",
+        "gradient_checkpointing_enable", "CPUOffloadOptimizer", "prepare_model_for_kbit_training",
+        "resize_token_embeddings",
+    }
+)  # fmt: skip
+"""Calls whose arguments stand among the keys, besides those that make something."""
+LIBRARIES = frozenset(
+    {
+        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "lightning", "onnx", "onnxruntime",
+        "optimum", "peft", "pytorch_lightning", "sentence_transformers", "torch", "torchao", "torchvision",
+        "transformers", "trl", "unsloth",
+    }
+)  # fmt: skip
+OF_TRAINING = ("weights_dtype", "from_scratch", "autocast", "gradient_checkpointing", "use_reentrant")
+"""What loading and running a model says only where the model is trained."""
+TRAINERS = frozenset({"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "GRPOTrainer"})
+
+
+def recognises(document: Document) -> bool:
+    """A call in a script that uses one of the libraries of the field; whether it trains is for `trains` to say."""
+    return bool(document.imports & LIBRARIES) and bool(document.calls)
+
+
+def trains(document: Document) -> bool:
+    """A Trainer, its configuration, an adapter or an optimizer."""
+    if configurations(document) or adapter_calls(document) or optimizer_calls(document):
+        return True
+    names = {call.name for call in document.calls}
+    return bool(names & TRAINERS and document.imports & {"transformers", "trl"})
+
+
+def describe(document: Document, surroundings: Surroundings) -> list[Description]:
+    """As many descriptions as there are configurations, each with the model and the loop of the whole script."""
+    whole = _whole(document, surroundings)
+    calls = configurations(document)
+    if not calls:
+        return [_description(document, surroundings, whole, None)]
+    return [
+        _description(document, surroundings, _merged(call, whole, document, surroundings), call)
+        for call in calls
+    ]
+
+
+def _whole(document: Document, surroundings: Surroundings) -> Told:
+    versions = surroundings.versions
+    told = {
+        **loop_concepts(document, versions),
+        **loading_concepts(document, versions),
+        **token_concepts(document),
+        **optimizer_concepts(document),
+        **script_adapter(document, versions),
+    }
+    if not trains(document):
+        told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+    name_quantized_adapter(told)
+    _put_no_adapter(told, document)
+    return told
+
+
+def _put_no_adapter(told: Told, document: Document) -> None:
+    """Full training: a Trainer gets a model that is loaded here, and nothing here can put an adapter on it."""
+    trainers = [call for call in document.calls if call.name in TRAINERS]
+    can = document.imports & {"peft", "unsloth"} or "adapter" in document.text
+    if "adapter" in told or can or len(trainers) != 1 or not loads(document):
+        return
+    call = trainers[0]
+    if not call.has_rest and "peft_config" not in call.arguments:
+        put(told, "adapter", Setting(key=call.name, value="none", place=call.place, origin="default"))
+
+
+def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundings) -> Told:
+    """The configuration with what the script does itself: its defaults speak only where nothing else does."""
+    told, written = trainer_concepts(call, document, surroundings)
+    merged = {**told, **whole}
+    for concept, setting in told.items():
+        if setting.is_written and concept not in _OF_OPTIMIZER:
+            merged[concept] = setting
+    if optimizer_calls(document):
+        # Two optimizers, or one with arguments that cannot be seen, hide what the Trainer would have made.
+        for concept in _OF_OPTIMIZER - whole.keys():
+            merged.pop(concept, None)
+    if "gradient_checkpointing" in told and told["gradient_checkpointing"].value is True:
+        # The Trainer turns it on again, with its own arguments.
+        merged.pop("use_reentrant", None)
+        merged |= {name: told[name] for name in ("use_reentrant",) if name in told}
+    for key, concept in _HIDING.items():
+        if key in written.hidden:
+            merged.pop(concept, None)
+    return merged
+
+
+_OF_OPTIMIZER = frozenset(
+    {
+        "optimizer", "optimizer_variant", "optimizer_bits", "optimizer_paged", "learning_rate", "weight_decay",
+        "beta1", "beta2", "epsilon", "relative_step", "scale_parameter", "clip_threshold", "stochastic_rounding",
+    }
+)  # fmt: skip
+_HIDING = {
+    "gradient_checkpointing": "gradient_checkpointing",
+    "gradient_checkpointing_kwargs": "use_reentrant",
+}
+
+
+def _description(
+    document: Document, surroundings: Surroundings, told: Told, configuration: Call | None
+) -> Description:
+    calls = [
+        call
+        for call in _shown(document)
+        if call is configuration or call.name not in CLASSES or configuration is None
+    ]
+    tool = CLASSES[configuration.name][0] if configuration else _tool(document)
+    return Description(
+        tool=tool,
+        kind=KIND.name,
+        document=document,
+        keys=dict(_keys(calls, document, surroundings)),
+        concepts=told,
+        table=_table(calls, document, surroundings, tool),
+        versions=surroundings.versions,
+    )
+
+
+def _shown(document: Document) -> list[Call]:
+    loaders, optimizers = loads(document), optimizer_calls(document)
+    return [
+        call
+        for call in document.calls
+        if call.name in TELLING
+        or call.name in CLASSES
+        or call.name in ADAPTERS
+        or any(call is other for other in (*loaders, *optimizers))
+    ]
+
+
+def _keys(
+    calls: Iterable[Call], document: Document, surroundings: Surroundings
+) -> Iterable[tuple[str, Setting]]:
+    seen: set[str] = set()
+    for call in calls:
+        table = table_of(call, surroundings) if call.name in CLASSES else None
+        for setting in written_of(call, document, table).settings.values():
+            if setting.key not in seen:
+                seen.add(setting.key)
+                yield setting.key, setting
+
+
+def _table(
+    calls: Iterable[Call], document: Document, surroundings: Surroundings, tool: str
+) -> KeyTable | None:
+    tables: dict[str, KeyTable] = {}
+    for call in calls:
+        if call.name in CLASSES:
+            tables[call.name] = table_of(call, surroundings)
+        elif call.name in ADAPTERS and "peft" in document.imports:
+            tables[call.name] = load_table(f"peft_{ADAPTERS[call.name]}", surroundings.versions)
+    tables = {name: table for name, table in tables.items() if not defines(document, name)}
+    if not tables:
+        return None
+    keys: dict[str, Key] = {}
+    for name, table in tables.items():
+        keys[name] = Key(name=name, types=("mapping",))
+        keys |= prefixed(table, f"{name}.")
+    first = next(iter(tables.values()))
+    # A constructor takes no argument that it does not know.
+    return replace(first, tool=tool, keys=keys, unknown_keys="refused")
+
+
+def _tool(document: Document) -> str:
+    return next((name for name in ("trl", "transformers", "peft") if name in document.imports), "torch")
+
+
+KIND = Kind(
+    name="python",
+    tool="torch",
+    title="Python script",
+    syntaxes=frozenset({"python"}),
+    recognises=recognises,
+    describe=describe,
+)

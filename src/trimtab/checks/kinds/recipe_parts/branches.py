@@ -1,0 +1,150 @@
+"""The resolved values of a recipe, each with the place where it is written or as a default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.place import Place
+from trimtab.checks.setting import Setting
+from trimtab.config.run import Recipe
+from trimtab.units import Duration
+
+SCHEDULES = {"linear_warmup": "linear"}
+AUTOCAST = {"bf16_mixed": "bf16", "fp16_mixed": "fp16", "fp32": "none"}
+NORMS = {"layer": "layer_norm", "rms": "rms_norm"}
+SHORTHANDS = {"model.encoder_layers": "model.layers", "model.decoder_layers": "model.layers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """A recipe and what is written of it."""
+
+    recipe: Recipe
+    settings: Mapping[str, Setting]
+    path: str
+
+    def at(self, path: str) -> Setting:
+        """The resolved value of a dotted path."""
+        value: Any = self.recipe
+        for name in path.split("."):
+            value = getattr(value, name)
+        return self.where(path, value)
+
+    def where(self, path: str, value: Any) -> Setting:
+        """A value that follows from a key."""
+        for key in (path, SHORTHANDS.get(path, path)):
+            if key in self.settings:
+                return replace(self.settings[key], value=value)
+        return Setting(key=path, value=value, place=Place(self.path), origin="default")
+
+
+def put_branches(told: Told, tree: Branches) -> None:
+    """Tells the whole recipe."""
+    _put_data(told, tree)
+    _put_model(told, tree)
+    _put_step(told, tree)
+    _put_optimizer(told, tree)
+    _put_schedule(told, tree)
+    _put_rest(told, tree)
+
+
+def _put_data(told: Told, tree: Branches) -> None:
+    data = tree.recipe.data
+    put(told, "task", tree.at("task"))
+    files = [file for corpus in data.train for file in (corpus.pairs, corpus.source, corpus.target)]
+    put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
+    put(told, "validation", tree.where("data.valid", bool(data.valid)))
+    put(told, "sequence_length", tree.at("data.max_tokens"))
+    put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
+    put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
+    put(told, "dataloader_workers", tree.at("data.workers"))
+
+
+def _put_model(told: Told, tree: Branches) -> None:
+    model = tree.recipe.model
+    put(told, "from_scratch", tree.where("model", True))
+    put(told, "encoder_decoder", tree.where("model.kind", True))
+    for concept, key in (
+        ("hidden_size", "dim"),
+        ("layers", "decoder_layers"),
+        ("heads", "heads"),
+        ("feed_forward", "feed_forward"),
+        ("positions", "positions"),
+        ("dropout", "dropout"),
+        ("attention_dropout", "attention_dropout"),
+    ):
+        put(told, concept, tree.at(f"model.{key}"))
+    put(told, "norm", tree.where("model.norm", NORMS[model.norm]))
+    put(
+        told,
+        "norm_placement",
+        tree.where("model.norm_position", "pre" if model.norm_position == "before" else "post"),
+    )
+    put(told, "tied_embeddings", tree.where("model.tie_embeddings", True))
+
+
+def _put_step(told: Told, tree: Branches) -> None:
+    step = tree.recipe.step
+    put(told, "global_batch", tree.at("step.tokens_per_step"))
+    put(told, "micro_batch", tree.where("step.tokens_per_micro_batch", step.micro_batch_tokens))
+    put(told, "batch_unit", tree.where("step.tokens_per_step", "tokens"))
+    put(told, "loss_normalization", tree.where("loss", "tokens"))
+    put(told, "packing", tree.where("step", True))
+    put(told, "packing_isolated", tree.where("step", True))
+    put(told, "autocast", tree.where("step.precision", AUTOCAST.get(step.precision)))
+    put(told, "weights_dtype", tree.where("step.precision", "fp32"))
+    clips = {"global_norm": getattr(step.clip, "at", None), "off": 0.0}
+    put(told, "clip", tree.where("step.clip.at", clips.get(step.clip.kind)))
+    put(told, "compile", tree.where("step.compile", {"on": True, "off": False}.get(step.compile)))
+
+
+def _put_optimizer(told: Told, tree: Branches) -> None:
+    optimizer = tree.recipe.step.optimizer
+    put(told, "optimizer", tree.at("step.optimizer.kind"))
+    for concept, key in (
+        ("learning_rate", "learning_rate"),
+        ("weight_decay", "weight_decay"),
+        ("epsilon", "eps"),
+        ("clip_threshold", "clip_update"),
+    ):
+        if hasattr(optimizer, key):
+            put(told, concept, tree.at(f"step.optimizer.{key}"))
+    betas = getattr(optimizer, "betas", ())
+    for concept, beta in zip(("beta1", "beta2"), betas, strict=False):
+        put(told, concept, tree.where("step.optimizer.betas", beta))
+    if optimizer.kind == "adafactor":
+        put(told, "relative_step", tree.where("step.optimizer.kind", False))
+
+
+def _put_schedule(told: Told, tree: Branches) -> None:
+    schedule = tree.recipe.step.schedule
+    word = SCHEDULES.get(schedule.kind, schedule.kind)
+    warmup: Duration | None = getattr(schedule, "warmup", None)
+    if schedule.kind == "constant" and warmup is not None:
+        word = "constant_with_warmup"
+    put(told, "schedule", tree.where("step.schedule.kind", word))
+    if warmup is None and schedule.kind == "constant":
+        put(told, "warmup_steps", tree.where("step.schedule.warmup", 0))
+    _put_length(told, tree, "step.schedule.warmup", warmup, {"steps": "warmup_steps"})
+
+
+def _put_rest(told: Told, tree: Branches) -> None:
+    recipe = tree.recipe
+    put(told, "label_smoothing", tree.at("loss.label_smoothing"))
+    _put_length(told, tree, "length", recipe.length, {"steps": "steps", "epochs": "epochs"})
+    put(told, "beam", tree.at("evaluate.beam"))
+    for branch, every in (("evaluate", recipe.evaluate.every), ("checkpoint", recipe.checkpoint.every)):
+        short = {"evaluate": "eval", "checkpoint": "save"}[branch]
+        words = {"steps": "steps", "epochs": "epoch"}
+        put(told, f"{short}_strategy", tree.where(f"{branch}.every", words.get(every.unit)))
+        _put_length(told, tree, f"{branch}.every", every, {"steps": f"{short}_steps"})
+    put(told, "keep_checkpoints", tree.at("checkpoint.keep"))
+    put(told, "seed", tree.at("seed"))
+
+
+def _put_length(
+    told: Told, tree: Branches, path: str, length: Duration | None, concepts: Mapping[str, str]
+) -> None:
+    if length is not None and length.unit in concepts:
+        put(told, concepts[length.unit], tree.where(path, length.count))

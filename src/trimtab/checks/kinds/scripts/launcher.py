@@ -1,0 +1,87 @@
+"""What the launcher of a command fixes: processes, precision, sharding."""
+
+from trimtab.checks.document import Call, Document, Entry
+from trimtab.checks.keys.table import load_table
+from trimtab.checks.kinds.accelerate import accelerate_concepts
+from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.deepspeed import HOSTS, deepspeed_beside
+from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.kinds.scripts.options import told_options
+from trimtab.checks.kinds.written import from_beside, settings_of
+from trimtab.checks.setting import Setting
+
+LAUNCHERS = frozenset({"accelerate-launch", "torchrun", "deepspeed"})
+PRECISIONS = {"no": "none", "fp16": "fp16", "bf16": "bf16"}
+
+
+def launcher_concepts(call: Call, document: Document, surroundings: Surroundings) -> Told:
+    """What the options of a launcher say, and the file that `--config_file` names beside the script."""
+    if call.name == "accelerate-launch":
+        return _accelerate(call, surroundings)
+    told: Told = {}
+    _put_processes(told, call)
+    if call.name == "deepspeed":
+        put(told, "deepspeed", Setting(key=call.name, value=True, place=call.place))
+    return told
+
+
+def launcher_options(call: Call) -> dict[str, Setting]:
+    """The launcher's own options, their text read as the launcher reads it."""
+    table = load_table("accelerate_launch") if call.name == "accelerate-launch" else None
+    return told_options(call, table, f"{call.name}.")
+
+
+def _accelerate(call: Call, surroundings: Surroundings) -> Told:
+    options = launcher_options(call)
+    told = {**_file_beside(options.get("config_file"), surroundings)}
+    put(told, "devices", options.get("num_processes"))
+    precision = options.get("mixed_precision")
+    if precision is not None and isinstance(precision.value, str):
+        put(told, "autocast", precision, PRECISIONS.get(precision.value))
+        put(told, "fp8", precision, True if precision.value == "fp8" else None)
+    engine = options.get("use_deepspeed")
+    if engine is not None and engine.value is True:
+        put(told, "deepspeed", engine)
+        told |= deepspeed_beside(options.get("deepspeed_config_file"), surroundings)
+    put(told, "zero_stage", options.get("zero_stage"))
+    for name in ("offload_optimizer_device", "offload_param_device"):
+        moved = options.get(name)
+        if moved is not None and str(moved.value).lower() in HOSTS:
+            put(told, "offload", moved, True)
+    put(told, "accumulation", options.get("gradient_accumulation_steps"))
+    put(told, "clip", options.get("gradient_clipping"))
+    sharded, version = options.get("use_fsdp"), options.get("fsdp_version")
+    if sharded is not None and sharded.value is True:
+        put(told, "fsdp", version or sharded, _digit(version) if version else 1)
+    return told
+
+
+def _file_beside(setting: Setting | None, surroundings: Surroundings) -> Told:
+    name = setting.value if setting is not None else None
+    plain = name.removeprefix("./") if isinstance(name, str) else ""
+    document = surroundings.beside(plain) if plain and "/" not in plain else None
+    return from_beside(accelerate_concepts(settings_of(document.entries.values()))) if document else {}
+
+
+def _put_processes(told: Told, call: Call) -> None:
+    """torchrun: processes of a node times nodes; deepspeed: `--num_gpus` of each node."""
+    each = _number(call.arguments.get("nproc_per_node") or call.arguments.get("num_gpus"))
+    nodes_entry = call.arguments.get("nnodes") or call.arguments.get("num_nodes")
+    nodes = _number(nodes_entry) if nodes_entry else 1
+    entry = call.arguments.get("nproc_per_node") or call.arguments.get("num_gpus")
+    if each is None or nodes is None or entry is None or each < 1 or nodes < 1:
+        return
+    setting = next(iter(settings_of([entry], prefix=f"{call.name}.").values()), None)
+    put(told, "devices", setting, each * nodes)
+
+
+def _number(entry: Entry | None) -> int | None:
+    """A whole number; `gpu`, `auto` and ranges of nodes (`1:4`) are none."""
+    value = entry.value if entry is not None else None
+    return (
+        int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else as_type(value, int)
+    )
+
+
+def _digit(setting: Setting) -> int | None:
+    return int(setting.value) if str(setting.value) in ("1", "2") else None

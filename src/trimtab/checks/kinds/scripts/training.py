@@ -1,0 +1,47 @@
+"""The configuration of a Trainer in a script."""
+
+from trimtab.checks.document import Call, Document
+from trimtab.checks.keys.table import load_table
+from trimtab.checks.keytable import KeyTable
+from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.deepspeed import deepspeed_named
+from trimtab.checks.kinds.huggingface.arguments import training_concepts
+from trimtab.checks.kinds.huggingface.trl_training import TASKS, put_trl
+from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.kinds.scripts.calls import written_of
+from trimtab.checks.kinds.written import Written
+
+CLASSES = {
+    "TrainingArguments": ("transformers", "transformers"),
+    "Seq2SeqTrainingArguments": ("transformers", "transformers_seq2seq"),
+    "SFTConfig": ("trl", "trl_sft"),
+    "DPOConfig": ("trl", "trl_dpo"),
+    "KTOConfig": ("trl", "trl_kto"),
+    "RewardConfig": ("trl", "trl_reward"),
+    "GRPOConfig": ("trl", "trl_grpo"),
+    "RLOOConfig": ("trl", "trl_rloo"),
+}
+"""Class to the library that must be imported, and the table of its keys."""
+
+
+def configurations(document: Document) -> list[Call]:
+    """Calls that configure a Trainer."""
+    return [
+        call for call in document.calls if call.name in CLASSES and CLASSES[call.name][0] in document.imports
+    ]
+
+
+def table_of(call: Call, surroundings: Surroundings) -> KeyTable:
+    """What the class takes, by plain names."""
+    return load_table(CLASSES[call.name][1], surroundings.versions)
+
+
+def trainer_concepts(call: Call, document: Document, surroundings: Surroundings) -> tuple[Told, Written]:
+    """What one configuration says."""
+    written = written_of(call, document, table_of(call, surroundings))
+    told = training_concepts(written, surroundings.versions)
+    trainer = CLASSES[call.name][1].removeprefix("trl_") if CLASSES[call.name][0] == "trl" else ""
+    if trainer:
+        put_trl(told, written, surroundings.versions, trainer)
+        put(told, "task", next(iter(written.settings.values()), None), TASKS.get(trainer))
+    return {**deepspeed_named(written.settings, surroundings), **told}, written

@@ -1,0 +1,85 @@
+"""Files for TRL's command line (`trl sft --config FILE`) and for scripts with its TrlParser."""
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import Document
+from trimtab.checks.keys.table import join_tables, load_table
+from trimtab.checks.kinds.concept_map import put
+from trimtab.checks.kinds.deepspeed import deepspeed_named
+from trimtab.checks.kinds.huggingface.arguments import training_concepts
+from trimtab.checks.kinds.huggingface.trl_training import TASKS, put_script, put_trl
+from trimtab.checks.kinds.kind import Kind, Surroundings
+from trimtab.checks.kinds.own_options import with_own
+from trimtab.checks.kinds.signs import names_of
+from trimtab.checks.kinds.written import Written, settings_of
+
+TRL_SIGNS = frozenset(
+    {
+        "assistant_only_loss", "chat_template_path", "completion_only_loss", "dataset_test_split",
+        "dataset_text_field", "dataset_train_split", "eval_packing", "lora_r", "lora_target_modules",
+        "max_completion_length", "max_prompt_length", "packing", "packing_strategy", "padding_free",
+        "precompute_ref_log_probs", "use_peft",
+    }
+)  # fmt: skip
+"""Names of TRL that the Trainer has not."""
+OF_OTHERS = frozenset(
+    {"base_model", "stage", "finetuning_type", "cutoff_len", "template", "peft_type", "micro_batch_size"}
+)
+TRAINERS = {
+    "sft": ("dataset_text_field", "packing", "packing_strategy", "eval_packing", "completion_only_loss",
+            "assistant_only_loss"),
+    "dpo": ("precompute_ref_log_probs", "ld_alpha", "rpo_alpha", "f_divergence_type", "ref_model_mixup_alpha"),
+    "kto": ("desirable_weight", "undesirable_weight"),
+    "reward": ("center_rewards_coefficient",),
+    "grpo": ("num_generations", "scale_rewards", "num_iterations", "epsilon_high"),
+}  # fmt: skip
+"""Keys that only one trainer has."""
+
+
+def recognises(document: Document) -> bool:
+    """A name that is TRL's, and two that are the Trainer's."""
+    names = names_of(document)
+    known = load_table("transformers").keys
+    return bool(names & TRL_SIGNS) and not names & OF_OTHERS and sum(name in known for name in names) >= 2
+
+
+def describe(document: Document, surroundings: Surroundings) -> list[Description]:
+    """One description, with the defaults of the trainer that the keys point to; with none where they point to none."""
+    versions = surroundings.versions
+    trainer = trainer_of(names_of(document))
+    tables = [load_table(f"trl_{name}", versions) for name in ([trainer] if trainer else TRAINERS)]
+    # A script may take more than the command line does.
+    table = with_own(join_tables(*tables, load_table("trl_script", versions)), names_of(document))
+    settings = settings_of(document.entries.values(), table=table, converts=True)
+    written = Written(path=document.path, settings=settings, table=table)
+    told = training_concepts(written, versions)
+    put_trl(told, written, versions, trainer)
+    put_script(told, written, versions)
+    for setting in list(settings.values())[:1]:
+        put(told, "task", setting, TASKS.get(trainer))
+    return [
+        Description(
+            tool="trl",
+            kind=KIND.name,
+            document=document,
+            keys={setting.key: setting for setting in settings.values()},
+            concepts={**deepspeed_named(settings, surroundings), **told},
+            table=table,
+            versions=versions,
+        )
+    ]
+
+
+def trainer_of(names: frozenset[str]) -> str:
+    """The trainer that alone has one of these keys; empty where no key or more than one trainer says so."""
+    found = [trainer for trainer, signs in TRAINERS.items() if names.intersection(signs)]
+    return found[0] if len(found) == 1 else ""
+
+
+KIND = Kind(
+    name="trl",
+    tool="trl",
+    title="TRL configuration",
+    syntaxes=frozenset({"yaml", "json"}),
+    recognises=recognises,
+    describe=describe,
+)

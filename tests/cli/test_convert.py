@@ -1,0 +1,49 @@
+from tests.checks.conversion.made import OPENNMT
+from trimtab.config.load import load_recipe, parse_recipe
+
+
+def written(tmp_path, text=OPENNMT):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_recipe_goes_to_stdout_and_the_rest_to_stderr(call, tmp_path):
+    result = call("convert", written(tmp_path))
+    assert result.exit_code == 0
+    assert parse_recipe(result.stdout).recipe.model.dim == 512
+    assert "average_decay has no counterpart" in result.stderr
+    assert f"{tmp_path / 'config.yaml'}:" in result.stderr
+
+
+def test_the_recipe_is_written_and_loads(call, tmp_path):
+    out = tmp_path / "mine.yaml"
+    result = call("convert", written(tmp_path), "--out", out)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert load_recipe(out).recipe.seed == 3435
+
+
+def test_a_file_that_exists_is_not_overwritten(call, tmp_path):
+    out = tmp_path / "mine.yaml"
+    out.write_text("precious")
+    result = call("convert", written(tmp_path), "--out", out)
+    assert result.exit_code == 2
+    assert "exists already" in result.stderr
+    assert out.read_text() == "precious"
+
+
+def test_a_folder_that_is_not_there_is_wrong_input(call, tmp_path):
+    result = call("convert", written(tmp_path), "--out", tmp_path / "no" / "mine.yaml")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+
+
+def test_a_file_of_nobody_is_wrong_input(call, tmp_path):
+    result = call("convert", written(tmp_path, "colour: red\n"))
+    assert result.exit_code == 2
+    assert "--as KIND" in result.stderr
+
+
+def test_the_kind_may_be_said(call, tmp_path):
+    path = written(tmp_path, "train_steps: 1000\nlearning_rate: 2\n")
+    assert call("convert", path, "--as", "opennmt").exit_code == 0
