@@ -1,0 +1,78 @@
+"""Every stored result belongs to its experiment's text, and its verdict follows from its numbers."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.open_experiment import EXPERIMENTS, FOLDER, open_experiment
+
+RESULTS = sorted(path.name for path in FOLDER.glob("*.json"))
+NOT_AS_PREDICTED = {
+    # Its Trainer divides by the number of micro-batches for no model at all, so Marian's gradient grows too.
+    "label_smoothing_explodes_transformers_4.46.json",
+    # Its VisionEncoderDecoder divides by the count of targets, as no other of these versions does.
+    "label_smoothing_explodes_transformers_4.57.json",
+}
+
+
+def stored(name: str) -> dict:
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+def test_every_experiment_has_a_result():
+    assert {f"{name}.json" for name in EXPERIMENTS} <= set(RESULTS)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_was_made_by_the_text_beside_it(name, monkeypatch):
+    result = stored(name)
+    experiment, runner = open_experiment(result["experiment"], monkeypatch)
+    assert result["source_sha256"] == runner.source_hash(experiment.name)
+    assert len(result["seeds"]) >= 3
+    assert list(result["seeds"]) == [str(seed) for seed in experiment.seeds]
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_verdict_follows_from_the_stored_numbers(name, monkeypatch):
+    result = stored(name)
+    experiment, runner = open_experiment(result["experiment"], monkeypatch)
+    verdict = runner.verdict(experiment, result)
+    assert verdict == result["verdict"]
+    assert verdict["claims"]
+    assert verdict["as predicted"] == (name not in NOT_AS_PREDICTED)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_says_how_it_was_made_and_names_no_folder_of_a_machine(name):
+    result = stored(name)
+    assert result["command"] == f"python experiments/{result['experiment']}.py"
+    assert result["hardware"].startswith("CPU, ")
+    assert all(result["versions"].values())
+    assert not re.search(r"(?<![\w.])/(home|opt|root|tmp|usr|work)/", json.dumps(result))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_verdict_turns_when_the_numbers_do(name, monkeypatch):
+    result = stored(f"{name}.json")
+    experiment, runner = open_experiment(name, monkeypatch)
+    for seed in result["seeds"].values():
+        spoil(seed)
+    assert not runner.verdict(experiment, result)["as predicted"]
+
+
+def spoil(numbers: dict) -> None:
+    """Other numbers of the same form: every number tripled and one more, every list emptied."""
+    for key, value in numbers.items():
+        if isinstance(value, dict):
+            spoil(value)
+        elif isinstance(value, list):
+            numbers[key] = []
+        elif isinstance(value, int | float) and not isinstance(value, bool) and key != "steps":
+            numbers[key] = 3 * value + 1
+
+
+def test_the_readme_names_every_result():
+    text = Path(FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [name for name in RESULTS if f"`{name}`" not in text] == []
