@@ -1,0 +1,134 @@
+"""Checks configurations: reads them, asks the rules, and takes out what is silenced or known."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trimtab.checks.files import Files, speaks_of_training
+from trimtab.checks.findings import findings_of, identity
+from trimtab.checks.report import Report, Skipped
+from trimtab.checks.rule import Diagnosis
+from trimtab.checks.selection import Chosen, chosen_rules
+from trimtab.checks.silence.run import Silences
+from trimtab.checks.versions import parse_versions
+from trimtab.checks.walk import Found, walk
+from trimtab.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from trimtab.checks.baseline import Baseline
+
+Paths = str | Path | Sequence[str | Path]
+UNKNOWN = "not a configuration that trimtab knows; `--as KIND` says what it is"
+NOTHING = "there is nothing in it that trimtab checks"
+
+
+def check(
+    paths: Paths,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    as_kind: str | None = None,
+    versions: Sequence[str] = (),
+    baseline: Path | str | None = None,
+    strict: bool = False,
+) -> Report:
+    """Checks files and folders; `-` is standard input.
+
+    `select` and `ignore` take codes, their beginnings, names and aliases, `as_kind` what `--as` takes, `versions` words
+    such as `transformers=5.24.0`. Raises InputError for a wrong option; a file that cannot be read is a problem of the
+    report.
+    """
+    chosen = chosen_rules(select, ignore)
+    files = Files(as_kind=as_kind, versions=parse_versions(versions))
+    if baseline is not None:
+        from trimtab.checks.baseline import read_baseline
+
+        remembered = read_baseline(Path(baseline))
+    else:
+        remembered = None
+    found, problems = found_files(paths)
+    run = _Run(files, chosen, Silences(chosen, walked_folders(paths)))
+    run.problems += problems
+    for each in found:
+        run.look_at(each)
+    return run.report(strict=strict, remembered=remembered)
+
+
+def found_files(paths: Paths) -> tuple[list[Found], list[Problem]]:
+    """Every file that paths name or hold, and a problem for each path that is not there."""
+    names = [str(Path(path)) for path in _listed(paths)]
+    try:
+        return walk(names), []
+    except InputError as error:
+        missing = {problem.where for problem in error.problems}
+        return walk([name for name in names if name not in missing]), list(error.problems)
+
+
+def walked_folders(paths: Paths) -> tuple[Path, ...]:
+    """Folders that are looked through as a whole."""
+    return tuple(Path(path).resolve() for path in _listed(paths) if os.path.isdir(path))
+
+
+def _listed(paths: Paths) -> Sequence[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else paths
+
+
+class _Run:
+    """One run over many files."""
+
+    def __init__(self, files: Files, chosen: Chosen, silences: Silences) -> None:
+        self.files = files
+        self.chosen = chosen
+        self.silences = silences
+        self.problems: list[Problem] = []
+        self.skipped: list[Skipped] = []
+        self.checked: list[str] = []
+        self.found: dict[object, Diagnosis] = {}
+
+    def look_at(self, file: Found) -> None:
+        """Checks one file; what goes wrong with it does not touch the others."""
+        try:
+            runs = self.files.describe(self.files.document(file.path))
+        except InputError as error:
+            if file.named or speaks_of_training(file.path):
+                self.problems += error.problems
+            else:
+                self.skipped.append(Skipped(file.path, f"cannot be read: {error.problems[0].what}"))
+            return
+        if runs:
+            self.checked.append(file.path)
+            diagnoses, problems = findings_of(runs, self.chosen)
+            self.problems += problems
+            for diagnosis in diagnoses:  # a file beside is spoken of from several files
+                self.found.setdefault(identity(diagnosis), diagnosis)
+        elif file.named:
+            self.skipped.append(Skipped(file.path, NOTHING if self.files.kind else UNKNOWN))
+
+    def report(self, *, strict: bool, remembered: "Baseline | None") -> Report:
+        """What it all came to."""
+        by_file: dict[str, list[Diagnosis]] = {path: [] for path in self.checked}
+        for diagnosis in self.found.values():
+            by_file.setdefault(diagnosis.place.path, []).append(diagnosis)
+        kept: list[Diagnosis] = []
+        for path, diagnoses in by_file.items():
+            told = self.silences.apply(self.files.document(path), diagnoses)
+            kept += sorted(told, key=lambda each: (each.place.line, each.place.column, each.finding.code))
+        kept += self.silences.idle_in_projects()
+        old: list[Diagnosis] = []
+        if remembered is not None:
+            from trimtab.checks.baseline import known
+
+            kept, old, stale = known(remembered, kept, self.checked)
+            kept += stale
+        told_of = {each.place.path for each in kept}
+        return Report(
+            diagnoses=tuple(kept),
+            files=tuple(self.checked),
+            skipped=tuple(self.skipped),
+            problems=tuple(self.problems + self.silences.problems),
+            silenced=self.silences.num_silenced,
+            known=len(old),
+            strict=strict,
+            documents={path: self.files.document(path) for path in by_file if path in told_of},
+        )

@@ -1,0 +1,79 @@
+"""The files of one run, each read once, with what stands beside it and which versions count there."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+
+from trimtab.checks.description import Description, Version
+from trimtab.checks.document import Document
+from trimtab.checks.examine import examine_document, named_kind, syntax_for
+from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.read.document import read_document
+from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.checks.surroundings import surroundings_of
+from trimtab.errors import InputError, input_error
+
+STANDARD_INPUT = "-"
+_SPEAKS_OF_TRAINING = re.compile(
+    rb"learning_rate|batch_size|train_steps|max_steps|base_model|model_name_or_path|peft_type|zero_optimization"
+    rb"|TrainingArguments"
+)
+
+
+class Files:
+    """Reads and describes files; `as_kind` where the user says what they are."""
+
+    def __init__(self, *, as_kind: str | None = None, versions: Mapping[str, Version] | None = None) -> None:
+        self.kind = None if as_kind is None else named_kind(as_kind)
+        self._asked = versions or {}
+        self._around: dict[str, Surroundings] = {}
+        """By folder, so that what stands beside many files is read once."""
+        self._read: dict[str, Document | InputError] = {}
+
+    def document(self, path: str) -> Document:
+        """A file by its syntax; raises InputError, each time the same."""
+        if path not in self._read:
+            try:
+                self._read[path] = self.parse(path, read_bytes(path))
+            except InputError as error:
+                self._read[path] = error
+        known = self._read[path]
+        if isinstance(known, InputError):
+            raise known
+        return known
+
+    def parse(self, path: str, data: bytes) -> Document:
+        """Bytes as if they stood in a file."""
+        return read_document(path, data, syntax=syntax_for(path, self.kind))
+
+    def describe(self, document: Document) -> list[Description]:
+        """The runs of a document; empty where it is no configuration that trimtab knows."""
+        surroundings = self._surroundings(document.path)
+        return examine_document(document, kind=self.kind, surroundings=surroundings)
+
+    def _surroundings(self, path: str) -> Surroundings:
+        folder = os.path.dirname(path)
+        if folder not in self._around:
+            self._around[folder] = surroundings_of(path, asked=self._asked)
+        return self._around[folder]
+
+
+def read_bytes(path: str) -> bytes:
+    """What a file or standard input holds, one byte more than is allowed at most; raises InputError."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        got = error.strerror or str(error)
+        raise input_error(f"{path}: cannot be read", got=got, allowed="a text file", where=path) from None
+
+
+def speaks_of_training(path: str) -> bool:
+    """Whether a file that nobody named and nobody can read is likely a configuration all the same."""
+    try:
+        return _SPEAKS_OF_TRAINING.search(read_bytes(path)) is not None
+    except InputError:
+        return False

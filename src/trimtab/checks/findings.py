@@ -1,0 +1,40 @@
+"""What rules say of runs, each thing once."""
+
+from collections.abc import Iterable
+
+from trimtab.checks.description import Description
+from trimtab.checks.rule import Diagnosis
+from trimtab.checks.selection import Chosen
+from trimtab.errors import Problem
+
+
+def findings_of(runs: Iterable[Description], chosen: Chosen) -> tuple[list[Diagnosis], list[Problem]]:
+    """Findings in the order of the file; a rule that fails is a bug and a problem, and the others go on."""
+    found: dict[object, Diagnosis] = {}
+    problems: list[Problem] = []
+    for run in runs:
+        for rule, check in chosen:
+            try:
+                for diagnosis in check(run):
+                    found.setdefault(identity(diagnosis), diagnosis)
+            except Exception as error:
+                problems.append(_bug(rule.code, run, error))
+    return sorted(found.values(), key=_order), problems
+
+
+def identity(diagnosis: Diagnosis) -> object:
+    """What makes two findings one: two runs of one file that share a setting give one finding about it."""
+    return diagnosis.finding.code, diagnosis.place, diagnosis.key or diagnosis.finding.message
+
+
+def _order(diagnosis: Diagnosis) -> tuple[str, int, int, str]:
+    return diagnosis.place.path, diagnosis.place.line, diagnosis.place.column, diagnosis.finding.code
+
+
+def _bug(code: str, run: Description, error: Exception) -> Problem:
+    return Problem(
+        what=f"{run.document.path}: the rule {code} failed; this is a bug of trimtab",
+        got=f"{type(error).__name__}: {error}",
+        fix=f"report it with the file; until then `--ignore {code}`",
+        where=run.document.path,
+    )

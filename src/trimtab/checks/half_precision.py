@@ -1,0 +1,65 @@
+"""Which runs keep their trained weights in 16 bits alone, and what rounding does to them."""
+
+from math import erfc, floor, log2, sqrt
+
+from trimtab.checks.description import Description
+from trimtab.checks.own_key import is_unset
+from trimtab.checks.setting import Setting
+
+TYPICAL_SPREAD = 0.02
+"""Standard deviation of a transformer's weight matrices at their start (GPT-2's and Llama's `initializer_range`)."""
+STORED_IN_BF16 = frozenset({"gemma2", "mistral", "mixtral", "phi3", "qwen2", "qwen3"})
+"""Families whose published checkpoints are bf16, so that a dtype of `auto` is bf16."""
+_MANTISSA = {"bf16": 7, "fp16": 10}
+_WITHOUT_ADAPTERS = frozenset({"opennmt", "eole", "mammoth", "trimtab"})
+_SHARDED = ("deepspeed", "deepspeed_config", "fsdp", "fsdp_config")
+
+
+def half_weights(run: Description) -> Setting | None:
+    """What says that the weights which are trained are bf16 or fp16, without an fp32 copy of them anywhere; None where
+    they are not, or nobody can say. DeepSpeed keeps an fp32 copy; FSDP is given one where mixed precision is on."""
+    dtype = run.setting("weights_dtype")
+    if dtype is None or stored_dtype(run) is None or is_sharded(run) or not trains_everything(run):
+        return None
+    return dtype
+
+
+def stored_dtype(run: Description) -> str | None:
+    """bf16 or fp16 of the weights, `auto` resolved where the family is known; None for anything else."""
+    dtype = run.value("weights_dtype")
+    if dtype == "auto":
+        return "bf16" if run.value("model_family") in STORED_IN_BF16 else None
+    return dtype if dtype in _MANTISSA else None
+
+
+def is_sharded(run: Description) -> bool:
+    """Whether DeepSpeed or FSDP holds the weights."""
+    told = (
+        run.value("deepspeed") is True or run.value("zero_stage") is not None or run.value("fsdp") is not None
+    )
+    return told or any(setting.value for name in _SHARDED if (setting := run.written(name)) is not None)
+
+
+def trains_everything(run: Description) -> bool:
+    """Whether it is known that the model itself is trained, not an adapter beside it."""
+    if run.value("quantization_bits") is not None:
+        return False
+    adapter = run.value("adapter")
+    return adapter == "none" or (adapter is None and run.tool in _WITHOUT_ADAPTERS)
+
+
+def is_adam(run: Description) -> bool:
+    """Whether Adam or AdamW steps; Hugging Face's Trainer takes AdamW where nothing is said, in every version."""
+    if run.document.syntax == "python" and "optimizers=" in run.document.text:
+        return False  # A Trainer that is given one does not make its own.
+    if run.value("optimizer") is not None:
+        return run.value("optimizer") in ("adam", "adamw")
+    return run.tool in ("transformers", "trl", "llamafactory") and is_unset(run, "optim")
+
+
+def lost_share(update: float, dtype: str) -> float:
+    """Share of weights from N(0, 0.02) that an update of this size leaves unchanged when rounded to the nearest: all
+    whose half rounding step is larger, that is, all weights from some power of two on."""
+    half_steps = 2.0 ** (_MANTISSA[dtype] + 1)
+    smallest_lost = 2.0 ** (floor(log2(update * half_steps)) + 1)
+    return erfc(smallest_lost / (TYPICAL_SPREAD * sqrt(2)))

@@ -1,0 +1,47 @@
+"""Whether a key of a tool lives at the version that counts: not yet, still, under another name, or no more."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trimtab.checks.description import Description, Version
+from trimtab.checks.keytable import Key
+
+Stage = Literal["not yet", "lives", "renamed", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """What became of a key."""
+
+    stage: Stage
+    is_certain: bool
+    """Whether the version is known; otherwise it is told for the newest one that is known."""
+    library: str
+    version: str
+    """From which it is so."""
+
+
+def lifetime(run: Description, key: Key) -> Lifetime:
+    """Told for the version of the key's library; where that is unknown, what was renamed or removed is told as such,
+    and nothing is too new."""
+    library = key.library or run.tool
+    version = run.version(library)
+
+    def told(stage: Stage, since: str) -> Lifetime:
+        return Lifetime(stage, version is not None, library, since)
+
+    if key.removed_in and _reached(version, key.removed_in):
+        return told("removed", key.removed_in)
+    if key.since and version is not None and not _reached(version, key.since):
+        return told("not yet", key.since)
+    if key.renamed_in and _reached(version, key.renamed_in):
+        return told("renamed", key.renamed_in)
+    return told("lives", "")
+
+
+def _reached(version: Version | None, bound: str) -> bool:
+    if version is None:
+        return True
+    wanted = tuple(int(part) for part in bound.split(".") if part.isdigit())
+    # 4.41 is 4.41.0.
+    return version + (0,) * (len(wanted) - len(version)) >= wanted

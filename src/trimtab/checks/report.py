@@ -1,0 +1,49 @@
+"""What a check of files came to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trimtab.checks.document import Document
+from trimtab.checks.rule import Diagnosis
+from trimtab.errors import InputError, Problem
+from trimtab.finding import Severity
+
+GREATEST_FIRST: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was named and not checked, and why that is no mistake."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The findings of one run over any number of files, in the order of files and lines."""
+
+    diagnoses: tuple[Diagnosis, ...] = ()
+    files: tuple[str, ...] = ()
+    """Those that were checked."""
+    skipped: tuple[Skipped, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Files that could not be read, each for itself; the others are checked all the same."""
+    silenced: int = 0
+    known: int = 0
+    """Findings that the baseline remembers."""
+    strict: bool = False
+    """Whether warnings count like errors."""
+    documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)
+    """Files with findings, by path, as they were read."""
+
+    def count(self, severity: Severity) -> int:
+        """Findings of one severity."""
+        return sum(each.finding.severity == severity for each in self.diagnoses)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a file could not be read, else 1 on an error (under `strict` on a warning too), else 0."""
+        if self.problems:
+            return InputError.exit_code
+        return int(bool(self.count("error") or (self.strict and self.count("warning"))))

@@ -1,0 +1,125 @@
+"""C101 unknown-key"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+from trimtab.checks.description import Description
+from trimtab.checks.edits import RenameKey
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.keytable import KeyTable
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+RULE = Rule(
+    code="C101",
+    name="unknown-key",
+    severity="error",
+    message="{tool} knows no key `{key}` and {does}{meant}",
+    why="A misspelt or foreign key sets nothing: the run goes on with the tool's default in its place, or "
+    "does not start. Where a tool drops it silently, nothing in the log says so.",
+    evidence=(
+        Maintainer(
+            "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/config.py",
+            "The schema of Axolotl does not forbid extra keys, so pydantic leaves them out without a word.",
+        ),
+        Maintainer(
+            "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
+            'LLaMA-Factory raises "Some specified arguments are not used by the HfArgumentParser".',
+        ),
+    ),
+    fix=Fix("{mend}"),
+    bad=Example(
+        "axolotl.yaml",
+        "base_model: meta-llama/Llama-3.2-1B\ndatasets:\n  - path: data.jsonl\n    type: "
+        "alpaca\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nlearning_rate: 0.0002\nadapter: "
+        "lora\nlora_r: 16\nweight_deacy: 0.1\n",
+    ),
+    good=Example(
+        "axolotl.yaml",
+        "base_model: meta-llama/Llama-3.2-1B\ndatasets:\n  - path: data.jsonl\n    type: "
+        "alpaca\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nlearning_rate: 0.0002\nadapter: "
+        "lora\nlora_r: 16\nweight_decay: 0.1\n",
+    ),
+    aliases=("TT801",),
+    symptoms=("a setting has no effect", "unrecognized arguments", "unexpected keyword argument"),
+)
+
+_DOES = {
+    "refused": "refuses to start",
+    "dropped": "drops it without a word",
+    "kept": "passes it on unchecked",
+}
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Reports the outermost unknown key; what stands in an open mapping only where it is nearly a known one."""
+    table = run.table
+    if table is None:
+        return
+    if _has_foreign_plugin(run):
+        table = replace(table, unknown_keys="kept")
+    reported: set[str] = set()
+    known_below: dict[str, list[str]] = {}
+    for setting in run.keys.values():
+        if table.key(setting.key) is not None or not reported.isdisjoint(_holders(setting.key)):
+            continue
+        parent, _, name = setting.key.rpartition(".")
+        if parent not in known_below:
+            known_below[parent] = _names_below(table, parent)
+        siblings = known_below[parent]
+        if name.isdigit() or "*" in siblings or (parent and not siblings):
+            continue  # nobody can say what belongs there
+        found = _diagnosis(table, setting, siblings)
+        if found is not None:
+            reported.add(setting.key)
+            yield found
+
+
+def _holders(key: str) -> Iterator[str]:
+    """What a dotted key stands in, innermost first."""
+    while "." in key:
+        key = key.rpartition(".")[0]
+        yield key
+
+
+def _has_foreign_plugin(run: Description) -> bool:
+    """Whether a plug-in that is not Axolotl's own may add keys to its schema."""
+    plugins = run.written("plugins")
+    value: Any = None if plugins is None else plugins.value
+    if run.tool != "axolotl" or not value:
+        return False
+    names = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return not all(str(name).startswith("axolotl.integrations.") for name in names)
+
+
+def _names_below(table: KeyTable, parent: str) -> list[str]:
+    """The known names at one place."""
+    return [known.rpartition(".")[2] for known in table.keys if _is_below(known, parent)]
+
+
+def _is_below(known: str, parent: str) -> bool:
+    stem = known.rpartition(".")[0]
+    parts, own = stem.split("."), parent.split(".")
+    return len(parts) == len(own) and all(a in ("*", b) for a, b in zip(parts, own, strict=True))
+
+
+def _diagnosis(table: KeyTable, setting: Setting, siblings: list[str]) -> Diagnosis | None:
+    from trimtab.checks.nearest import nearest  # only where a key is unknown
+
+    parent, _, name = setting.key.rpartition(".")
+    meant = nearest(name, siblings)
+    holder = table.key(parent) if parent else None
+    is_unchecked = table.unknown_keys == "kept" or (holder is not None and holder.open)
+    if is_unchecked and not meant:
+        return None
+    is_idle = table.unknown_keys == "dropped" and setting.value is None
+    return RULE.at(
+        setting,
+        severity="warning" if is_unchecked else "note" if is_idle else None,
+        edits=(RenameKey(setting.key, meant),) if meant else (),
+        tool=table.tool,
+        does=_DOES["kept" if is_unchecked else table.unknown_keys],
+        meant=f": did you mean `{meant}`?" if meant else "",
+        mend=f"write `{meant}`" if meant else f"remove it, or look up its name in {table.source}",
+    )

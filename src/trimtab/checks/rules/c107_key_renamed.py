@@ -1,0 +1,57 @@
+"""C107 key-renamed"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.edits import RenameKey
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.lifetime import lifetime
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+RULE = Rule(
+    code="C107",
+    name="key-renamed",
+    severity="warning",
+    message="`{key}` is an old name from {library} {version} on",
+    why="The old name still works, with a warning, until the library takes it away; then the run no longer "
+    "starts.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
+            "gradient_checkpointing is an alias of activation_checkpointing that warns, to be removed in v6.",
+        ),
+    ),
+    fix=Fix("{mend}", safety="same training"),
+    bad=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "gradient_checkpointing": true}',
+        versions="transformers=5.24.0",
+    ),
+    good=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "activation_checkpointing": true}',
+        versions="transformers=5.24.0",
+    ),
+    aliases=("TT804",),
+    symptoms=("FutureWarning", "DeprecationWarning at start"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Silent where the new name is written too, and where the version is unknown: the old name may be the only one."""
+    for setting in run.keys.values() if run.table is not None else ():
+        key = run.table.key(setting.key) if run.table is not None else None
+        if key is None or not (key.renamed_to or key.advice) or not key.renamed_in:
+            continue
+        age = lifetime(run, key)
+        parent = setting.key.rpartition(".")[0]
+        new = f"{parent}.{key.renamed_to}".lstrip(".") if "." not in key.renamed_to else key.renamed_to
+        if age.stage != "renamed" or not age.is_certain or run.written(new) is not None:
+            continue
+        yield RULE.at(
+            setting,
+            edits=(RenameKey(setting.key, key.renamed_to),) if key.renamed_to and not key.advice else (),
+            library=age.library,
+            version=age.version,
+            mend=key.advice or f"write `{key.renamed_to}`",
+        )

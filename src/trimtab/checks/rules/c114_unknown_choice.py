@@ -1,0 +1,86 @@
+"""C114 unknown-choice"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from trimtab.checks.description import Description
+from trimtab.checks.edits import SetValue
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.keytable import Key
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+RULE = Rule(
+    code="C114",
+    name="unknown-choice",
+    severity="error",
+    message="{key} is `{value}`, which {tool} does not know{meant}",
+    why="The tool has a fixed set of words here and stops at any other, sometimes only when the word is "
+    "used.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
+            "__post_init__ turns the text into an enumeration (SchedulerType, OptimizerNames, "
+            "IntervalStrategy), which raises for any other word.",
+        ),
+    ),
+    fix=Fix("write one of {choices}"),
+    bad=Example(
+        "args.json", '{"output_dir": "out", "per_device_train_batch_size": 8, "lr_scheduler_type": "cosin"}'
+    ),
+    good=Example(
+        "args.json", '{"output_dir": "out", "per_device_train_batch_size": 8, "lr_scheduler_type": "cosine"}'
+    ),
+    symptoms=("is not a valid SchedulerType", "invalid choice"),
+)
+
+MOST = 8
+"""So many choices are listed; more are told by their number."""
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Texts alone, and texts in a list; numbers and booleans are for other rules."""
+    table = run.table
+    if table is None:
+        return
+    for setting in run.keys.values():
+        key = table.key(setting.key)
+        if key is None or not key.choices or not all(isinstance(choice, str) for choice in key.choices):
+            continue
+        value = setting.value
+        members = cast("list[Any]", value) if isinstance(value, list) else [value]
+        unknown = [word for word in members if isinstance(word, str) and word not in key.choices]
+        if unknown and not _may_be_free(setting, key):
+            yield _told(setting, key, unknown[0], table.tool)
+
+
+def _may_be_free(setting: Setting, key: Key) -> bool:
+    """A text with a path or a list in it, or one that is filled in elsewhere."""
+    text = str(setting.value)
+    return (
+        "any" in key.types
+        or key.open
+        or "${" in text
+        or "{{" in text
+        or "<" in text
+        or "," in text
+        or text == ""
+    )
+
+
+def _told(setting: Setting, key: Key, word: str, tool: str) -> Diagnosis:
+    from trimtab.checks.nearest import nearest  # only where a word is unknown
+
+    meant = nearest(word, key.choices, cutoff=0.7)
+    is_whole = isinstance(setting.value, str)
+    few = len(key.choices) <= MOST
+    return RULE.at(
+        setting,
+        edits=(SetValue(setting.key, meant),) if meant and is_whole else (),
+        value=word,
+        tool=tool,
+        meant=f": did you mean `{meant}`?" if meant else "",
+        choices=", ".join(key.choices)
+        if few
+        else f"its {len(key.choices)} words, such as {', '.join(key.choices[:MOST])}",
+    )

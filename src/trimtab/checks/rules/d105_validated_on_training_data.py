@@ -1,0 +1,113 @@
+"""D105 validated-on-training-data"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from trimtab.checks.corpora import corpora_of, setting_of
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+_YAML = (
+    "data:\n  corpus_1: {{path_src: train.en, path_tgt: train.de}}\n"
+    "  valid: {{path_src: {stem}.en, path_tgt: {stem}.de}}\nsave_model: out/model\n"
+    "encoder_type: transformer\ndecoder_type: transformer\nhidden_size: 512\nword_vec_size: 512\n"
+    "position_encoding: true\nbatch_type: tokens\nbatch_size: 4096\nnormalization: tokens\n"
+)
+
+RULE = Rule(
+    code="D105",
+    name="validated-on-training-data",
+    severity="warning",
+    message="`{key}` is {path}, which is also trained on",
+    why="Validation then measures how well the training data are remembered. Early stopping and the choice "
+    "of the best checkpoint take the most over-fitted one.",
+    evidence=(
+        Arithmetic(
+            "The validation loss is an estimate for unseen text only where its examples were not trained on; "
+            "on the training data it falls as long as the training loss does."
+        ),
+    ),
+    fix=Fix("give validation data of its own, a few thousand examples held out"),
+    bad=Example("opennmt.yaml", _YAML.format(stem="train")),
+    good=Example("opennmt.yaml", _YAML.format(stem="dev")),
+    symptoms=("validation is perfect but the model is bad", "over-fits without being seen"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where one and the same file, or set and split, stands on both sides."""
+    for setting, path in (*_of_toolkits(run), *_of_axolotl(run), *_of_llamafactory(run), *_of_recipes(run)):
+        yield RULE.at(setting, path=path)
+
+
+def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:
+    corpora = list(corpora_of(run))
+    trained = {
+        path for corpus in corpora if not corpus.is_validation for path in _texts(corpus.options, "path_src")
+    }
+    option = "path_valid_src" if run.tool == "mammoth" else "path_src"
+    for corpus in corpora:
+        setting = setting_of(run, corpus, option) if run.tool == "mammoth" or corpus.is_validation else None
+        if setting is not None and isinstance(setting.value, str) and setting.value in trained:
+            yield setting, setting.value
+
+
+def _of_axolotl(run: Description) -> Iterator[tuple[Setting, str]]:
+    if run.tool != "axolotl":
+        return
+    is_mapping = isinstance(run.document.tree, dict)
+    tree = cast(dict[Any, Any], run.document.tree if is_mapping else {})
+    trained = [_set_of(entry) for entry in _mappings(tree.get("datasets"))]
+    for index, entry in enumerate(_mappings(tree.get("test_datasets"))):
+        setting = run.written(f"test_datasets.{index}.path")
+        if setting is not None and _set_of(entry) in trained:
+            yield setting, str(setting.value)
+
+
+def _of_llamafactory(run: Description) -> Iterator[tuple[Setting, str]]:
+    trained, validated = run.written("dataset"), run.written("eval_dataset")
+    if run.tool == "llamafactory" and trained is not None and validated is not None:
+        both = sorted(_names(trained.value) & _names(validated.value))
+        if both:
+            yield validated, both[0]
+
+
+def _of_recipes(run: Description) -> Iterator[tuple[Setting, str]]:
+    if run.tool != "trimtab":
+        return
+    ends = (".source", ".text")
+    trained = [setting.value for setting in run.below("data.train") if setting.key.endswith(ends)]
+    for setting in run.below("data.valid"):
+        if setting.key.endswith(ends) and setting.value in trained:
+            yield setting, str(setting.value)
+
+
+def _texts(options: Any, *names: str) -> Iterator[str]:
+    return (options[name] for name in names if isinstance(options.get(name), str))
+
+
+def _names(value: Any) -> set[str]:
+    items = (
+        value.split(",")
+        if isinstance(value, str)
+        else cast(list[Any], value)
+        if isinstance(value, list)
+        else []
+    )
+    return {item.strip() for item in items if isinstance(item, str) and item.strip()}
+
+
+def _mappings(value: Any) -> list[dict[Any, Any]]:
+    return (
+        [entry for entry in cast(list[Any], value) if isinstance(entry, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _set_of(entry: dict[Any, Any]) -> tuple[str, ...]:
+    """What tells one data set from another: an entry that differs in any of these may hold other examples."""
+    names = ("path", "name", "split", "data_files", "revision", "shards", "ds_type")
+    return tuple(repr(entry.get(name)) for name in names)

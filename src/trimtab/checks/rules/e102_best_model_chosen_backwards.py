@@ -1,0 +1,79 @@
+"""E102 best-model-chosen-backwards"""
+
+import re
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import is_unset, own
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_TOOLS = frozenset({"transformers", "trl", "llamafactory", "axolotl"})
+_LOW = re.compile(r"(^|_)(loss|wer|cer|ter|ppl|perplexity|mae|mse|rmse|eer|nll|bpb|bpc)$")
+_HIGH = re.compile(
+    r"(^|_)(bleu|sacrebleu|chrf|comet|rouge(1|2|l|lsum)?|accuracy|f1|precision|recall|exact_match|mcc)$"
+)
+_ARGS = (
+    '{{"output_dir": "out", "per_device_train_batch_size": 8, "eval_strategy": "steps", "eval_steps": 500,\n'
+    ' "save_steps": 500, "load_best_model_at_end": true, "metric_for_best_model": "wer"{direction}}}'
+)
+
+RULE = Rule(
+    code="E102",
+    name="best-model-chosen-backwards",
+    severity="error",
+    message="`{metric}` is better {right}, but the best checkpoint is the one where it is {wrong} ({reason})",
+    why="The Trainer takes a metric to be better the higher it is, unless its name ends in `loss` or "
+    "`greater_is_better` says otherwise. Early stopping and `load_best_model_at_end` then keep the worst "
+    "checkpoint.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
+            '`self.greater_is_better = not self.metric_for_best_model.endswith("loss")` where it is None.',
+        ),
+        Maintainer(
+            "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/core/builders/causal.py",
+            "`if self.cfg.greater_is_better:` passes the key on: false is never passed on.",
+        ),
+    ),
+    fix=Fix("{mend}"),
+    bad=Example("args.json", _ARGS.format(direction="")),
+    good=Example("args.json", _ARGS.format(direction=', "greater_is_better": false')),
+    symptoms=("best checkpoint is the worst", "stops too early", "best model is bad"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires for names of metrics that have one direction, where the direction in force is known."""
+    metric = own(run, "metric_for_best_model") if run.tool in _TOOLS else None
+    if metric is None or not isinstance(metric.value, str):
+        return
+    name = metric.value.lower()
+    rises = _direction(run, name)
+    if rises is None:
+        return
+    said = own(run, "greater_is_better")
+    if rises[0] and _LOW.search(name):
+        right, wrong, mend = "lower", "highest", "set `greater_is_better: false`"
+        if run.tool == "axolotl" and said is not None:
+            mend = "choose by `eval_loss`: this tool passes `greater_is_better: false` on to nobody"
+    elif not rises[0] and _HIGH.search(name):
+        right, wrong, mend = "higher", "lowest", "set `greater_is_better: true`, or remove it"
+    else:
+        return
+    where = said if said is not None and said.value is not None else metric
+    yield RULE.at(where, metric=metric.value, right=right, wrong=wrong, reason=rises[1], mend=mend)
+
+
+def _direction(run: Description, name: str) -> tuple[bool, str] | None:
+    """Whether higher is taken to be better, and why; None where a value cannot be seen."""
+    said = own(run, "greater_is_better")
+    by_name = not name.endswith("loss")
+    if said is None or said.value is None:
+        known = said is not None or is_unset(run, "greater_is_better")
+        return (by_name, "the default for this name") if known else None
+    if not isinstance(said.value, bool):
+        return None
+    if run.tool == "axolotl" and not said.value:
+        return by_name, "`greater_is_better: false` is not passed on"
+    return said.value, f"`greater_is_better: {str(said.value).lower()}`"

@@ -1,0 +1,39 @@
+"""K103 only-one-checkpoint"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_ARGS = (
+    '{{"output_dir": "out", "per_device_train_batch_size": 8, "save_steps": 500,\n'
+    ' "save_total_limit": {keep}}}'
+)
+
+RULE = Rule(
+    code="K103",
+    name="only-one-checkpoint",
+    severity="note",
+    message="only one checkpoint is kept",
+    why="If the newest is half written when the machine stops, or holds a model that has just diverged, "
+    "there is no other. Two or three cost only room on the disk.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/issues/35525",
+            "'our job can be killed in the middle of checkpointing and is not able to resume since last "
+            "checkpoint is incomplete'; it has to be deleted by hand, to go back to the one before.",
+        ),
+    ),
+    fix=Fix("set `{key}` to 3"),
+    bad=Example("args.json", _ARGS.format(keep=1)),
+    good=Example("args.json", _ARGS.format(keep=3)),
+    symptoms=("checkpoint is corrupt", "nothing to resume from", "diverged and cannot go back"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where the file says so and checkpoints are written during the run."""
+    keep = run.setting("keep_checkpoints")
+    if keep is not None and keep.is_written and keep.value == 1 and run.value("save_strategy") != "no":
+        yield RULE.at(keep)

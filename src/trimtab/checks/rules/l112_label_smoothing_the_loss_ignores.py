@@ -1,0 +1,63 @@
+"""L112 label-smoothing-the-loss-ignores"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.edits import RemoveKey
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_YAML = (
+    "data:\n  corpus_1: {{path_src: train.txt, path_tgt: train.sum}}\n  valid: {{path_src: dev.txt, "
+    "path_tgt: dev.sum}}\nsave_model: out/model\nencoder_type: transformer\ndecoder_type: transformer\n"
+    "hidden_size: 512\nword_vec_size: 512\nheads: 8\nposition_encoding: true\ncopy_attn: true\n{smoothing}"
+)
+
+RULE = Rule(
+    code="L112",
+    name="label-smoothing-the-loss-ignores",
+    severity="error",
+    message="`{key}: {value}` has no effect: the loss of `{other}` takes no label smoothing",
+    why="The copy generator and sparsemax have losses of their own, which do not read the option. Nor could "
+    "they take it: the copy generator sets the logit of the padding to minus infinity, and smoothing gives "
+    "every token a share, so that the smoothed loss would be infinite. The same holds wherever a logit is "
+    "masked: leave such columns out of the smoothing.",
+    evidence=(
+        Maintainer(
+            "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/utils/loss.py",
+            "Only `nn.CrossEntropyLoss` gets `label_smoothing=opt.label_smoothing`; `CopyGeneratorLoss` and "
+            "`SparsemaxLoss` do not.",
+        ),
+        Maintainer(
+            "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/modules/copy_generator.py",
+            "`logits[:, self.pad_idx] = -float('inf')`",
+        ),
+        Maintainer(
+            "https://github.com/facebookresearch/pytext/pull/1698",
+            "'label smoothing loss is -inf if any logits are -inf' (title only).",
+            opened=False,
+        ),
+    ),
+    fix=Fix("remove `{key}`", safety="same training"),
+    bad=Example("opennmt.yaml", _YAML.format(smoothing="label_smoothing: 0.1\n")),
+    good=Example("opennmt.yaml", _YAML.format(smoothing="")),
+    aliases=("LS001",),
+    tips=("S0-58",),
+    symptoms=("loss is inf", "a setting has no effect", "label smoothing explodes"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires for the two losses of OpenNMT-py that leave it out."""
+    smoothing = run.written("label_smoothing") if run.tool == "opennmt" else None
+    value = run.value("label_smoothing")
+    if smoothing is None or value is None or value <= 0:
+        return
+    copies, generator = run.written("copy_attn"), run.written("generator_function")
+    if copies is not None and str(copies.value).lower() == "true":
+        other = "copy_attn"
+    elif generator is not None and generator.value == "sparsemax":
+        other = "generator_function: sparsemax"
+    else:
+        return
+    yield RULE.at(smoothing, edits=(RemoveKey(smoothing.key),), value=f"{value:g}", other=other)

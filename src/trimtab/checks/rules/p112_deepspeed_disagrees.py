@@ -1,0 +1,98 @@
+"""P112 deepspeed-disagrees"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+RULE = Rule(
+    code="P112",
+    name="deepspeed-disagrees",
+    severity="error",
+    message="`{key}` is {here}, and DeepSpeed's `{there}` is {value}: the Trainer refuses to start",
+    why="Both configure the same thing, and the Trainer compares them once the model is loaded. `auto` in "
+    "DeepSpeed's file takes over what the training arguments say.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/integrations/deepspeed.py",
+            '"Please correct the following DeepSpeed config values that mismatch TrainingArguments values": '
+            "micro-batch, "
+            "accumulation, clipping, learning rate, eps, weight decay, and both precisions.",
+        ),
+    ),
+    fix=Fix('set `{there}` to "auto" in the DeepSpeed file'),
+    bad=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, '
+        '"deepspeed": {"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 1}}',
+    ),
+    good=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, '
+        '"deepspeed": {"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": "auto"}}',
+    ),
+    symptoms=("ValueError at start", "mismatch TrainingArguments values"),
+)
+
+_SAME: dict[str, str] = {
+    "train_micro_batch_size_per_gpu": "micro_batch",
+    "gradient_accumulation_steps": "accumulation",
+    "gradient_clipping": "clip",
+    "optimizer.params.lr": "learning_rate",
+    "optimizer.params.eps": "epsilon",
+    "optimizer.params.weight_decay": "weight_decay",
+}
+_PRECISIONS = {"bf16.enabled": "bf16", "fp16.enabled": "fp16"}
+_TOOLS = ("transformers", "trl", "llamafactory")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where DeepSpeed's settings stand in the same file, or in the file of this folder that it names."""
+    if run.tool not in _TOOLS or run.value("batch_finder") is True:
+        return
+    theirs = _theirs(run)
+    for there, concept in _SAME.items():
+        own, other = run.setting(concept), theirs.get(there)
+        if (
+            own is not None
+            and own.origin != "beside"
+            and other is not None
+            and _differ(own.value, other.value)
+        ):
+            where = own if own.is_written else other
+            yield RULE.at(where, here=f"{own.value:g}", there=there, value=f"{other.value:g}")
+    for there, name in _PRECISIONS.items():
+        own, other = run.written(name), theirs.get(there)
+        if own is None or other is None or not (_is_flag(own.value) and _is_flag(other.value)):
+            continue
+        if own.value != other.value:
+            yield RULE.at(own, here=own.value, there=there, value=other.value)
+
+
+def _theirs(run: Description) -> Mapping[str, Setting]:
+    inline = {setting.key.removeprefix("deepspeed."): setting for setting in run.below("deepspeed")}
+    if inline:
+        return inline
+    named = run.written("deepspeed")
+    if named is None or not isinstance(named.value, str):
+        return {}
+    name = PurePosixPath(named.value).name
+    for other in run.nearby:
+        if other.tool == "deepspeed" and PurePosixPath(other.document.path).name == name:
+            return other.keys
+    return {}
+
+
+def _differ(here: object, there: object) -> bool:
+    return _is_number(here) and _is_number(there) and here != there
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)

@@ -1,0 +1,59 @@
+"""P304 clipping-of-scaled-gradients"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.own_key import calls_of
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "scaler = torch.amp.GradScaler()\nfor batch in loader:\n"
+    '    with torch.autocast("cuda", dtype=torch.float16):\n        loss = model(batch).loss\n'
+    "    scaler.scale(loss).backward()\n"
+    "{unscale}    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    scaler.step(optimizer)\n"
+    "    scaler.update()\n    optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="P304",
+    name="clipping-of-scaled-gradients",
+    severity="error",
+    message="gradients are clipped while they are still multiplied by the loss scale",
+    why="The scale starts at 65,536 and moves. A threshold of 1.0 on scaled gradients is one of 0.000015 on "
+    "the real ones: every step is cut to almost the same tiny size, and how tiny changes whenever the scale "
+    "does.",
+    evidence=(
+        Maintainer(
+            "https://pytorch.org/docs/1.8.0/_sources/notes/amp_examples.rst.txt",
+            "'Automatic Mixed Precision examples': gradients are to be unscaled before they are looked at or "
+            "clipped.",
+        ),
+        Maintainer(
+            "https://github.com/milesial/Pytorch-UNet/pull/470",
+            "The same fault found and mended: 'Gradients should be unscaled before clipping them'.",
+        ),
+        Arithmetic("1.0 / 65,536 = 1.5e-5."),
+    ),
+    fix=Fix("call `scaler.unscale_(optimizer)` before `clip_grad_norm_`"),
+    bad=Example("train.py", _SCRIPT.format(unscale="")),
+    good=Example("train.py", _SCRIPT.format(unscale="    scaler.unscale_(optimizer)\n")),
+    tips=("S0-23", "S3-07"),
+    symptoms=("loss falls slowly", "every step is clipped", "loss flat"),
+)
+_HANDLED = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed", "apex"})
+"""Libraries that scale and clip by themselves."""
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where one script makes the scaler, scales, clips and steps, and never unscales."""
+    names = {call.name for call in run.document.calls}
+    if not {"GradScaler", "scale", "step"} <= names or "unscale_" in names or run.document.imports & _HANDLED:
+        return
+    # A scaler that is switched off scales by 1.
+    if any("enabled" in call.arguments or call.has_rest for call in calls_of(run, "GradScaler")):
+        return
+    for call in calls_of(run, "clip_grad_norm_", "clip_grad_value_"):
+        yield RULE.at(call.place)
+        return

@@ -1,0 +1,82 @@
+"""S101 no-warmup"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer, Paper
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.step_size import ADAM_FAMILY
+
+RULE = Rule(
+    code="S101",
+    name="no-warmup",
+    severity="warning",
+    message="Adam trains a {what} from step 1 at its full rate of {rate:g}, without warm-up",
+    why="In a post-norm transformer the gradients near the output are large at the start, and Adam's second "
+    "moment is not yet an average, so a full rate can throw the model where it does not come back from. "
+    "Pre-norm models need it much less; where the placement of norms is unknown this is a note.",
+    evidence=(
+        Paper(
+            "https://arxiv.org/abs/2002.04745",
+            "Xiong et al. 2020: at initialisation the expected gradients near the output layer of a Post-LN "
+            "transformer are large, so that a large learning rate makes it unstable and warm-up is "
+            "essential; Pre-LN trains without.",
+        ),
+        Maintainer(
+            "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/utils/optimizers.py",
+            "With decay_method none there is no warm-up, whatever warmup_steps says.",
+        ),
+    ),
+    fix=Fix("warm up over 1% to 10% of the steps"),
+    bad=Example(
+        "train.py",
+        "from transformers import AutoConfig, AutoModelForSeq2SeqLM, Seq2SeqTrainer, "
+        "Seq2SeqTrainingArguments\n\nconfig = "
+        "AutoConfig.from_pretrained('Helsinki-NLP/opus-mt-en-de')\nmodel = "
+        "AutoModelForSeq2SeqLM.from_config(config)\nargs = Seq2SeqTrainingArguments(output_dir='out', "
+        "learning_rate=7e-4, optim='adamw_torch', label_smoothing_factor=0.1, "
+        "warmup_steps=0)\nSeq2SeqTrainer(model=model, args=args, train_dataset=data).train()\n",
+    ),
+    good=Example(
+        "train.py",
+        "from transformers import AutoConfig, AutoModelForSeq2SeqLM, Seq2SeqTrainer, "
+        "Seq2SeqTrainingArguments\n\nconfig = "
+        "AutoConfig.from_pretrained('Helsinki-NLP/opus-mt-en-de')\nmodel = "
+        "AutoModelForSeq2SeqLM.from_config(config)\nargs = Seq2SeqTrainingArguments(output_dir='out', "
+        "learning_rate=7e-4, optim='adamw_torch', label_smoothing_factor=0.1, "
+        "warmup_steps=4000)\nSeq2SeqTrainer(model=model, args=args, train_dataset=data).train()\n",
+    ),
+    aliases=("SCHED001",),
+    tips=("S1-07", "S3-06", "S0-06"),
+    symptoms=("diverged after a few steps", "loss is NaN", "loss flat", "loss stays at its first value"),
+)
+
+HARMLESS = 1e-4
+"""Below this rate Adam's first steps are small, whatever the gradient."""
+_OPENNMT = ("opennmt", "mammoth", "eole")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """From scratch, with a schedule that is known to have no warm-up."""
+    rate, placement = run.setting("learning_rate"), run.value("norm_placement")
+    if (
+        run.value("optimizer") not in ADAM_FAMILY
+        or rate is None
+        or rate.value < HARMLESS
+        or placement == "pre"
+    ):
+        return
+    if run.value("from_scratch") is True and _has_no_warmup(run):
+        where = rate if rate.is_written else run.setting("optimizer") or rate
+        what = "post-norm transformer" if placement == "post" else "new model"
+        yield RULE.at(where, severity=None if placement == "post" else "note", what=what, rate=rate.value)
+
+
+def _has_no_warmup(run: Description) -> bool:
+    schedule = run.value("schedule")
+    if run.tool in _OPENNMT:
+        return schedule == "none"
+    if schedule is None or schedule == "noam":
+        return False
+    steps, share = run.value("warmup_steps"), run.value("warmup_ratio")
+    return schedule == "constant" or (steps == 0 and not share) or (steps is None and share == 0)

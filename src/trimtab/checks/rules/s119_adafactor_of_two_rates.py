@@ -1,0 +1,61 @@
+"""S119 adafactor-of-two-rates"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN, Call
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+RULE = Rule(
+    code="S119",
+    name="adafactor-of-two-rates",
+    severity="error",
+    message="Adafactor gets lr={rate} and, {how}, relative_step=True: it raises ValueError",
+    why="With relative_step Adafactor makes its own learning rate from the step number; a rate from outside "
+    "contradicts it, and relative_step is on unless it is switched off.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/optimization.py",
+            '"Cannot combine manual `lr` and `relative_step=True` options"; relative_step=True is the default; the '
+            "recommendation for T5 is to disable relative updates and scale_parameter.",
+        ),
+    ),
+    fix=Fix(
+        "write relative_step=False, scale_parameter=False, warmup_init=False with the rate, and add a warm-up"
+    ),
+    bad=Example(
+        "train.py",
+        "from transformers.optimization import Adafactor\n\n"
+        "optimizer = Adafactor(model.parameters(), lr=1e-3, scale_parameter=False, clip_threshold=1.0)\n",
+    ),
+    good=Example(
+        "train.py",
+        "from transformers.optimization import Adafactor\n\noptimizer = Adafactor(\n    model.parameters(), "
+        "lr=1e-3, scale_parameter=False, relative_step=False, clip_threshold=1.0\n)\n",
+    ),
+    aliases=("ADAF002", "TT403"),
+    tips=("S0-31",),
+    symptoms=("Cannot combine manual lr and relative_step=True",),
+)
+
+OWN_ARGUMENTS = frozenset({"scale_parameter", "relative_step", "warmup_init", "clip_threshold", "decay_rate"})
+"""Arguments that torch's Adafactor has not."""
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Calls of transformers' class: one that has an argument of its own, or comes with its module."""
+    for call in run.document.calls:
+        rate, relative = call.arguments.get("lr"), call.arguments.get("relative_step")
+        if not is_of_transformers(call) or rate is None or rate.value is None or call.has_rest:
+            continue
+        if relative is None or relative.value is True:
+            text = "lr" if rate.value is UNKNOWN else rate.raw
+            yield RULE.at(rate.place, rate=text, how="by default" if relative is None else "as written")
+
+
+def is_of_transformers(call: Call) -> bool:
+    """Whether a call makes transformers' Adafactor and not torch's."""
+    return call.name == "Adafactor" and bool(
+        OWN_ARGUMENTS & set(call.arguments) or "transformers" in call.qualifier
+    )

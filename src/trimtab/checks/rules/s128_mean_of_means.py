@@ -1,0 +1,88 @@
+"""S128 mean-of-means"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import Entry
+from trimtab.checks.evidence import Arithmetic, Maintainer, Measured
+from trimtab.checks.place import Place
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+RULE = Rule(
+    code="S128",
+    name="mean-of-means",
+    severity="warning",
+    message="{accumulation} micro-batches are averaged, each with its own mean loss: tokens of short ones "
+    "weigh more ({who})",
+    why="The mean over tokens of the whole step is not the mean of the micro-batches' means where they have "
+    "different numbers of target tokens. Batches of one length with masked prompts differ as well. Only full "
+    "packed sequences do not.",
+    evidence=(
+        Measured(
+            "accumulation_bias",
+            "Targets of 4 to 256 bytes: the token sum is exact in every cut (2e-7); a mean of 16 means is"
+            " off by 31% to 49%, and a token of the shortest targets weighs 12 to 16 times one of the "
+            "longest. After 500 steps the held-out loss of the longest targets is 0.054 nats a byte "
+            "higher.",
+        ),
+        Arithmetic(
+            "Two sequences of 6 and 2 tokens: together each token weighs 1/8; apart 1/12 and 1/4, three "
+            "times as much."
+        ),
+        Maintainer(
+            "https://github.com/huggingface/accelerate/blob/main/docs/source/usage_guides/gradient_accumulation.md",
+            "For token-level tasks the loss should be the total over the accumulation divided by all tokens that are "
+            "no padding: "
+            '"This is not the same as the average of the per-batch loss values".',
+        ),
+        Maintainer(
+            "https://github.com/huggingface/transformers/pull/34198",
+            "transformers 4.46 brought num_items_in_batch; the Trainer of 4.45 does not have it.",
+            opened=False,
+        ),
+    ),
+    fix=Fix("{fix}"),
+    bad=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 1, "gradient_accumulation_steps": 16}',
+        versions="transformers=4.45.2",
+    ),
+    good=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 1, "gradient_accumulation_steps": 16}',
+        versions="transformers=4.57.0",
+    ),
+    aliases=("ACC001", "ACC003", "TT104"),
+    tips=("S0-96", "S0-97"),
+    symptoms=("loss is higher with gradient accumulation", "accumulation trains worse than a large batch"),
+)
+
+COUNTS_SINCE = (4, 46)
+_LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """The Trainer before 4.46, and Lightning's, which divides by the number of micro-batches."""
+    accumulation = run.setting("accumulation")
+    version = run.version("transformers")
+    is_old = (
+        version is not None and version < COUNTS_SINCE and run.tool in ("transformers", "trl", "llamafactory")
+    )
+    if is_old and accumulation is not None and accumulation.value > 1 and run.value("packing") is not True:
+        where = accumulation if accumulation.is_written else run.place
+        yield _told(where, accumulation.value, "transformers before 4.46", "use transformers 4.46 or newer")
+    if _LIGHTNING & run.document.imports:
+        for call in run.document.calls:
+            entry: Entry | None = call.arguments.get("accumulate_grad_batches")
+            if call.name == "Trainer" and entry is not None and type(entry.value) is int and entry.value > 1:
+                yield _told(
+                    entry.place,
+                    entry.value,
+                    "Lightning divides by accumulate_grad_batches",
+                    "sum the loss, and divide by the target tokens of the whole step in the module",
+                )
+
+
+def _told(where: Setting | Place, accumulation: int, who: str, fix: str) -> Diagnosis:
+    return RULE.at(where, accumulation=accumulation, who=who, fix=fix)

@@ -1,0 +1,56 @@
+"""S312 nan-filter-hides-nan"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import own
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+RULE = Rule(
+    code="S312",
+    name="nan-filter-hides-nan",
+    severity="note",
+    message="a loss of NaN is not logged: the Trainer puts the average of the losses before in its "
+    "place{because}",
+    why="`logging_nan_inf_filter` is on by default. A run whose loss is NaN from the first step on logs 0.0, "
+    "looks perfect and has NaN weights in the end. In fp16, NaN and inf are part of normal work, and this is "
+    "where one has to see them.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
+            '"if loss is nan or inf simply add the average of previous logged losses".',
+        ),
+        Maintainer(
+            "https://github.com/huggingface/trl/issues/6702",
+            "A NaN step is invisible in the log (cited from memory).",
+            opened=False,
+        ),
+    ),
+    fix=Fix("set `logging_nan_inf_filter: false`", safety="same training"),
+    bad=Example("args.json", '{"output_dir": "out", "per_device_train_batch_size": 8, "fp16": true}'),
+    good=Example(
+        "args.json",
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "fp16": true, "logging_nan_inf_filter": '
+        "false}",
+    ),
+    aliases=("TT805",),
+    symptoms=("loss zero", "loss is 0.0", "loss is NaN", "model outputs nothing"),
+)
+
+_OF_HUGGING_FACE = ("transformers", "trl", "llamafactory", "axolotl")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where it matters: in fp16, where inf is to be expected, and where a watchdog reads the logged loss."""
+    watchdog = own(run, "loss_watchdog_threshold") if run.tool == "axolotl" else None
+    if watchdog is not None and watchdog.value:
+        yield RULE.at(
+            watchdog, because=", and the watchdog compares that with its threshold: it cannot see a NaN"
+        )
+        return
+    filtered, autocast = run.setting("nan_filter"), run.setting("autocast")
+    if run.tool not in _OF_HUGGING_FACE or filtered is None or filtered.value is not True:
+        return
+    if autocast is not None and autocast.value == "fp16":
+        yield RULE.at(filtered if filtered.is_written else autocast, because="")

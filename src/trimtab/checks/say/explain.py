@@ -1,0 +1,86 @@
+"""What `trimtab explain` says: a page by code, name or alias; else what may be behind a symptom."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trimtab.checks.nearest import nearest
+from trimtab.checks.say.page import page_text, readable
+from trimtab.checks.say.pages import all_pages, pages_by_name
+from trimtab.checks.say.seen_while_running import PAGES, seen_page_text
+from trimtab.checks.say.symptoms import Answer, search
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A text in Markdown."""
+
+    text: str
+    is_found: bool = True
+
+
+def explanation(text: str) -> Explanation:
+    """The page of a code, name or alias; or an answer to a symptom; or what was perhaps meant."""
+    wanted = text.strip().lower()
+    pages = _pages_named(wanted)
+    if pages:
+        return Explanation("\n".join(pages))
+    answer = search(text)
+    if not answer.is_empty and not _looks_like_a_name(wanted):
+        return Explanation("\n".join(_answer_lines(text.strip(), answer)) + "\n")
+    return Explanation("\n".join(_not_found(text.strip(), wanted, answer)) + "\n", is_found=False)
+
+
+def _pages_named(wanted: str) -> list[str]:
+    for page in PAGES:
+        if wanted in (page.code.lower(), page.name):
+            return [seen_page_text(page)]
+    if wanted in pages_by_name() and wanted not in _aliases():
+        return [page_text(pages_by_name()[wanted])]
+    return [page_text(rule) for rule in all_pages() if wanted in map(str.lower, rule.aliases)]
+
+
+def _aliases() -> set[str]:
+    own = {name.lower() for rule in all_pages() for name in (rule.code, rule.name)}
+    return {alias.lower() for rule in all_pages() for alias in rule.aliases} - own
+
+
+def _looks_like_a_name(wanted: str) -> bool:
+    """A code or a name of a rule, misspelt; never several words."""
+    is_code = len(wanted) >= 4 and wanted[-3:].isdigit() and wanted[0].isalpha()
+    return " " not in wanted and (is_code or wanted.count("-") >= 2)
+
+
+def _answer_lines(text: str, answer: Answer) -> Iterator[str]:
+    yield f"# What may be behind: {text}"
+    for symptom in answer.symptoms:
+        yield from (
+            "",
+            f"## {symptom.name}",
+            "",
+            *(f"{number}. {cause}" for number, cause in enumerate(symptom.causes, 1)),
+        )
+        if symptom.parts:
+            yield from ("", f"In trimtab: {symptom.parts}.")
+    if answer.rules:
+        yield from ("", "## Rules of `trimtab check`", "")
+        yield from (f"- {rule.code} {rule.name}: {readable(rule.message)}" for rule in answer.rules)
+    if answer.seen:
+        yield from ("", "## Seen while a run runs", "")
+        yield from (f"- {page.code} {page.name}: {page.seen}" for page in answer.seen)
+    yield from (
+        "",
+        "`trimtab explain CODE` shows the page of each; `trimtab check FILE` says which of them your file has.",
+    )
+
+
+def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
+    yield f"nothing is known of `{text}`"
+    if _looks_like_a_name(wanted):
+        names = [*pages_by_name(), *(name for page in PAGES for name in (page.code.lower(), page.name))]
+        if near := nearest(wanted, names, cutoff=0.7):
+            shown = pages_by_name()[near].name if near in pages_by_name() else near
+            yield f"  did you mean `{shown}`?"
+        yield "  `trimtab rules` lists all rules"
+        return
+    yield "  what people see, nearest first; `trimtab explain` with one of them says what may be behind it:"
+    yield from (f"    {name}" for name in answer.nearest)

@@ -1,0 +1,32 @@
+"""Every page that a finding can lead to: rules, and what silences are held to."""
+
+from functools import cache
+
+from trimtab.checks.catalogue import all_rules
+from trimtab.checks.rule import Rule
+from trimtab.checks.silence.pages import PAGES
+
+PAGES_FOLDER = "docs/rules"
+
+
+@cache
+def all_pages() -> tuple[Rule, ...]:
+    """By code."""
+    return tuple(sorted((*(rule for rule, _ in all_rules()), *PAGES), key=lambda rule: rule.code))
+
+
+@cache
+def pages_by_name() -> dict[str, Rule]:
+    """Code, name and aliases, in lower case; a code or a name goes before an alias."""
+    named = {alias.lower(): rule for rule in all_pages() for alias in rule.aliases}
+    return named | {name.lower(): rule for rule in all_pages() for name in (rule.code, rule.name)}
+
+
+def page_of(code: str) -> Rule:
+    """The page of a code that a finding carries."""
+    return pages_by_name()[code.lower()]
+
+
+def page_file(rule: Rule) -> str:
+    """Where the page stands in the project."""
+    return f"{PAGES_FOLDER}/{rule.code}.md"

@@ -1,0 +1,120 @@
+"""Findings for people: where, what, the line itself, why, on what evidence, and what to do."""
+
+import textwrap
+from collections.abc import Iterator
+
+from trimtab.checks.report import GREATEST_FIRST, Report
+from trimtab.checks.rule import Diagnosis
+from trimtab.checks.say.grades import best_first, sentence, source
+from trimtab.checks.say.pages import page_of
+
+WIDTH = 110
+MOST_SKIPPED = 10
+"""Files that were not looked at are told up to this number, then counted."""
+_COLOURS = {"error": "31", "warning": "33", "note": "36"}
+_HEAD = 10
+"""Columns for the words `why`, `evidence`, `fix`, `more` and their margin."""
+
+
+def as_text(report: Report, *, in_colour: bool = False, brief: bool = False) -> str:
+    """Blocks with an empty line between them and a summary; `brief` is one line a finding and nothing else."""
+    if brief:
+        return "".join(_headline(each, in_colour) + "\n" for each in report.diagnoses)
+    told: set[str] = set()
+    blocks: list[str] = []
+    for diagnosis in report.diagnoses:
+        blocks.append("\n".join(_block(diagnosis, report, in_colour, told)))
+        told.add(diagnosis.finding.code)
+    if report.skipped:
+        blocks.append("\n".join(_skipped(report)))
+    return "\n\n".join([*blocks, summary(report)]) + "\n"
+
+
+def summary(report: Report) -> str:
+    """`2 errors, 1 note in 3 files; 1 silenced`."""
+    counts = [
+        f"{count} {severity}{'' if count == 1 else 's'}"
+        for severity in GREATEST_FIRST
+        if (count := report.count(severity))
+    ]
+    number = len(report.files)
+    parts = [f"{', '.join(counts) or 'nothing found'} in {number} file{'' if number == 1 else 's'}"]
+    if report.silenced:
+        parts.append(f"{report.silenced} silenced")
+    if report.known:
+        parts.append(f"{report.known} known from the baseline")
+    if report.skipped:
+        parts.append(f"{len(report.skipped)} not looked at")
+    if report.problems:
+        parts.append(f"{len(report.problems)} not readable")
+    return "; ".join(parts)
+
+
+def _skipped(report: Report) -> Iterator[str]:
+    yield from (f"{each.path}: {each.reason}" for each in report.skipped[:MOST_SKIPPED])
+    if (more := len(report.skipped) - MOST_SKIPPED) > 0:
+        yield f"... and {more} more"
+
+
+def _block(diagnosis: Diagnosis, report: Report, in_colour: bool, told: set[str]) -> Iterator[str]:
+    finding = diagnosis.finding
+    yield _headline(diagnosis, in_colour)
+    yield from _source_line(diagnosis, report, in_colour)
+    if finding.code not in told:  # the reason is told once; what to do may differ
+        yield from _paragraph("why", finding.why, in_colour)
+        if evidence := best_first(page_of(finding.code).evidence):
+            yield from _paragraph("evidence", sentence(evidence[0]), in_colour)
+            if where := source(evidence[0]):
+                yield " " * (_HEAD + 2) + where
+    yield from _paragraph("fix", finding.fix + _option(diagnosis), in_colour)
+    yield from _paragraph("more", f"trimtab explain {finding.code}", in_colour)
+
+
+def _headline(diagnosis: Diagnosis, in_colour: bool) -> str:
+    finding = diagnosis.finding
+    severity = _painted(finding.severity, _COLOURS[finding.severity] + ";1", in_colour)
+    code = _painted(f"{finding.code} {finding.name}", "1", in_colour)
+    return f"{diagnosis.place} {code} {severity}: {finding.message}"
+
+
+def _option(diagnosis: Diagnosis) -> str:
+    if not diagnosis.edits:
+        return ""
+    return " (--fix)" if diagnosis.safety == "same training" else " (--fix --changes-training)"
+
+
+def _source_line(diagnosis: Diagnosis, report: Report, in_colour: bool) -> Iterator[str]:
+    place, document = diagnosis.place, report.documents.get(diagnosis.place.path)
+    if document is None or not diagnosis.key:
+        return
+    lines = document.text.splitlines()
+    if not 0 < place.line <= len(lines) or document.path.endswith(".ipynb"):
+        return
+    line = lines[place.line - 1].replace("\t", " ")
+    length = place.end_column - place.column if place.end_line == place.line else 1
+    start, stop = _window(len(line), place.column - 1, WIDTH - 10)
+    shown, margin = line[start:stop], " " * len(str(place.line))
+    marks = "^" * max(1, min(length, stop - place.column + 1))
+    yield f"  {margin} |"
+    yield f"  {place.line} | {shown}"
+    yield f"  {margin} | {' ' * (place.column - 1 - start)}{_painted(marks, '31;1', in_colour)}"
+
+
+def _window(length: int, column: int, width: int) -> tuple[int, int]:
+    if length <= width:
+        return 0, length
+    start = max(0, min(column - width // 3, length - width))
+    return start, start + width
+
+
+def _paragraph(word: str, text: str, in_colour: bool) -> Iterator[str]:
+    if not text:
+        return
+    lines = textwrap.wrap(text, WIDTH - _HEAD - 2, break_long_words=False, break_on_hyphens=False)
+    yield f"  {_painted(word.ljust(_HEAD), '2', in_colour)}{lines[0]}"
+    for line in lines[1:]:
+        yield " " * (_HEAD + 2) + line
+
+
+def _painted(text: str, colour: str, in_colour: bool) -> str:
+    return f"\x1b[{colour}m{text}\x1b[0m" if in_colour else text

@@ -1,0 +1,7 @@
+"""Findings that somebody has decided to live with, and why.
+
+apply        takes them out, and tells of silences that are wrong or idle
+comment      `# trimtab: allow S104 because it is a smoke test`
+pyproject    `[tool.trimtab.check] allow = [{rule = ..., because = ..., files = ...}]`
+pages        the rules that silences themselves are held to: C190 to C194
+"""

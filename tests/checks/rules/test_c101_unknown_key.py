@@ -1,0 +1,76 @@
+import pytest
+
+from tests.checks.written import run_of
+from trimtab.checks.edits import RenameKey
+from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.rules.c101_unknown_key import check
+
+KEYS = {
+    name: Key(name=name)
+    for name in ("learning_rate", "weight_decay", "datasets", "datasets.*.path", "datasets.*.type", "plugins")
+} | {
+    "data": Key(name="data"),
+    "data.*.path_src": Key(name="data.*.path_src"),
+    "kwargs": Key(name="kwargs", open=True),
+    "kwargs.use_reentrant": Key(name="kwargs.use_reentrant"),
+    "free": Key(name="free", open=True),
+}
+
+
+def found(keys, unknown_keys="refused", tool="axolotl"):
+    table = KeyTable(tool=tool, version="1", source="its source", keys=KEYS, unknown_keys=unknown_keys)
+    return list(check(run_of(tool=tool, keys=keys, table=table)))
+
+
+@pytest.mark.parametrize("unknown_keys", ["refused", "dropped"])
+def test_an_unknown_key_is_an_error_with_what_the_tool_does(unknown_keys):
+    (one,) = found({"learning_rate": 1, "weight_deacy": 0.1}, unknown_keys)
+    assert one.finding.severity == "error"
+    assert "did you mean `weight_decay`?" in one.finding.message
+    assert one.edits == (RenameKey("weight_deacy", "weight_decay"),)
+
+
+def test_keys_that_are_kept_are_reported_only_where_they_are_nearly_known():
+    assert found({"my_own": 1}, "kept") == []
+    (one,) = found({"weight_deacy": 1}, "kept")
+    assert one.finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"datasets": [], "datasets.0": {}, "datasets.0.path": "x"},
+        {"data": {}, "data.corpus_1": {}, "data.corpus_1.path_src": "x"},
+        {"free": {}, "free.anything": 1},
+        {"kwargs.entirely_else": 1},
+        {"learning_rate.deep": 1},
+    ],
+)
+def test_names_of_the_users_choice_and_open_mappings_are_left_in_peace(keys):
+    assert found(keys) == []
+
+
+def test_a_slip_in_a_nested_place_is_found():
+    (one,) = found({"datasets.0.pth": "x"})
+    assert "`path`" in one.finding.message
+    (one,) = found({"kwargs": {}, "kwargs.use_reentrent": False})
+    assert one.finding.severity == "warning"
+
+
+def test_only_the_outermost_unknown_key_is_reported():
+    (one,) = found({"strange": {}, "strange.inner": 1, "strange.inner.more": 2})
+    assert one.key == "strange"
+
+
+def test_an_empty_key_that_is_dropped_is_worth_a_note():
+    (one,) = found({"gptq_groupsize": None}, "dropped")
+    assert one.finding.severity == "note"
+
+
+def test_a_plug_in_of_others_may_bring_keys():
+    assert found({"plugins": ["mine.Plugin"], "mine": 1}, "dropped") == []
+    assert len(found({"plugins": ["axolotl.integrations.liger.LigerPlugin"], "mine": 1}, "dropped")) == 1
+
+
+def test_without_a_table_nobody_knows():
+    assert list(check(run_of(keys={"anything": 1}))) == []

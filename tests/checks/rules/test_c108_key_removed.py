@@ -1,0 +1,48 @@
+import pytest
+
+from tests.checks.written import run_of
+from trimtab.checks.edits import RemoveKey, RenameKey
+from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.rules import c107_key_renamed, c108_key_removed, c116_key_too_new
+
+KEYS = {
+    "old": Key(name="old", library="transformers", renamed_to="new", renamed_in="4.41.0", removed_in="5.0.0"),
+    "new": Key(name="new", library="transformers", since="4.41.0"),
+    "gone": Key(name="gone", library="transformers", removed_in="5.0.0"),
+    "hard": Key(name="hard", library="transformers", removed_in="5.0.0", advice="write `other: x`"),
+}
+
+
+def found(module, keys, version):
+    table = KeyTable(tool="trl", version="1", source="s", keys=KEYS)
+    versions = {} if version is None else {"transformers": version}
+    return list(module.check(run_of(tool="trl", keys=keys, table=table, versions=versions)))
+
+
+def test_an_old_name_warns_between_its_two_dates():
+    (one,) = found(c107_key_renamed, {"old": 1}, (4, 50))
+    assert one.finding.severity == "warning"
+    assert one.edits == (RenameKey("old", "new"),)
+    assert found(c107_key_renamed, {"old": 1}, (4, 40)) == []
+    assert found(c107_key_renamed, {"old": 1}, (5, 1)) == []
+    assert found(c107_key_renamed, {"old": 1, "new": 1}, (4, 50)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "edits"), [("old", (RenameKey("old", "new"),)), ("gone", (RemoveKey("gone"),)), ("hard", ())]
+)
+def test_a_key_that_is_gone_is_an_error_with_its_mend(key, edits):
+    (one,) = found(c108_key_removed, {key: 1}, (5, 24))
+    assert one.finding.severity == "error"
+    assert one.edits == edits
+    assert found(c108_key_removed, {key: 1}, (4, 57)) == []
+
+
+def test_a_key_of_tomorrow_is_an_error():
+    assert len(found(c116_key_too_new, {"new": 1}, (4, 40))) == 1
+    assert found(c116_key_too_new, {"new": 1}, (4, 41)) == []
+
+
+@pytest.mark.parametrize("module", [c107_key_renamed, c108_key_removed, c116_key_too_new])
+def test_without_a_version_nothing_is_said(module):
+    assert found(module, {"old": 1, "new": 1, "gone": 1}, None) == []

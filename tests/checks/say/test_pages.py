@@ -1,0 +1,17 @@
+import pytest
+
+from trimtab.checks.say.pages import all_pages, page_file, page_of, pages_by_name
+
+
+def test_every_page_is_found_by_code_and_by_name():
+    codes = [rule.code for rule in all_pages()]
+    assert codes == sorted(set(codes))
+    for rule in all_pages():
+        assert page_of(rule.code) is rule
+        assert pages_by_name()[rule.name] is rule
+    assert page_file(page_of("S104")) == "docs/rules/S104.md"
+
+
+@pytest.mark.parametrize("code", ["C190", "C191", "C192", "C193", "C194"])
+def test_what_silences_are_held_to_has_pages_too(code):
+    assert page_of(code).code == code

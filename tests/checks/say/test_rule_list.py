@@ -1,0 +1,23 @@
+import json
+
+from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
+from trimtab.checks.say.pages import all_pages
+from trimtab.checks.say.rule_list import STAGES, as_objects, as_table
+
+
+def test_a_rule_stands_under_its_stage():
+    assert as_table([RULE]) == (
+        "S  step\nS104  warmup-longer-than-run  error    arithmetic\n\n"
+        "1 rules; `trimtab explain CODE` shows the page of one"
+    )
+
+
+def test_every_rule_is_of_a_stage():
+    assert {rule.code[0] for rule in all_pages()} <= set(STAGES)
+    assert len(as_table(all_pages()).splitlines()) > len(all_pages())
+
+
+def test_objects_can_be_written_as_json():
+    (told,) = as_objects([RULE])
+    assert json.loads(json.dumps(told)) == told
+    assert told["message"] == "warm-up is <warmup> steps, but the run ends after <steps>"

@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from trimtab.checks.say.site import generated_pages
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_pages_in_docs_are_those_of_the_rules():
+    pages = generated_pages()
+    stale = [
+        name
+        for name, text in pages.items()
+        if not (ROOT / name).exists() or (ROOT / name).read_text(encoding="utf-8") != text
+    ]
+    assert stale == [], "run python tools/write_pages.py"
+    written = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "rules").glob("*.md")}
+    assert sorted(written - set(pages)) == []

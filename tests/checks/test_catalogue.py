@@ -1,0 +1,19 @@
+from pathlib import Path
+
+from trimtab.checks import rules
+from trimtab.checks.catalogue import all_rules, rules_by_name
+
+
+def test_every_file_of_the_folder_is_a_rule_in_the_order_of_codes():
+    codes = [rule.code for rule, _ in all_rules()]
+    names = {path.stem for path in Path(rules.__path__[0]).glob("*.py")} - {"__init__"}
+    assert {f"{rule.code.lower()}_{rule.name.replace('-', '_')}" for rule, _ in all_rules()} == names
+    assert codes == sorted(set(codes))
+
+
+def test_a_rule_is_found_by_code_name_and_alias_whatever_their_case():
+    found = rules_by_name()
+    for rule, _ in all_rules():
+        assert found[rule.code.lower()] is rule
+        assert found[rule.name.lower()] is rule
+    assert found["tt401"] is found["s104"]

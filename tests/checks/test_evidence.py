@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import pytest
+
+from trimtab.checks.catalogue import all_rules
+from trimtab.checks.evidence import Folklore, Maintainer, Measured, Paper
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+RULES = [rule for rule, _ in all_rules()]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_a_rule_that_is_more_than_a_note_stands_on_more_than_hearsay(rule):
+    hearsay = all(
+        isinstance(each, Folklore) or (isinstance(each, Paper | Maintainer) and not each.opened)
+        for each in rule.evidence
+    )
+    assert rule.severity == "note" or not hearsay
+
+
+def test_what_was_measured_lies_in_the_experiments_with_its_result():
+    named = {each.experiment for rule in RULES for each in rule.evidence if isinstance(each, Measured)}
+    for experiment in named:
+        assert (EXPERIMENTS / f"{experiment}.py").exists()
+        assert (EXPERIMENTS / f"{experiment}.json").exists()
+
+
+def test_sources_have_addresses():
+    for rule in RULES:
+        for each in rule.evidence:
+            if isinstance(each, Paper | Maintainer):
+                assert each.url.startswith("https://"), (rule.code, each.url)

@@ -1,0 +1,33 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.checks.nearest import likeness, nearest
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed", "meant"),
+    [
+        ("weight_deacy", ["weight_decay", "warmup_ratio"], "weight_decay"),
+        ("use_reentrent", ["use_reentrant", "offload"], "use_reentrant"),
+        ("lora_rank", ["lora_r", "lora_alpha"], "lora_r"),
+        ("lr", ["learning_rate", "lora_r"], "learning_rate"),
+        ("LEARNING-RATE", ["learning_rate"], "learning_rate"),
+        ("cosin", ["linear", "cosine"], "cosine"),
+        ("entirely_else", ["learning_rate", "seed"], ""),
+        ("anything", [], ""),
+    ],
+)
+def test_the_word_that_was_meant_is_found_by_idea_then_by_letters(word, allowed, meant):
+    assert nearest(word, allowed) == meant
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_likeness_is_a_share_and_full_for_the_same_word(one, other):
+    assert 0 <= likeness(one, other) <= 1
+    assert likeness(one, one) == 1 or one == ""
+
+
+@given(st.text(max_size=10), st.lists(st.text(max_size=10), max_size=5))
+def test_only_an_allowed_word_is_told(word, allowed):
+    assert nearest(word, allowed) in (*allowed, "")
