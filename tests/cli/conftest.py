@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 import trimtab
-from trimtab.cli.main import app
+from trimtab.cli.app import app
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def test_every_command_has_help(call):
 
 
 def test_nothing_heavy_is_loaded_before_a_command_runs():
-    code = "import sys, trimtab.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    code = "import sys, trimtab.cli.app; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

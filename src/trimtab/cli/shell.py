@@ -6,9 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn
-
-import typer
+from typing import Any
 
 from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError
 
@@ -20,31 +18,43 @@ BROKEN_PIPE = 141
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command, with what goes wrong told on stderr. Errors that nobody foresaw pass through: they are bugs."""
+    """The same command for typer, with what goes wrong told on stderr."""
 
     @functools.wraps(command)
     def told(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except TrimtabError as error:
-            tell(error)
-            raise typer.Exit(error.exit_code) from None
-        except ModuleNotFoundError as error:
-            _leave_without(error)
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # whoever read the output has seen enough
-            _drop_output()
-            raise typer.Exit(BROKEN_PIPE) from None
-        except OSError as error:
-            if not is_full(error):
-                raise
-            tell(no_room(error))
-            _drop_output()
-            raise typer.Exit(NoRoom.exit_code) from None
+        import typer
+
+        if code := outcome(lambda: command(*args, **kwargs)):
+            raise typer.Exit(code)
 
     return told
+
+
+def outcome(command: Callable[[], int | None]) -> int:
+    """Runs a command and gives its exit code; what goes wrong is told on stderr.
+
+    Errors that nobody foresaw pass through: they are bugs.
+    """
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code or 0
+    except TrimtabError as error:
+        tell(error)
+        return error.exit_code
+    except ModuleNotFoundError as error:
+        return _leave_without(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        _drop_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        if not is_full(error):
+            raise
+        tell(no_room(error))
+        _drop_output()
+        return NoRoom.exit_code
 
 
 def is_full(error: OSError) -> bool:
@@ -70,20 +80,15 @@ def _drop_output() -> None:
 def tell(error: TrimtabError) -> None:
     """Every problem of an error on stderr, one after another."""
     word = "stopped" if isinstance(error, Terminated) else "error"
+    shown = f"\x1b[31;1m{word}\x1b[0m" if sys.stderr.isatty() else word
     for problem in error.problems if isinstance(error, InputError) else [error]:
-        typer.echo(f"{typer.style(word, fg='red', bold=True)}: {problem}", err=True)
+        print(f"{shown}: {problem}", file=sys.stderr)
 
 
-def _leave_without(error: ModuleNotFoundError) -> NoReturn:
+def _leave_without(error: ModuleNotFoundError) -> int:
     package = (error.name or "").partition(".")[0]
     if package not in TRAIN_EXTRA:
         raise error
-    tell(
-        InputError(
-            Problem(
-                what=f"this command needs {package}, which is not installed",
-                fix='pip install "trimtab[train]"',
-            )
-        )
-    )
-    raise typer.Exit(InputError.exit_code) from None
+    what = f"this command needs {package}, which is not installed"
+    tell(InputError(Problem(what=what, fix='pip install "trimtab[train]"')))
+    return InputError.exit_code

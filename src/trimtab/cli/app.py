@@ -1,0 +1,60 @@
+"""All commands: one function a command, each in its own file; nothing heavy is loaded before a command runs."""
+
+from typing import Annotated, Any
+
+import typer
+
+from trimtab import __version__
+from trimtab.cli.check import run_check
+from trimtab.cli.convert import convert
+from trimtab.cli.data import inspect
+from trimtab.cli.demo import demo
+from trimtab.cli.evaluate import evaluate
+from trimtab.cli.explain import explain
+from trimtab.cli.init import init
+from trimtab.cli.rules import rules
+from trimtab.cli.schema import schema
+from trimtab.cli.shell import guarded
+from trimtab.cli.tokenizer import train_tokenizer
+from trimtab.cli.train import train
+from trimtab.cli.translate import translate
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+tokenizer_app = typer.Typer(no_args_is_help=True, help="Vocabularies of their own.")
+data_app = typer.Typer(no_args_is_help=True, help="A look at what a recipe would train on.")
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"trimtab {__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Trains translators with the small decisions right by default."""
+
+
+def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Check configurations: recipes, and those of other tools."""
+    raise typer.Exit(run_check(arguments or []))
+
+
+# `check` reads its own arguments.
+_AS_GIVEN: dict[str, Any] = {
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+for command in (demo, train, translate, evaluate, init, schema, explain, rules, convert):
+    app.command()(guarded(command))
+app.command("check", context_settings=_AS_GIVEN)(_check)
+tokenizer_app.command("train")(guarded(train_tokenizer))
+data_app.command("inspect")(guarded(inspect))
+app.add_typer(tokenizer_app, name="tokenizer")
+app.add_typer(data_app, name="data")

@@ -1,0 +1,164 @@
+"""`trimtab check`: read by argparse, because typer alone would take half of the time in which a file is checked."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trimtab.cli.shell import outcome, tell
+from trimtab.errors import InputError
+
+if TYPE_CHECKING:
+    from trimtab.checks.mend_files import MendedFile
+    from trimtab.checks.report import Report
+
+FORMATS = ("text", "json", "sarif", "github")
+
+
+def run_check(arguments: Sequence[str]) -> int:
+    """Runs the command and gives its exit code."""
+    reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:  # names of files and values may hold what the terminal cannot show
+        reconfigure(errors="backslashreplace")
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as end:  # --help, or wrong usage, both told
+        return int(end.code or 0)
+    return outcome(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from trimtab.checks.check import check
+
+    select, ignore, versions = (_words(each) for each in (options.select, options.ignore, options.versions))
+    if options.fix or options.diff:
+        from trimtab.checks.mend_files import mend_files
+
+        mended = mend_files(
+            options.files,
+            select=select,
+            ignore=ignore,
+            as_kind=options.as_kind,
+            versions=versions,
+            changes_training=options.changes_training,
+            write=not options.diff,
+        )
+        if options.diff:
+            return _show_differences(mended)
+        _tell_mended(mended)
+    report = check(
+        options.files,
+        select=select,
+        ignore=ignore,
+        as_kind=options.as_kind,
+        versions=versions,
+        baseline=options.baseline,
+        strict=options.strict,
+    )
+    if options.write_baseline:
+        from trimtab.checks.baseline import write_baseline
+
+        write_baseline(options.write_baseline, report.diagnoses)
+        count = len(report.diagnoses)
+        print(f"{options.write_baseline}: {count} finding{'s' * (count != 1)} written", file=sys.stderr)
+        return 2 if report.problems else 0
+    _say(report, options)
+    return report.exit_code
+
+
+def _say(report: "Report", options: argparse.Namespace) -> None:
+    if report.problems and options.format != "github":
+        tell(InputError(*report.problems))
+    match options.format:
+        case "json":
+            from trimtab.checks.say.json import as_json
+
+            text = as_json(report)
+        case "sarif":
+            from trimtab.checks.say.sarif import as_sarif
+
+            text = as_sarif(report)
+        case "github":
+            from trimtab.checks.say.github import as_github
+
+            text = as_github(report)
+        case _:
+            from trimtab.checks.say.text import as_text
+
+            in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+            text = as_text(report, in_colour=in_colour, brief=options.quiet)
+    sys.stdout.write(text)
+
+
+def _show_differences(mended: "Sequence[MendedFile]") -> int:
+    from trimtab.checks.fix.write import difference
+
+    for each in mended:
+        sys.stdout.write(difference(each.path, each.before, each.after))
+    _tell_left(mended)
+    return int(any(each.before != each.after for each in mended))
+
+
+def _tell_mended(mended: "Sequence[MendedFile]") -> None:
+    for each in mended:
+        if each.done:
+            codes = ", ".join(diagnosis.finding.code for diagnosis in each.done)
+            print(f"{each.path}: mended {codes}", file=sys.stderr)
+    _tell_left(mended)
+    if problems := [each.problem for each in mended if each.problem]:
+        raise InputError(*problems)
+
+
+def _tell_left(mended: "Sequence[MendedFile]") -> None:
+    for each in mended:
+        for diagnosis, reason in each.left:
+            print(f"{diagnosis.place}: {diagnosis.finding.code} not mended: {reason}", file=sys.stderr)
+
+
+def _words(given: list[str] | None) -> tuple[str, ...]:
+    """`--select S,C101 --select L` and `--with "torch=2.11 peft=0.21"` alike."""
+    return tuple(word for text in given or () for word in text.replace(",", " ").split())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="trimtab check",
+        description="Checks training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
+        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines. Nothing "
+        "is imported or run.",
+        epilog="Exit code: 0 nothing or only warnings and notes, 1 an error, 2 a file that cannot be read.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="files and folders; - is standard input")
+    add("--format", choices=FORMATS, default="text", help="how findings are written")
+    add("-q", "--quiet", action="store_true", help="one line a finding, and nothing else")
+    add(
+        "--select",
+        action="append",
+        metavar="CODES",
+        help="only these rules: codes, their beginnings (S, S1) or names",
+    )
+    add("--ignore", action="append", metavar="CODES", help="not these rules")
+    add("--strict", action="store_true", help="warnings count like errors")
+    add(
+        "--as",
+        dest="as_kind",
+        metavar="KIND",
+        help="what the files are, where nobody sees it: axolotl",
+    )
+    add(
+        "--with",
+        dest="versions",
+        action="append",
+        metavar="LIBRARY=VERSION",
+        help="the version that counts: peft=0.21",
+    )
+    add("--fix", action="store_true", help="mend what leaves the training as it is")
+    add("--changes-training", action="store_true", help="with --fix: mend the rest too")
+    add("--diff", action="store_true", help="show what --fix would do, and write nothing")
+    add("--baseline", type=Path, metavar="FILE", help="tell only findings that this file does not know")
+    add("--write-baseline", type=Path, metavar="FILE", help="write the findings of today to a file")
+    return parser

@@ -1,0 +1,31 @@
+"""Writes docs/rules/ and docs/tips.md from the rules, the pages of guards and the table of tips.
+
+python tools/write_pages.py
+"""
+
+from pathlib import Path
+
+from trimtab.checks.say.pages import PAGES_FOLDER
+from trimtab.checks.say.site import generated_pages
+
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    """Writes what differs, and takes away pages of rules that are gone."""
+    pages = generated_pages()
+    for name, text in pages.items():
+        path = ROOT / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"written: {name}")
+    for path in (ROOT / PAGES_FOLDER).glob("*.md"):
+        name = path.relative_to(ROOT).as_posix()
+        if name not in pages:
+            path.unlink()
+            print(f"removed: {name}")
+
+
+if __name__ == "__main__":
+    main()
