@@ -4,6 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from trimtab.config.data import is_tag
+
 TRICKY = [
     "no",
     "null",
@@ -88,7 +90,7 @@ def words() -> st.SearchStrategy[str]:
 
 def tags() -> st.SearchStrategy[list[str]]:
     """Words without spaces."""
-    return st.lists(words().filter(lambda tag: tag.strip() and " " not in tag), max_size=2)
+    return st.lists(words().filter(is_tag), max_size=2)
 
 
 def parallel_files(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[Tree]:

@@ -35,7 +35,7 @@ def test_both_directions_are_one_corpus_more_on_the_same_files(tmp_path):
     assert len(forward) == len(backward) == 200
     assert forward.pair(3) == tuple(reversed(backward.pair(3)))
     assert (forward.tags, backward.tags) == (("<2de>",), ("<2en>",))
-    assert set(sources.fingerprints) == {"data.train.0", "data.train.1", "tokenizer"}
+    assert set(sources.fingerprints) == {"data.train.0", "data.train.0 reversed", "tokenizer"}
 
 
 def test_both_directions_are_learned(run):
@@ -81,3 +81,11 @@ def test_a_tag_that_was_not_trained_with_is_refused_before_anything_is_read(run)
 def test_directions_that_could_not_be_told_apart_are_refused(tmp_path, changes, said):
     with pytest.raises(InputError, match=said):
         small_sources(tmp_path, **changes)
+
+
+def test_a_malformed_line_is_told_once_not_once_a_direction(tmp_path):
+    tmp_path.joinpath("bad.tsv").write_text("one\teins\nbroken\n")
+    corpus = {"pairs": "bad.tsv", "source": 1, "target": 2, "tags": ["<2de>"], "both_directions": True}
+    with pytest.raises(InputError, match="line 2") as caught:
+        small_sources(tmp_path, **{"data.train": [{**corpus, "reverse_tags": ["<2en>"]}]})
+    assert len(caught.value.problems) == 1

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trimtab.errors import (
     InputError,
@@ -9,6 +11,7 @@ from trimtab.errors import (
     Terminated,
     TrimtabError,
     input_error,
+    one_line,
 )
 
 
@@ -40,3 +43,19 @@ def test_an_input_error_holds_every_problem():
 def test_exit_codes_are_those_of_the_command_line(error, code):
     assert error.exit_code == code
     assert issubclass(error, TrimtabError)
+
+
+@given(st.text())
+def test_text_of_others_takes_one_line_and_nothing_in_it_is_hidden(text):
+    shown = one_line(text)
+    assert shown.isprintable()
+    assert shown == text or not text.isprintable()
+
+
+def test_text_of_others_cannot_begin_a_line_of_its_own_in_a_problem():
+    name = "a.yaml\n::error::\x1b[2J\u202e"
+    problem = Problem(what=f"{name}: gone", got=name, where=name)
+    assert str(problem).splitlines() == [
+        r"a.yaml\n::error::\x1b[2J\u202e: gone   (a.yaml\n::error::\x1b[2J\u202e)",
+        r"  got     a.yaml\n::error::\x1b[2J\u202e",
+    ]

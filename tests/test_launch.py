@@ -21,6 +21,7 @@ from trimtab.errors import InputError, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import RunResult, smoke, train
+from trimtab.scoring import scores
 
 SHORT = {"length": "4 steps", "step.schedule.warmup": "2 steps", "evaluate.every": "50 steps"}
 TIMES = {"seconds", "tokens_per_second"}
@@ -345,3 +346,15 @@ def test_smoke_takes_a_recipe_that_was_loaded(tmp_path):
 def test_the_folder_is_free_again_afterwards(recipe, tmp_path):
     train(recipe, out=tmp_path / "run")
     RunFolder.open(tmp_path / "run").close()
+
+
+def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step(tmp_path, monkeypatch):
+    def without_library(**_):
+        raise RuntimeError("Japanese tokenization requires extra dependencies")
+
+    monkeypatch.setattr(scores, "BLEU", without_library)
+    recipe = small_recipe(tmp_path, **SHORT, **{"data.valid.bleu_tokenizer": "ja-mecab"})
+    with pytest.raises(InputError, match="ja-mecab needs a library"):
+        train(recipe, out=tmp_path / "run")
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    train(recipe, overrides=["evaluate.metrics=[chrf]", "evaluate.every=9 steps"], out=tmp_path / "other")

@@ -11,7 +11,7 @@ from trimtab.flow import DroppedExample
 from trimtab.progress import Silent
 from trimtab.sources import Sample, open_sources
 
-TAGGED = {"data.train.0.tags": ["<train>"], "data.valid.tags": ["<dev>"]}
+TAGGED = {"data.train.0.tags": ["<train>", "<dev>"], "data.valid.tags": ["<dev>"]}
 
 
 def opened_again(recipe, folder):

@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 
 
+def one_line(text: str) -> str:
+    """Text of others for a message, what cannot be seen in it as Python writes it.
+
+    A line end in a file name could begin a line that a build service obeys; an escape code could rewrite a terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing that is wrong with what the user gave: what, got, allowed, fix, where."""
@@ -16,8 +26,8 @@ class Problem:
     """`path:line:column`, as far as known."""
 
     def __str__(self) -> str:
-        head = f"{self.what}   ({self.where})" if self.where else self.what
-        parts = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
+        head = one_line(f"{self.what}   ({self.where})" if self.where else self.what)
+        parts = (("got", one_line(self.got)), ("allowed", self.allowed), ("fix", self.fix))
         return "\n".join([head, *(f"  {name:<8}{text}" for name, text in parts if text)])
 
 

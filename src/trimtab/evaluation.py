@@ -18,6 +18,7 @@ from trimtab.decode.search import Search
 from trimtab.flow import Ragged
 from trimtab.loss.build import build_loss
 from trimtab.scoring.report import EvaluationReport, Timing, report_on
+from trimtab.scoring.scores import bleu_metric
 from trimtab.translator import LoadedModel, load_model
 
 
@@ -37,6 +38,7 @@ def evaluate(
 
     The files may be plain, .gz or .xz. Raises InputError where they are missing, unequal, empty or not UTF-8.
     """
+    bleu_metric(bleu_tokenizer)  # a library that is missing is told before the work
     files = ParallelFiles(source=str(source), target=str(reference))
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     pairs = [corpus.pair(line) for line in range(len(corpus))]

@@ -27,6 +27,7 @@ from trimtab.errors import RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
+from trimtab.scoring.scores import bleu_metric
 from trimtab.sources import open_sources
 from trimtab.training.preflight import preflight
 from trimtab.training.record import Recorder
@@ -102,6 +103,11 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     else:
         recipe = as_begun(recipe, run)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
+    if "bleu" in recipe.evaluate.metrics:
+        for valid in sources.valid.values():
+            bleu_metric(
+                valid.bleu_tokenizer
+            )  # a library that is missing is told now, not at the first evaluation
     set_determinism(recipe)
     parts = build(recipe, sources)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}

@@ -79,10 +79,12 @@ class Sources:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run goes on, by name."""
-        data = {
-            f"data.train.{number}": f"{len(corpus):,} pairs, sha256 {corpus.fingerprint[:32]}"
-            for number, corpus in enumerate(self.corpora)
-        }
+        data: dict[str, str] = {}
+        number = -1
+        for corpus in self.corpora:
+            number += not corpus.is_reversed
+            key = f"data.train.{number}" + (" reversed" if corpus.is_reversed else "")
+            data[key] = f"{len(corpus):,} pairs, sha256 {corpus.fingerprint[:32]}"
         return {**data, "tokenizer": self.tokenizer.fingerprint}
 
 
@@ -131,7 +133,7 @@ def open_all(recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
             opened.append(open_corpora(configs, keys=keys, **where))
         except InputError as error:
             problems += error.problems
-    for corpus in (corpus for corpora in opened for corpus in corpora):
+    for corpus in (corpus for corpora in opened for corpus in corpora if not corpus.is_reversed):
         try:
             corpus.check()
         except InputError as error:

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,16 @@ def test_hostile_patterns_take_no_time(tmp_path: Path, pattern: str):
 )
 def test_any_pattern_says_yes_or_no(tmp_path: Path, patterns: str, path: str):
     assert is_ignored(tmp_path, patterns, f"x{path}") in (True, False)
+
+
+def test_a_folder_that_nobody_may_look_into_has_no_ignore_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object, **__: object):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / ".gitignore").write_text("*.yaml\n")
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(os, name, refuse)
+    ignored = Ignored.above(tmp_path).within(tmp_path)
+    assert not ignored.matches(tmp_path / "a.yaml", is_folder=False)

@@ -1,3 +1,6 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from trimtab.checks.keytable import Key, KeyTable
 
 TABLE = KeyTable(
@@ -17,3 +20,22 @@ def test_what_is_not_in_the_table_is_none():
     assert TABLE.key("train_step") is None
     assert TABLE.key("data.europarl.path_trg") is None
     assert TABLE.key("data.europarl.more.path_src") is None
+
+
+NAMES = st.lists(st.sampled_from(("a", "b", "*")), min_size=1, max_size=3).map(".".join)
+
+
+@given(st.lists(NAMES, unique=True, max_size=8), NAMES)
+def test_of_several_that_fit_the_exact_name_wins_then_the_first(names, dotted):
+    table = KeyTable(tool="any", version="1", source="", keys={name: Key(name=name) for name in names})
+    parts = dotted.split(".")
+    fits = [
+        name
+        for name in names
+        if len(name.split(".")) == len(parts)
+        and all(p in ("*", part) for p, part in zip(name.split("."), parts, strict=True))
+    ]
+    first = dotted if dotted in names else next(iter(fits), None)
+    for _ in range(2):  # the second time from what the first found out
+        found = table.key(dotted)
+        assert (found and found.name) == first

@@ -31,3 +31,16 @@ def test_likeness_is_a_share_and_full_for_the_same_word(one, other):
 @given(st.text(max_size=10), st.lists(st.text(max_size=10), max_size=5))
 def test_only_an_allowed_word_is_told(word, allowed):
     assert nearest(word, allowed) in (*allowed, "")
+
+
+def by_likeness_alone(word, allowed, cutoff):
+    best = max(allowed, key=lambda each: likeness(word, each), default="")
+    return best if best and likeness(word, best) >= cutoff else ""
+
+
+WORDS = st.text("abcde_-ABéŁĺ1", max_size=8)
+
+
+@given(WORDS, st.lists(WORDS, max_size=8), st.sampled_from((0.5, 0.7, 0.8)))
+def test_words_that_are_passed_over_unseen_would_not_have_been_told(word, allowed, cutoff):
+    assert nearest(word, allowed, cutoff=cutoff) == by_likeness_alone(word, allowed, cutoff)

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from trimtab.checks.catalogue import rules_by_name
 from trimtab.checks.edits import RemoveKey
 from trimtab.checks.place import Place
+from trimtab.checks.rule import MOST_SHOWN
 from trimtab.checks.setting import Setting
 
 RULE = rules_by_name()["s104"]
@@ -25,3 +28,12 @@ def test_a_condition_may_lower_the_severity_and_edits_travel_along():
 def test_a_field_that_is_not_given_is_a_mistake_of_the_rule():
     with pytest.raises(KeyError, match="steps"):
         RULE.at(SETTING, warmup="1,000")
+
+
+@pytest.mark.parametrize("value", ["a\n::error::b", "\x1b]0;title\a", "x" * 2_000_000, "\u2028\ud800" * 300])
+def test_what_comes_from_a_file_stands_in_one_short_line(value):
+    shown = RULE.at(SETTING, warmup=value, steps="1").finding.message
+    assert shown.isprintable()
+    assert len(shown) < MOST_SHOWN + 100
+    long_key = replace(SETTING, key=value)
+    assert RULE.at(long_key, warmup="1", steps="1").key == value

@@ -111,3 +111,20 @@ def test_the_current_folder_gives_names_as_a_user_writes_them(
     plant(tmp_path, "a.yaml", "b/c.yaml")
     monkeypatch.chdir(tmp_path)
     assert [found.path for found in walk(["."])] == ["a.yaml", "b/c.yaml"]
+
+
+def test_a_named_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    plant(tmp_path, "closed/a.yaml", "open/b.yaml", "open/closed/c.yaml")
+    look = os.scandir
+
+    def refuse(path: str | Path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    closed = str(tmp_path / "closed")
+    with pytest.raises(InputError, match="closed: cannot be read") as caught:
+        walk([closed, str(tmp_path / "open")])
+    assert [(each.got, each.where) for each in caught.value.problems] == [("Permission denied", closed)]
+    assert names(tmp_path, str(tmp_path / "open")) == ["open/b.yaml"]

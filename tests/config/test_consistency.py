@@ -108,3 +108,17 @@ def test_all_contradictions_come_at_once():
         for path, _, _ in found(length="10 steps", step={"tokens_per_step": 10}, evaluate={"metrics": []})
     ]
     assert paths == ["step.tokens_per_step", "step.schedule.warmup", "evaluate.best.metric"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "complaint"),
+    [
+        (["<2b>"], None),
+        (["<2a>"], None),
+        (["<2c>"], ("data.valid.tags", "<2c>", "<2a> or <2b>")),
+    ],
+)
+def test_a_validation_set_has_tags_that_are_trained_with(tags, complaint):
+    both = {**PAIR, "tags": ["<2b>"], "both_directions": True, "reverse_tags": ["<2a>"]}
+    data = {"train": [both], "valid": {"source": "c", "target": "d", "tags": tags}}
+    assert found(data=data) == ([complaint] if complaint else [])

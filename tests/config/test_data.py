@@ -28,7 +28,7 @@ def test_an_empty_path_is_refused(side):
     assert f"{side}: is empty" in refused(ParallelFiles, **{**PAIR, side: ""})
 
 
-@pytest.mark.parametrize("tag", ["", " ", "two words"])
+@pytest.mark.parametrize("tag", ["", " ", "two words", "tab\tbed", "wide\u3000space", "▁", "▁the"])
 def test_a_tag_is_one_word(tag):
     assert "one word without spaces" in refused(ParallelFiles, **PAIR, tags=[tag])
 

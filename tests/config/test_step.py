@@ -28,6 +28,7 @@ def test_betas_are_below_one(betas):
         {"schedule": {"kind": "cosine", "floor": 1}},
         {"clip": {"at": 0}},
         {"compile": "perhaps"},
+        {"weight_clip": 0.99},
     ],
 )
 def test_values_out_of_range_are_refused(values):

@@ -69,6 +69,9 @@ class Document:
     """Of Python and of a command line, in the order of the file."""
     imports: frozenset[str] = frozenset()
     """Of Python: top-level packages that are imported."""
+    sources: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """Of Python: what `from ... import` brings, by its name there, to the top-level packages that it comes from; an
+    empty text for a package of the script's own."""
     comments: tuple[tuple[int, str], ...] = ()
     """Line and text of each comment, without its `#`; for silences."""
     nodes: Any = field(default=None, repr=False, compare=False)

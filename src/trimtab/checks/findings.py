@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from trimtab.checks.description import Description
+from trimtab.checks.placeholder import placeholders, says_nothing, without_placeholders
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen
 from trimtab.errors import Problem
@@ -12,11 +13,13 @@ def findings_of(runs: Iterable[Description], chosen: Chosen) -> tuple[list[Diagn
     """Findings in the order of the file; a rule that fails is a bug and a problem, and the others go on."""
     found: dict[object, Diagnosis] = {}
     problems: list[Problem] = []
-    for run in runs:
+    for run in map(without_placeholders, runs):
+        unknown = placeholders(run)
         for rule, check in chosen:
             try:
                 for diagnosis in check(run):
-                    found.setdefault(identity(diagnosis), diagnosis)
+                    if not unknown or not says_nothing(diagnosis, unknown):
+                        found.setdefault(identity(diagnosis), diagnosis)
             except Exception as error:
                 problems.append(_bug(rule.code, run, error))
     return sorted(found.values(), key=_order), problems

@@ -1,5 +1,6 @@
 """Ignore files: the patterns of `.gitignore` that people use."""
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -51,12 +52,12 @@ class Ignored:
     def above(cls, folder: Path) -> "Ignored":
         """Those between a repository's root and the folder, which is left out; outside a repository none."""
         whole = folder.absolute()
-        if (whole / ".git").exists():
+        if _is_root(whole):
             return cls()
         parents: list[Path] = []
         for parent in whole.parents:
             parents.append(parent)
-            if (parent / ".git").exists():
+            if _is_root(parent):
                 found = cls()
                 for each in reversed(parents):
                     found = found.within(each)
@@ -79,6 +80,11 @@ class Ignored:
                 if (is_folder or not pattern.folders_only) and pattern.fits(inside):
                     result = not pattern.negated
         return result
+
+
+def _is_root(folder: Path) -> bool:
+    """Whether a repository begins there; not where nobody may look into the folder."""
+    return os.path.lexists(folder / ".git")
 
 
 def _read(file: Path) -> tuple[_Pattern, ...]:

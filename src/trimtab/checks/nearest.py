@@ -1,6 +1,6 @@
 """Did you mean: the word that an unknown one was meant to be, by what other tools call it, then by its letters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -51,8 +51,9 @@ def nearest(word: str, allowed: Iterable[str], *, cutoff: float = NEAR) -> str:
             meant = [name for name in words if name in names]
             if meant:
                 return meant[0]
-    near = [candidate for candidate in words if _may_reach(word, candidate, cutoff)]
-    best = max(near, key=lambda candidate: likeness(word, candidate), default="")
+    best = max(
+        _within_reach(word, words, cutoff), key=lambda candidate: likeness(word, candidate), default=""
+    )
     return best if best and likeness(word, best) >= cutoff else ""
 
 
@@ -63,24 +64,27 @@ def likeness(one: str, other: str) -> float:
     return matcher.ratio() if matcher.real_quick_ratio() >= 0.5 else 0.0
 
 
-def _may_reach(one: str, other: str, cutoff: float) -> bool:
-    """Whether lengths and letters leave room for that likeness: seen at once, where likeness takes long."""
-    one, other = _plain(one), _plain(other)
-    enough = cutoff * (len(one) + len(other)) / 2
-    if min(len(one), len(other)) < enough:
-        return False
-    letters, others = _letters(one), _letters(other)
-    most = min(len(one) - (letters & ~others).bit_count(), len(other) - (others & ~letters).bit_count())
-    return most >= enough
+def _within_reach(word: str, words: Iterable[str], cutoff: float) -> Iterator[str]:
+    """Those whose lengths and letters leave room for the likeness: seen at once, where likeness takes long."""
+    length, letters = _shape(word)
+    for each in words:
+        its_length, its_letters = _shape(each)
+        enough = cutoff * (length + its_length) / 2
+        if length < enough or its_length < enough:
+            continue
+        missing, added = (letters & ~its_letters).bit_count(), (its_letters & ~letters).bit_count()
+        if length - missing >= enough and its_length - added >= enough:
+            yield each
 
 
-@lru_cache(maxsize=8192)
-def _letters(text: str) -> int:
-    """A set of characters as bits; those beyond ASCII share some, which makes words only more alike."""
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> tuple[int, int]:
+    """Length and set of letters, as bits; those beyond ASCII share some, which makes words only more alike."""
     bits = 0
-    for character in text:
-        bits |= 1 << ord(character) % 128
-    return bits
+    plain = _plain(text)
+    for letter in plain:
+        bits |= 1 << ord(letter) % 128
+    return len(plain), bits
 
 
 def _plain(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from trimtab.errors import one_line
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -14,4 +16,4 @@ class Place:
     end_column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column}"
+        return f"{one_line(self.path)}:{self.line}:{self.column}"

@@ -9,9 +9,13 @@ from trimtab.checks.edits import Edit
 from trimtab.checks.evidence import Evidence
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
+from trimtab.errors import one_line
 from trimtab.finding import Finding, Severity
 
 Safety = Literal["same training", "changes training"]
+MOST_SHOWN = 400
+"""Characters of one field of a message; a value in a file may have millions."""
+
 Check = Callable[[Description], "Iterator[Diagnosis]"]
 
 
@@ -86,7 +90,7 @@ class Rule:
         is_setting = isinstance(where, Setting)
         key = where.key if is_setting else ""
         place = where.place if isinstance(where, Setting) else where
-        filled = {"key": key, **fields}
+        filled = {name: _shown(value) for name, value in {"key": key, **fields}.items()}
         finding = Finding(
             code=self.code,
             name=self.name,
@@ -97,3 +101,11 @@ class Rule:
             where=str(place),
         )
         return Diagnosis(finding=finding, place=place, key=key, edits=edits, safety=self.fix.safety)
+
+
+def _shown(value: Any) -> Any:
+    """What comes from a file, in one line and no longer than a person reads; numbers are left to the message."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value[: MOST_SHOWN + 1])
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

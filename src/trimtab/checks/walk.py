@@ -49,10 +49,10 @@ class Found:
 
 
 def walk(paths: Sequence[str]) -> list[Found]:
-    """Every file once, in a fixed order; raises InputError with all paths that are not there."""
-    missing = [path for path in paths if path != "-" and not os.path.lexists(path)]
-    if missing:
-        raise InputError(*(Problem(what=f"{path}: no such file or folder", where=path) for path in missing))
+    """Every file once, in a fixed order; raises InputError with all paths that are not there or may not be entered."""
+    problems = [problem for path in paths if path != "-" and (problem := _problem(path)) is not None]
+    if problems:
+        raise InputError(*problems)
     found: dict[str, Found] = {}
     for path in paths:
         if path != "-" and os.path.isdir(path):
@@ -61,6 +61,22 @@ def walk(paths: Sequence[str]) -> list[Found]:
         else:
             found[path] = Found(path, named=True)
     return list(found.values())
+
+
+def _problem(path: str) -> Problem | None:
+    """What is wrong with a path that a user named: somebody who names a folder wants to know that nothing was seen."""
+    if not os.path.lexists(path):
+        return Problem(what=f"{path}: no such file or folder", where=path)
+    if os.path.isdir(path):
+        try:
+            with os.scandir(path):
+                return None
+        except OSError as error:
+            got = error.strerror or str(error)
+            return Problem(
+                what=f"{path}: cannot be read", got=got, allowed="a folder to look into", where=path
+            )
+    return None
 
 
 def _inside(top: Path) -> Iterator[str]:

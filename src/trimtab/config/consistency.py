@@ -12,7 +12,7 @@ BYTE_PIECES = 256
 
 def contradictions(recipe: Recipe) -> list[Complaint]:
     """Everything in a recipe that cannot hold together."""
-    checks = (_longest_example, _warmup, _best_evaluation, _corpora, _vocabulary)
+    checks = (_longest_example, _warmup, _best_evaluation, _corpora, _tags, _vocabulary)
     return [complaint for check in checks for complaint in check(recipe)]
 
 
@@ -93,6 +93,19 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
                 what=f"the same name as data.train.{namesake}",
                 got=repr(corpus.name),
                 fix="give each corpus a name of its own",
+            )
+
+
+def _tags(recipe: Recipe) -> Iterator[Complaint]:
+    learned = sorted({tag for each in recipe.data.train for tag in (*each.tags, *each.reverse_tags)})
+    for name, files in recipe.data.valid.items():
+        if new := [tag for tag in files.tags if tag not in learned]:
+            yield Complaint(
+                path="data.valid.tags" if name == "valid" else f"data.valid.{name}.tags",
+                what="a tag that is never trained with",
+                got=" and ".join(new),
+                allowed=" or ".join(learned) or "none, because no corpus has tags",
+                fix="write it as in `data.train`, or put it into the `tags` of a corpus",
             )
 
 

@@ -38,7 +38,7 @@ class ParallelFiles(Settings):
         empty = [side for side in ("source", "target", "pairs") if getattr(self, side) == ""]
         if empty:
             raise ValueError(f"{empty[0]}: is empty")
-        if any(not tag.strip() or " " in tag for tag in self.tags):
+        if any(not is_tag(tag) for tag in self.tags):
             raise ValueError(
                 f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'"
             )
@@ -64,7 +64,7 @@ class TrainCorpus(ParallelFiles):
             )
         if self.reverse_tags and not self.both_directions:
             raise ValueError("reverse_tags: written, but both_directions is false")
-        if any(not tag.strip() or " " in tag for tag in self.reverse_tags):
+        if any(not is_tag(tag) for tag in self.reverse_tags):
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}; a tag is one word without spaces, such as '<2en>'"
             )
@@ -168,6 +168,11 @@ class DataConfig(Settings):
         if isinstance(value, int) and not 0 <= value <= 256:
             raise ValueError(f"got {value}; allowed is 0 to 256, or auto")
         return value
+
+
+def is_tag(text: str) -> bool:
+    """Whether it is one word, also to sentencepiece, which writes a space as `▁`."""
+    return text.split() == [text] and "▁" not in text
 
 
 def is_one_set(value: Any) -> bool:

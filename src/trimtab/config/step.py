@@ -203,7 +203,7 @@ class StepConfig(Settings):
     optimizer: Optimizer = AdamW()
     schedule: Schedule = LinearWarmup()
     clip: Clip = ClipGlobalNorm()
-    weight_clip: float | None = Field(default=None, gt=0)
+    weight_clip: float | None = Field(default=None, ge=1)
     """After each update no weight of a matrix is larger than this many times the largest it began with (arXiv
     2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
     deterministic: bool = False

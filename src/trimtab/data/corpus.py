@@ -33,6 +33,11 @@ class Corpus:
         """sha256 of what the corpus holds and how it is read; names, tags and weights do not count."""
         return self.pairs.fingerprint
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether it is another corpus read from target to source."""
+        return isinstance(self.pairs, ReversedPairs)
+
     def __len__(self) -> int:
         return len(self.pairs)
 

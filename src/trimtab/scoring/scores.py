@@ -28,20 +28,25 @@ def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: Bl
     InputError on unequal or empty sets and where the tokenizer is not known or not installed.
     """
     _check_aligned(translations, references)
+    metric = bleu_metric(tokenize)
+    value = metric.corpus_score(translations, [references]).score
+    return Score(name="BLEU", value=value, signature=str(metric.get_signature()))
+
+
+def bleu_metric(tokenize: BleuTokenizer) -> BLEU:
+    """sacreBLEU's metric; InputError where the tokenizer is not known or not installed."""
     if tokenize not in get_args(BleuTokenizer):
         raise input_error(
             "BLEU tokenizer: not known", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
         )
     try:
-        metric = BLEU(tokenize=tokenize)
+        return BLEU(tokenize=tokenize)
     except (ImportError, RuntimeError) as error:  # sacreBLEU reports a missing tokenizer library as either
         raise input_error(
             f"BLEU tokenizer: {tokenize} needs a library that is not installed",
             got=" ".join(str(error).split()),
             fix=f'`pip install "sacrebleu[{tokenize[:2]}]"`',
         ) from None
-    value = metric.corpus_score(translations, [references]).score
-    return Score(name="BLEU", value=value, signature=str(metric.get_signature()))
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:

@@ -36,7 +36,15 @@ def test_what_is_not_written_has_the_librarys_default():
 def test_defaults_of_version_4_are_those_of_version_4():
     assert told(OLD).value("optimizer_variant") == "adamw_torch"
     assert told("").value("optimizer_variant") is None
-    assert told("").value("optimizer") is None
+
+
+@pytest.mark.parametrize(
+    "version", ["", "transformers=4.30.0", OLD, "transformers=4.56.0", "transformers=5.24.0"]
+)
+def test_the_default_optimizer_is_an_adamw_that_rounds_to_the_nearest_in_every_version(version):
+    assert values(told(version), "optimizer", "stochastic_rounding") == ("adamw", False)
+    assert told(version, adafactor=True).value("optimizer") == "adafactor"
+    assert told(version, optim="sgd").value("optimizer") == "sgd"
 
 
 def test_autocast_by_default_is_unknown_because_a_launcher_can_set_it():

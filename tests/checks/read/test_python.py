@@ -1,3 +1,4 @@
+import sys
 from typing import Any
 
 import pytest
@@ -201,3 +202,11 @@ def test_every_argument_is_found_where_it_stands(arguments: dict[str, Any]):
         assert entry.place.line == line
         assert written[entry.place.column - 1 : entry.place.end_column - 1] == entry.key
         assert written[entry.value_place.column - 1 : entry.value_place.end_column - 1] == entry.raw
+
+
+def test_a_script_of_another_python_is_refused_with_the_one_that_reads_it():
+    with pytest.raises(InputError) as caught:
+        read_python("f.py", "print 1\n")
+    (problem,) = caught.value.problems
+    assert problem.allowed == f"Python {sys.version_info[0]}.{sys.version_info[1]}, with which trimtab runs"
+    assert "newer" in problem.fix

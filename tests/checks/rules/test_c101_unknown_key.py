@@ -74,3 +74,15 @@ def test_a_plug_in_of_others_may_bring_keys():
 
 def test_without_a_table_nobody_knows():
     assert list(check(run_of(keys={"anything": 1}))) == []
+
+
+def test_what_stands_in_an_unknown_key_is_not_told_wherever_it_is_written():
+    keys = {
+        "strange": {},
+        "learning_rate": 1,
+        "strange.inner": 1,
+        "other": {},
+        "strange.inner.more": 2,
+        "strangely": 1,
+    }
+    assert [each.key for each in found(keys)] == ["strange", "other", "strangely"]

@@ -1,5 +1,6 @@
 import json
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,3 +63,21 @@ def test_what_a_loss_scale_left_is_multiplied_in_first():
         scaled.after(NEVER)
         torch.testing.assert_close(norm, same)
         torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize("late", [1, 4])
+def test_a_tensor_that_had_no_gradient_yet_moves_once_it_has_one(late):
+    clip = build_clip(CONFIG)
+    for number in range(6):
+        one = torch.full((2,), float(number >= late))
+        clip([one, torch.ones(2)])
+        clip.after(NEVER)
+        assert bool((one > 0).all()) == (number >= late)
+    assert all(0 < average < 2 for average in clip.to_dict()["averages"])
+
+
+def test_before_the_first_update_there_is_nothing_to_save():
+    clip = build_clip(CONFIG)
+    clip([torch.tensor([torch.inf]), torch.ones(2)])
+    clip.after(ALWAYS)
+    assert clip.to_dict() == {}

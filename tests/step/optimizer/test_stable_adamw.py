@@ -40,3 +40,13 @@ def test_a_sudden_gradient_moves_the_weights_no_further_than_usual_ones(size):
         optimizer.update(learning_rate=0.01, skip=NEVER)
         moved.append(float((model.weight.detach() - before).norm()))
     assert moved[-1] < 1.5 * max(moved[20:59])
+
+
+def test_a_decay_that_float32_takes_for_1_still_gives_numbers():
+    model = nn.Linear(2, 2)
+    first = model.weight.detach().clone()
+    optimizer = StableAdamW(Config(betas=(0.9, 1 - 1e-11)), model)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.update(learning_rate=0.01, skip=NEVER)
+    torch.testing.assert_close(model.weight.data, first * (1 - 0.01 * Config().weight_decay) - 0.01)

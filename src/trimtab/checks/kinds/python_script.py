@@ -10,7 +10,7 @@ from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
-from trimtab.checks.kinds.scripts.calls import defines, written_of
+from trimtab.checks.kinds.scripts.calls import defines, may_be_of, written_of
 from trimtab.checks.kinds.scripts.loop import loop_concepts
 from trimtab.checks.kinds.scripts.model import (
     ADAPTERS,
@@ -21,7 +21,13 @@ from trimtab.checks.kinds.scripts.model import (
     token_concepts,
 )
 from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
-from trimtab.checks.kinds.scripts.training import CLASSES, configurations, table_of, trainer_concepts
+from trimtab.checks.kinds.scripts.training import (
+    CLASSES,
+    configurations,
+    is_known,
+    table_of,
+    trainer_concepts,
+)
 from trimtab.checks.kinds.written import prefixed
 from trimtab.checks.setting import Setting
 
@@ -157,8 +163,8 @@ def _shown(document: Document) -> list[Call]:
         call
         for call in document.calls
         if call.name in TELLING
-        or call.name in CLASSES
-        or call.name in ADAPTERS
+        or is_known(call, document)
+        or (call.name in ADAPTERS and may_be_of(call, document, "peft"))
         or any(call is other for other in (*loaders, *optimizers))
     ]
 

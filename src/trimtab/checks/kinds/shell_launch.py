@@ -60,7 +60,7 @@ def _is_trainer(call: Call) -> bool:
         return True
     if call.name == "trl" and call.positional[:1] and call.positional[0] in COMMANDS:
         return True
-    if names & OF_OWN_LOOPS:
+    if names & OF_OWN_LOOPS or "no_trainer" in call.name:
         return False
     known = load_table("transformers_seq2seq").keys
     return _is_script(call) and bool(names & DISTINCTIVE) and sum(name in known for name in names) >= 3

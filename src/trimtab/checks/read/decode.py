@@ -14,7 +14,7 @@ def decode(path: str, data: bytes) -> str:
     if len(data) > MAX_BYTES:
         raise input_error(
             f"{path}: too long for a configuration",
-            got=f"{len(data):,} bytes",
+            got=f"more than {MAX_BYTES:,} bytes",  # whoever read it may have stopped there
             allowed=f"at most {MAX_BYTES:,}",
             where=path,
         )

@@ -115,6 +115,7 @@ class _Notebook:
             text=self.lines.text,
             calls=tuple(calls),
             imports=code.imports,
+            sources=code.sources,
             comments=comments,
         )
 

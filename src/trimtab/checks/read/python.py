@@ -1,6 +1,7 @@
 """A script to the calls in it, by its syntax tree; nothing of it is imported or run."""
 
 import ast
+import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ def read_python(path: str, text: str) -> Document:
         text=text,
         calls=code.calls(),
         imports=code.imports,
+        sources=code.sources,
         comments=code.comments(),
     )
 
@@ -44,7 +46,8 @@ def parse(lines: Lines) -> ast.Module:
         line = min(max(error.lineno or 1, 1), len(lines.starts))
         raise input_error(
             f"not Python: {error.msg}"[:200],
-            fix="run `python -m py_compile` on it to see the line",
+            allowed="Python {}.{}, with which trimtab runs".format(*sys.version_info),
+            fix="`python -m py_compile` shows the line; if it is a newer Python's, run trimtab with that one",
             where=f"{lines.path}:{line}:{max(error.offset or 1, 1)}",
         ) from None
     except (RecursionError, MemoryError):
@@ -68,6 +71,11 @@ class Code:
     def imports(self) -> frozenset[str]:
         """Top-level packages that are imported."""
         return frozenset(self.survey.imports)
+
+    @property
+    def sources(self) -> dict[str, frozenset[str]]:
+        """What `from ... import` brings, to the packages that it comes from."""
+        return {name: frozenset(packages) for name, packages in self.survey.sources.items()}
 
     def calls(self) -> tuple[Call, ...]:
         """Every call of a named thing, in the order of the file."""

@@ -48,6 +48,8 @@ class Survey:
     """The variable that a call's result is given to."""
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Names that imports bring, to what they are called where they come from: `np` to `numpy`."""
+    sources: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """Names that `from ... import` brings, as they are called there, to top-level packages; empty where relative."""
     imports: set[str] = field(default_factory=set[str])
     """Top-level packages."""
     mutated: set[str] = field(default_factory=set[str])
@@ -167,8 +169,10 @@ def _import(found: Survey, node: ast.Import | ast.ImportFrom, scope: Scope) -> N
             found.origins[name] = alias.name if alias.asname else name
         else:
             found.origins[name] = alias.name
-            if node.module and not node.level:
-                found.imports.add(node.module.partition(".")[0])
+            package = "" if node.level or not node.module else node.module.partition(".")[0]
+            found.sources.setdefault(alias.name, set()).add(package)
+            if package:
+                found.imports.add(package)
 
 
 def _call(found: Survey, node: ast.Call, scope: Scope) -> None:

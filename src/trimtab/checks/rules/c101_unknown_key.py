@@ -10,12 +10,13 @@ from trimtab.checks.evidence import Maintainer
 from trimtab.checks.keytable import KeyTable
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
+from trimtab.finding import Severity
 
 RULE = Rule(
     code="C101",
     name="unknown-key",
     severity="error",
-    message="{tool} knows no key `{key}` and {does}{meant}",
+    message="{tool} knows no key `{key}` and {does}{meant}{anyway}",
     why="A misspelt or foreign key sets nothing: the run goes on with the tool's default in its place, or "
     "does not start. Where a tool drops it silently, nothing in the log says so.",
     evidence=(
@@ -50,6 +51,14 @@ _DOES = {
     "dropped": "drops it without a word",
     "kept": "passes it on unchecked",
 }
+_ANYWAY: dict[tuple[str, str], Any] = {
+    ("axolotl", "fsdp_config.sharding_strategy"): "FULL_SHARD",
+    ("axolotl", "fsdp_config.limit_all_gathers"): True,
+    ("axolotl", "fsdp_config.forward_prefetch"): False,
+}
+"""Dropped keys with the value that Accelerate's FullyShardedDataParallelPlugin has by itself: nothing is lost. `fsdp_`
+before the last part makes no difference."""
+_DIFFERENT = object()
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -65,6 +74,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if table.key(setting.key) is not None or not reported.isdisjoint(_holders(setting.key)):
             continue
         parent, _, name = setting.key.rpartition(".")
+        if table.unknown_keys != "refused" and _is_comment(name):
+            reported.add(setting.key)  # and nothing below it is told
+            continue
         if parent not in known_below:
             known_below[parent] = _names_below(table, parent)
         siblings = known_below[parent]
@@ -74,6 +86,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if found is not None:
             reported.add(setting.key)
             yield found
+
+
+def _is_comment(name: str) -> bool:
+    """`_comment`, `//`, `#note`: what people write into a format that has no comments."""
+    return name.startswith(("_", "//", "#")) or name.lower() in ("comment", "comments")
 
 
 def _holders(key: str) -> Iterator[str]:
@@ -104,6 +121,21 @@ def _is_below(known: str, parent: str) -> bool:
     return len(parts) == len(own) and all(a in ("*", b) for a, b in zip(parts, own, strict=True))
 
 
+def _happens_anyway(table: KeyTable, setting: Setting) -> bool:
+    return setting.value == _ANYWAY.get((table.tool, setting.key.replace(".fsdp_", ".")), _DIFFERENT)
+
+
+def _severity(table: KeyTable, setting: Setting, *, is_unchecked: bool, is_slip: bool) -> Severity:
+    """An error where the tool refuses, or drops what was surely meant for it; what is like no key of the tool may be
+    left over from another one, and the run may do what it says all the same."""
+    if is_unchecked:
+        return "warning"
+    if table.unknown_keys == "dropped":
+        is_idle = setting.value is None or _happens_anyway(table, setting)
+        return "note" if is_idle else "error" if is_slip else "warning"
+    return "error"
+
+
 def _diagnosis(table: KeyTable, setting: Setting, siblings: list[str]) -> Diagnosis | None:
     from trimtab.checks.nearest import nearest  # only where a key is unknown
 
@@ -113,13 +145,13 @@ def _diagnosis(table: KeyTable, setting: Setting, siblings: list[str]) -> Diagno
     is_unchecked = table.unknown_keys == "kept" or (holder is not None and holder.open)
     if is_unchecked and not meant:
         return None
-    is_idle = table.unknown_keys == "dropped" and setting.value is None
     return RULE.at(
         setting,
-        severity="warning" if is_unchecked else "note" if is_idle else None,
+        severity=_severity(table, setting, is_unchecked=is_unchecked, is_slip=bool(meant)),
         edits=(RenameKey(setting.key, meant),) if meant else (),
         tool=table.tool,
         does=_DOES["kept" if is_unchecked else table.unknown_keys],
         meant=f": did you mean `{meant}`?" if meant else "",
+        anyway="; it is what happens anyway" if _happens_anyway(table, setting) else "",
         mend=f"write `{meant}`" if meant else f"remove it, or look up its name in {table.source}",
     )

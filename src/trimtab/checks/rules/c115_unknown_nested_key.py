@@ -71,14 +71,16 @@ _NEAR = 0.8
 def check(run: Description) -> Iterator[Diagnosis]:
     """Only slips of the pen: a word that is not known there and is nearly one that is."""
     for holder, text_of_words in _KNOWN.items():
-        words = text_of_words.split()
+        inside, text = list(run.below(holder)), run.written(holder)
+        if not inside and text is None:
+            continue  # as nearly always: then the table need not be looked through
         if run.table is not None and any(name.startswith(holder + ".") for name in run.table.keys):
             continue  # an unknown key like any other
-        for setting in run.below(holder):
+        words = text_of_words.split()
+        for setting in inside:
             name = setting.key.removeprefix(holder + ".")
             if "." not in name:
                 yield from _told(setting, name, holder, words)
-        text = run.written(holder)
         if text is not None and isinstance(text.value, str):
             for part in text.value.replace(" ", "").split(","):
                 yield from _told(text, part.partition("=")[0], holder, words)

@@ -53,12 +53,12 @@ RULE = Rule(
 _ROWS = {
     "axolotl": (
         Combination(
-            "datasets micro_batch_size !gradient_accumulation_steps !batch_size",
+            "micro_batch_size datasets !gradient_accumulation_steps !batch_size",
             "of `micro_batch_size`, `gradient_accumulation_steps` and `batch_size` two must be set",
             "set `gradient_accumulation_steps`",
         ),
         Combination(
-            "datasets gradient_accumulation_steps !micro_batch_size !batch_size",
+            "gradient_accumulation_steps datasets !micro_batch_size !batch_size",
             "of `micro_batch_size`, `gradient_accumulation_steps` and `batch_size` two must be set",
             "set `micro_batch_size`",
         ),

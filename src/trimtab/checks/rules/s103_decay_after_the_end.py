@@ -55,6 +55,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     steps = run.value("steps")
     if where is None or steps is None or (method is not None and method.value not in ("none", None)):
         return
+    if wanted[0] is not None and wanted[0].value == 1:
+        return  # a factor of 1 is a decay switched off
     start = _DEFAULT_START if wanted[2] is None else wanted[2].value
     if isinstance(start, int) and start >= steps:
         yield RULE.at(where, start=start, steps=steps, prefix=prefix)

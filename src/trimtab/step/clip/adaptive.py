@@ -14,7 +14,8 @@ class AdaptiveClip:
     """Scales each gradient down to `at` times the moving average of its own clipped norms.
 
     For the first updates the averages are not known: the global norm is clipped, and each tensor remembers the smallest
-    norm it had. Source: Wang et al., arXiv 2502.11034, algorithm 1. A skipped step leaves no trace.
+    norm it had. A skipped step leaves no trace. Source: Wang et al., arXiv 2502.11034, algorithm 1, save that a norm of
+    0 teaches nothing: an average of 0 would keep its tensor from ever moving again.
     """
 
     def __init__(self, config: ClipAdaptive) -> None:
@@ -52,8 +53,9 @@ class AdaptiveClip:
             return
         smallest = torch.minimum(self.averages, self.seen)
         moved = self.config.decay * self.averages + (1 - self.config.decay) * self.seen
-        learned = torch.where(self.updates < self.config.first_steps, smallest, moved)
-        self.averages = torch.where(skipped, self.averages, learned)
+        first = (self.updates < self.config.first_steps) | self.averages.isinf()
+        learned = torch.where(first, smallest, moved)
+        self.averages = torch.where(skipped | (self.seen == 0), self.averages, learned)
         self.updates = torch.where(skipped, self.updates, self.updates + 1)
         self.seen = None
 
@@ -61,6 +63,8 @@ class AdaptiveClip:
         """Plain numbers for the checkpoint."""
         if self.averages is None or self.updates is None:
             return {}
+        if not self.updates:
+            return {}  # as new; and JSON has no infinity
         return {"updates": float(self.updates), "averages": self.averages.tolist()}
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:

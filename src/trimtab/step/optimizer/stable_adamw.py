@@ -25,8 +25,10 @@ class StableAdamW(MomentOptimizer):
     ) -> tuple[Tensor, list[Tensor], Float[Tensor, ""]]:
         """AdamW's change, and a factor of at most 1 for the rate."""
         # Debiased moments directly: a decay that is 0 in the first step and rises to beta.
+        # In float32 1 - beta**step loses its digits, all of them where beta is near 1.
+        count = step.double()
         first_decay, second_decay = (
-            beta * (1 - beta ** (step - 1)) / (1 - beta**step) for beta in self.betas
+            beta * (1 - beta ** (count - 1)) / (1 - beta**count) for beta in self.betas
         )
         first = moments[0] * first_decay + gradient * (1 - first_decay)
         second = moments[1] * second_decay + gradient.square() * (1 - second_decay)

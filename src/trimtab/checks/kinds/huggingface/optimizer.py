@@ -26,6 +26,8 @@ def put_optimizer(told: Told, written: Written) -> None:
     if setting is not None and name is not None:
         _put_name(told, setting, name)
         _put_arguments(told, written, setting, name)
+    elif setting is None:
+        _put_default(told, written)
     if name is None or name.kind in ADAM_LIKE:
         put_each(told, written, {"beta1": "adam_beta1", "beta2": "adam_beta2", "epsilon": "adam_epsilon"})
     clip = written.get("max_grad_norm")
@@ -83,6 +85,14 @@ def _put_name(told: Told, setting: Setting, name: OptimizerName) -> None:
     put(told, "optimizer_variant", setting)
     put(told, "optimizer_bits", setting, name.bits)
     put(told, "optimizer_paged", setting, name.is_paged)
+
+
+def _put_default(told: Told, written: Written) -> None:
+    """Which AdamW the default is hangs on versions of transformers and torch; that it is AdamW does not."""
+    setting = written.set_default("optim", "adamw", unless=("adafactor",))
+    if setting is not None:
+        put(told, "optimizer", setting)
+        _put_arguments(told, written, setting, OptimizerName("adamw"))
 
 
 def _put_arguments(told: Told, written: Written, setting: Setting, name: OptimizerName) -> None:

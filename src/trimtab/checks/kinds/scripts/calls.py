@@ -10,6 +10,8 @@ from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.written import Written, hidden_in, settings_of
 from trimtab.checks.setting import Setting
 
+_PASSING_ON = frozenset(("transformers", "trl", "peft", "unsloth"))
+"""Packages whose classes of these names are the library's own."""
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z]\w*\.([A-Z][A-Z0-9_]*)")
 
 
@@ -49,6 +51,15 @@ def agreeing(settings: Iterable[Setting]) -> Setting | None:
 def defines(document: Document, name: str) -> bool:
     """Whether a script has a class of its own of this name, with whatever arguments."""
     return re.search(rf"\bclass\s+{re.escape(name)}\b", document.text) is not None
+
+
+def may_be_of(call: Call, document: Document, library: str) -> bool:
+    """Whether a call may mean a library's class: not where another package is seen to bring one of that name."""
+    package = call.qualifier.partition(".")[0]
+    if package:
+        return package == library or package not in document.imports
+    brought_by = document.sources.get(call.name)
+    return brought_by is None or bool(brought_by & {library, *_PASSING_ON})
 
 
 def _flat(entries: Iterable[Entry], table: KeyTable | None) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ from trimtab.checks.kinds.concept_map import Told, put, text_list
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts
 from trimtab.checks.kinds.huggingface.loading import put_loading, put_quantization
 from trimtab.checks.kinds.model_names import put_model_name
-from trimtab.checks.kinds.scripts.calls import agreeing, positional, written_of
+from trimtab.checks.kinds.scripts.calls import agreeing, may_be_of, positional, written_of
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.setting import Setting
 
@@ -63,7 +63,11 @@ def script_adapter(document: Document, versions: Mapping[str, Version]) -> Told:
 
 def adapter_calls(document: Document) -> list[Call]:
     """Calls that configure an adapter of PEFT."""
-    return [call for call in document.calls if call.name in ADAPTERS and "peft" in document.imports]
+    return [
+        call
+        for call in document.calls
+        if call.name in ADAPTERS and "peft" in document.imports and may_be_of(call, document, "peft")
+    ]
 
 
 def token_concepts(document: Document) -> Told:

@@ -8,7 +8,7 @@ from trimtab.checks.kinds.deepspeed import deepspeed_named
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.huggingface.trl_training import TASKS, put_trl
 from trimtab.checks.kinds.kind import Surroundings
-from trimtab.checks.kinds.scripts.calls import written_of
+from trimtab.checks.kinds.scripts.calls import may_be_of, written_of
 from trimtab.checks.kinds.written import Written
 
 CLASSES = {
@@ -27,8 +27,15 @@ CLASSES = {
 def configurations(document: Document) -> list[Call]:
     """Calls that configure a Trainer."""
     return [
-        call for call in document.calls if call.name in CLASSES and CLASSES[call.name][0] in document.imports
+        call
+        for call in document.calls
+        if call.name in CLASSES and CLASSES[call.name][0] in document.imports and is_known(call, document)
     ]
+
+
+def is_known(call: Call, document: Document) -> bool:
+    """Whether the class is one of `CLASSES`, and no other library's of the same name."""
+    return call.name in CLASSES and may_be_of(call, document, CLASSES[call.name][0])
 
 
 def table_of(call: Call, surroundings: Surroundings) -> KeyTable:
