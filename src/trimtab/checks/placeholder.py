@@ -1,4 +1,4 @@
-"""Values that something fills in before the file is used (`${LEARNING_RATE}`): nobody can say here what they will be."""
+"""Values that something fills in before the file is used (`${RATE}`): nobody can say here what they will be."""
 
 import re
 from dataclasses import replace
