@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import trimtab
@@ -84,6 +84,8 @@ KEYS = [line.partition(":")[0] for line in OPENNMT.splitlines() if line and line
 
 
 @settings(max_examples=15, deadline=None)
+@example("warmup_steps", -1)
+@example("hidden_size", 0)
 @given(st.sampled_from(KEYS), st.sampled_from([value for value in VALUES if not isinstance(value, float)]))
 def test_no_value_is_too_strange(key, value):
     import json

@@ -24,11 +24,7 @@ def without_placeholders(run: Description) -> Description:
     """The run without what its placeholders would say of it; the keys stay, for they are written."""
     if not placeholders(run):
         return run
-    known = {
-        concept: setting
-        for concept, setting in run.concepts.items()
-        if not is_placeholder(setting.parsed) and not is_placeholder(setting.value)
-    }
+    known = {concept: setting for concept, setting in run.concepts.items() if not _is_open(setting)}
     return replace(run, concepts=known)
 
 
@@ -36,7 +32,7 @@ def placeholders(run: Description) -> list[Setting]:
     """The settings to be filled in; a script has variables in their place."""
     if run.document.syntax not in ("yaml", "json"):
         return []
-    return [setting for setting in run.keys.values() if is_placeholder(setting.parsed)]
+    return [setting for setting in run.keys.values() if _is_open(setting)]
 
 
 def says_nothing(diagnosis: Diagnosis, unknown: list[Setting]) -> bool:
@@ -44,3 +40,7 @@ def says_nothing(diagnosis: Diagnosis, unknown: list[Setting]) -> bool:
     if diagnosis.finding.code in OF_NAMES:
         return False
     return any(diagnosis.place in (setting.place, setting.value_place) for setting in unknown)
+
+
+def _is_open(setting: Setting) -> bool:
+    return is_placeholder(setting.parsed) or is_placeholder(setting.value)

@@ -217,3 +217,10 @@ def test_values_of_any_type_never_raise(settings):
     read = document("a.py", f"from trl import SFTConfig\nSFTConfig({inside})\n")
     for run in KIND.describe(read, Surroundings()):
         check(run)
+
+
+def test_arguments_of_another_librarys_class_are_not_told():
+    code = "import torch\nfrom setfit import TrainingArguments\nTrainingArguments(num_epochs=3, learning_rate=2e-5)\n"
+    (run,) = describe_all(KIND, code, file="a.py")
+    assert run.table is None
+    assert "TrainingArguments.num_epochs" not in run.keys

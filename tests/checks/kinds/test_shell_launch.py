@@ -94,3 +94,8 @@ def test_options_over_a_file_say_only_what_they_say():
 )
 def test_other_lines_are_not_recognised(text):
     assert not KIND.recognises(document("a.sh", text))
+
+
+def test_an_example_without_a_trainer_has_options_of_its_own():
+    line = "python run_glue_no_trainer.py --per_device_train_batch_size 8 --learning_rate 1 --seed 2 --eval_step 9 "
+    assert not KIND.recognises(document("a.sh", line + "--num_train_epochs 3 --output_dir x\n"))

@@ -210,3 +210,12 @@ def test_a_script_of_another_python_is_refused_with_the_one_that_reads_it():
     (problem,) = caught.value.problems
     assert problem.allowed == f"Python {sys.version_info[0]}.{sys.version_info[1]}, with which trimtab runs"
     assert "newer" in problem.fix
+
+
+def test_names_that_imports_bring_are_told_with_their_packages():
+    code = "from trl.trainer import SFTConfig as C\nfrom . import loop\nfrom .x import C\nimport peft\n"
+    assert read_python("f.py", code).sources == {
+        "SFTConfig": frozenset({"trl"}),
+        "loop": frozenset({""}),
+        "C": frozenset({""}),
+    }

@@ -86,3 +86,26 @@ def test_what_stands_in_an_unknown_key_is_not_told_wherever_it_is_written():
         "strangely": 1,
     }
     assert [each.key for each in found(keys)] == ["strange", "other", "strangely"]
+
+
+@pytest.mark.parametrize("key", ["_comment", "//", "#note", "comment"])
+def test_a_comment_written_as_a_key_is_left_in_peace_where_it_does_no_harm(key):
+    assert found({key: "why", f"{key}.more": 1}, "dropped") == []
+    assert len(found({key: "why"}, "refused")) == 1
+
+
+def test_what_is_dropped_but_happens_anyway_is_worth_a_note():
+    keys = {"fsdp_config.fsdp_sharding_strategy": "FULL_SHARD", "fsdp_config.limit_all_gathers": True}
+    table = KeyTable(
+        tool="axolotl",
+        version="1",
+        source="its source",
+        keys={"fsdp_config": Key(name="fsdp_config"), "fsdp_config.offload_params": Key(name="x")},
+        unknown_keys="dropped",
+    )
+    severities = [each.finding.severity for each in check(run_of(tool="axolotl", keys=keys, table=table))]
+    assert severities == ["note", "note"]
+    other = {"fsdp_config.fsdp_sharding_strategy": "SHARD_GRAD_OP"}
+    (one,) = check(run_of(tool="axolotl", keys=other, table=table))
+    assert one.finding.severity == "warning"
+    assert "anyway" not in one.finding.message

@@ -117,3 +117,10 @@ def test_two_names_that_say_the_same_are_fine():
 def test_the_best_model_needs_evaluation_and_saving_in_step(concepts, count):
     run = run_of(concepts={"load_best": True, **concepts})
     assert len(list(c122_best_model_out_of_step.check(run))) == count
+
+
+def test_a_batch_of_one_number_is_told_where_that_number_stands():
+    (one,) = c117_batch_or_length_refused.check(
+        run_of(tool="axolotl", keys={"datasets": [{}], "micro_batch_size": 1})
+    )
+    assert one.key == "micro_batch_size"

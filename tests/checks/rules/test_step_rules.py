@@ -107,6 +107,13 @@ def test_the_decay_of_other_methods_begins_elsewhere():
     )
 
 
+def test_a_decay_by_a_factor_of_one_is_no_decay():
+    keys = {"learning_rate_decay": 1, "start_decay_steps": 1_000_000}
+    assert found(s103_decay_after_the_end, tool="opennmt", keys=keys, concepts={"steps": 1000}) == []
+    keys = {"learning_rate_decay": 0.5, "start_decay_steps": 1_000_000}
+    assert len(found(s103_decay_after_the_end, tool="opennmt", keys=keys, concepts={"steps": 1000})) == 1
+
+
 @pytest.mark.parametrize(("factor", "count"), [(2.0, 0), (1.0, 0), (0.0003, 1), (1000.0, 1), (0.0, 0)])
 def test_the_peak_of_noam_is_calculated(factor, count):
     concepts = {"schedule": "noam", "learning_rate": factor, "hidden_size": 512, "warmup_steps": 8000}

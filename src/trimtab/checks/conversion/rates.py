@@ -86,7 +86,7 @@ def noam_peak(draft: Draft) -> str:
     factor, width, warmup = (
         draft.run.value(name) for name in ("learning_rate", "hidden_size", "warmup_steps")
     )
-    if not factor or not width or not warmup:
+    if not factor or (width or 0) < 1 or (warmup or 0) < 1:
         return "the peak is learning_rate / sqrt(dim * warmup)"
     peak = factor / math.sqrt(width * warmup)
     return f"peak {peak:.3g} = {factor:g} / sqrt({width} * {warmup}), reached at step {warmup}"

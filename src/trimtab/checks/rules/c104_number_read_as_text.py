@@ -15,8 +15,9 @@ RULE = Rule(
     name="number-read-as-text",
     severity="error",
     message="{key}: {raw} is read as a text, and {tool} does not turn it into a number",
-    why="YAML 1.1, which PyYAML reads, knows a number with an exponent only with a point: 1e-4 is a text, "
-    "1.0e-4 a number. Some tools convert it later, this one does not.",
+    why="Between quotes a number is a text, in JSON and in YAML. Without them YAML 1.1, which PyYAML reads, knows a "
+    "number with an exponent only with a point: 1e-4 is a text, 1.0e-4 a number. Some tools convert it later, this "
+    "one does not.",
     evidence=(
         Arithmetic(
             "The float of YAML 1.1 is [-+]?([0-9][0-9_]*)?\\.[0-9.]*([eE][-+][0-9]+)?: the point is not "

@@ -2,7 +2,7 @@ import pytest
 
 from tests.checks.kinds.describing import document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.scripts.calls import agreeing, defines, positional, written_of
+from trimtab.checks.kinds.scripts.calls import agreeing, defines, may_be_of, positional, written_of
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
 
@@ -54,3 +54,25 @@ def test_a_class_of_the_scripts_own_is_seen():
     script = document("a.py", "class Config(Base):\n    pass\n")
     assert defines(script, "Config")
     assert not defines(script, "Base")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_so"),
+    [
+        ("from peft import LoraConfig\nLoraConfig()", True),
+        ("import peft\npeft.LoraConfig()", True),
+        ("import peft as p\np.LoraConfig()", True),
+        ("from peft import *\nLoraConfig()", True),
+        ("from torchtune import LoraConfig\nLoraConfig()", False),
+        ("import torchtune\ntorchtune.LoraConfig()", False),
+        ("from .mine import LoraConfig\nLoraConfig()", False),
+        (
+            "try:\n    from peft import LoraConfig\nexcept ImportError:\n    from .x import LoraConfig\nLoraConfig()",
+            True,
+        ),
+    ],
+)
+def test_a_class_is_a_librarys_unless_another_package_is_seen_to_bring_it(code, is_so):
+    script = document("a.py", code + "\n")
+    call = next(each for each in script.calls if each.name == "LoraConfig")
+    assert may_be_of(call, script, "peft") is is_so

@@ -29,3 +29,11 @@ def test_a_deepspeed_mapping_in_the_call_is_told():
     script = document("a.py", text)
     told, _ = trainer_concepts(configurations(script)[0], script, Surroundings())
     assert words(told)["zero_stage"] == 2
+
+
+def test_a_class_of_the_same_name_from_another_library_is_not_the_trainers():
+    code = "import transformers\nfrom {source} import TrainingArguments\nTrainingArguments(num_epochs=3)\n"
+    for source in ("setfit", "llamafactory.v1.config", ".arguments"):
+        assert configurations(document("a.py", code.format(source=source))) == []
+    for source in ("transformers", "unsloth"):
+        assert len(configurations(document("a.py", code.format(source=source)))) == 1
