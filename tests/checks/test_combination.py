@@ -50,3 +50,12 @@ def test_a_key_is_named_by_one_row_only():
     )
     told = [row.says for _, row in found(run_of(keys={"a": 1, "b": 1, "c": 1}), rows)]
     assert told == ["first", "third"]
+
+
+def test_in_a_script_a_call_stands_before_the_key():
+    keys = {"TrainingArguments.bf16": True, "TrainingArguments.fp16": True}
+    setting = holds(run_of(keys=keys, syntax="python"), "fp16 bf16=true")
+    assert setting is not None
+    assert setting.key == "TrainingArguments.fp16"
+    assert holds(run_of(keys=keys), "fp16 bf16=true") is None
+    assert holds(run_of(keys=keys, syntax="python"), "fp16 !tf32") is None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from trimtab.checks.description import Description
+from trimtab.checks.own_key import own
 from trimtab.checks.setting import Setting
 
 
@@ -51,7 +52,12 @@ def holds(run: Description, when: str) -> Setting | None:
     terms = _terms(when)
     if not all(_is_true(run, term) for term in terms):
         return None
-    return next((run.keys[term.key] for term in terms if not term.is_negated), None)
+    return next((written(run, term.key) for term in terms if not term.is_negated), None)
+
+
+def written(run: Description, key: str) -> Setting | None:
+    """A key as the tool spells it, in a script too, where a call stands before it."""
+    return own(run, key) if run.document.syntax == "python" else run.written(key)
 
 
 @cache
@@ -68,7 +74,7 @@ def _term(word: str) -> _Term:
 
 
 def _is_true(run: Description, term: _Term) -> bool:
-    setting = run.written(term.key)
+    setting = written(run, term.key)
     if term.is_negated and setting is None:
         return run.document.syntax in ("yaml", "json")
     if setting is None:

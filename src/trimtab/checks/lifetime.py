@@ -1,10 +1,10 @@
 """Whether a key of a tool lives at the version that counts: not yet, still, under another name, or no more."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from trimtab.checks.description import Description, Version
-from trimtab.checks.keytable import Key
+from trimtab.checks.keytable import Key, KeyTable
 
 Stage = Literal["not yet", "lives", "renamed", "removed"]
 
@@ -37,6 +37,12 @@ def lifetime(run: Description, key: Key) -> Lifetime:
     if key.renamed_in and _reached(version, key.renamed_in):
         return told("renamed", key.renamed_in)
     return told("lives", "")
+
+
+def is_idle(table: KeyTable, key: Key, value: Any) -> bool:
+    """Whether a key that this version does not know is lost without harm: the tool drops it, and what it says is
+    nothing or the default, as in a file that another version has saved."""
+    return table.unknown_keys == "dropped" and (not value or (key.has_default and value == key.default))
 
 
 def _reached(version: Version | None, bound: str) -> bool:

@@ -224,3 +224,11 @@ def test_arguments_of_another_librarys_class_are_not_told():
     (run,) = describe_all(KIND, code, file="a.py")
     assert run.table is None
     assert "TrainingArguments.num_epochs" not in run.keys
+
+
+def test_an_adapter_does_not_count_for_a_trainer_made_before_it():
+    part = "args = TrainingArguments('x')\ntrainer = Trainer(model, args)\n"
+    code = f"from transformers import Trainer, TrainingArguments\nfrom peft import LoraConfig\n{part}"
+    first, second = describe_all(KIND, f"{code}config = LoraConfig(r=8)\n{part}", file="a.py")
+    assert values(first, "adapter", "lora_rank") == (None, None)
+    assert values(second, "adapter", "lora_rank") == ("lora", 8)

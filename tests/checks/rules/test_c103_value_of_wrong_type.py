@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.checks.written import run_of, setting
+from trimtab.checks.document import Document
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules import c103_value_of_wrong_type, c104_number_read_as_text, c105_word_read_as_boolean
 
@@ -83,3 +86,17 @@ def test_a_word_where_a_text_is_wanted_was_meant_as_a_word(raw, value):
 )
 def test_booleans_in_their_place_and_words_that_the_tool_mends_are_fine(types, value, raw):
     assert list(c105_word_read_as_boolean.check(run(types, value, parsed=False, raw=raw))) == []
+
+
+def test_of_a_command_line_a_number_that_its_parser_refuses_is_of_the_wrong_type():
+    typed = replace(run(("integer",), "0.1"), document=Document(path="a.sh", syntax="shell", text=""))
+    (one,) = c103_value_of_wrong_type.check(typed)
+    assert "a whole number" in one.finding.message
+    assert list(c104_number_read_as_text.check(typed)) == []
+
+
+def test_a_share_of_warmup_in_a_script_is_for_another_rule():
+    key = Key(name="TrainingArguments.warmup_steps", types=("integer",))
+    table = KeyTable(tool="transformers", version="1", source="s", keys={key.name: key})
+    told = setting(key.name, 0.1, parsed=0.1)
+    assert list(c103_value_of_wrong_type.check(run_of(keys={key.name: told}, table=table))) == []

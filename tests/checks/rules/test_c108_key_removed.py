@@ -46,3 +46,17 @@ def test_a_key_of_tomorrow_is_an_error():
 @pytest.mark.parametrize("module", [c107_key_renamed, c108_key_removed, c116_key_too_new])
 def test_without_a_version_nothing_is_said(module):
     assert found(module, {"old": 1, "new": 1, "gone": 1}, None) == []
+
+
+@pytest.mark.parametrize(("module", "version"), [(c108_key_removed, (5, 24)), (c116_key_too_new, (4, 1))])
+def test_what_another_version_saved_and_this_one_drops_does_no_harm_where_it_says_nothing(module, version):
+    name = "gone" if module is c108_key_removed else "new"
+    table = KeyTable(tool="trl", version="1", source="s", keys=KEYS, unknown_keys="dropped")
+
+    def count(value):
+        run = run_of(tool="trl", keys={name: value}, table=table, versions={"transformers": version})
+        return len(list(module.check(run)))
+
+    assert [count(value) for value in (None, {}, False)] == [0, 0, 0]
+    assert count(True) == 1
+    assert len(found(module, {name: None}, version)) == 1  # refused, whatever it says

@@ -59,6 +59,11 @@ def test_the_notes_for_tiny_translators_have_their_condition():
         assert of_example(rule, ("save_model", "train_from: old.pt\nsave_model")) == []
 
 
+def test_a_file_of_an_older_mammoth_says_its_positions_by_a_key_of_that_time():
+    assert severities(m301, "mammoth.yaml", MAMMOTH.format(more="")) != []
+    assert severities(m301, "mammoth.yaml", MAMMOTH.format(more="position_encoding: true")) == []
+
+
 def test_rotary_positions_are_the_right_ones_in_mammoth():
     more = "x_transformers_opts: {rotary_pos_emb: true}\n"
     assert severities(m303, "mammoth.yaml", MAMMOTH.format(more=more)) == []

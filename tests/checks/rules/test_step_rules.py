@@ -165,8 +165,9 @@ def test_a_low_rate_of_lora_is_a_note_except_for_preferences(change, count):
 def test_a_default_rate_is_told_where_the_adapter_stands():
     rate = setting("learning_rate", 2e-5, origin="default")
     concepts = {"adapter": "lora", "optimizer": "adamw", "learning_rate": rate}
-    (one,) = found(s108_lora_rate_low, tool="trl", concepts=concepts)
+    (one,) = found(s108_lora_rate_low, tool="trl", concepts=concepts | {"task": "language_model"})
     assert one.key == "adapter"
+    assert found(s108_lora_rate_low, tool="trl", concepts=concepts) == []  # reinforcement, perhaps
 
 
 @pytest.mark.parametrize(
@@ -373,3 +374,10 @@ def test_a_decomposition_every_few_steps_is_too_often(keys, count):
 def test_a_share_and_a_number_of_steps_are_told_apart(keys, version, count):
     versions = {} if version is None else {"transformers": version}
     assert len(found(s135_share_read_as_steps, keys=keys, versions=versions)) == count
+
+
+def test_a_warm_up_that_is_ignored_is_found_in_a_script_too():
+    keys = {"SFTConfig.warmup_ratio": 0.03, "SFTConfig.lr_scheduler_type": "constant"}
+    concepts = {"schedule": setting("SFTConfig.lr_scheduler_type", "constant")}
+    (one,) = found(s107_warmup_ignored, tool="trl", keys=keys, concepts=concepts, syntax="python")
+    assert one.key == "SFTConfig.warmup_ratio"

@@ -107,6 +107,9 @@ def _put_no_adapter(told: Told, document: Document) -> None:
 def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundings) -> Told:
     """The configuration with what the script does itself: its defaults speak only where nothing else does."""
     told, written = trainer_concepts(call, document, surroundings)
+    if _is_before_the_adapter(call, document):
+        of_adapter = script_adapter(document, surroundings.versions)
+        whole = {concept: setting for concept, setting in whole.items() if concept not in of_adapter}
     merged = {**told, **whole}
     for concept, setting in told.items():
         if setting.is_written and concept not in _OF_OPTIMIZER:
@@ -123,6 +126,12 @@ def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundi
         if key in written.hidden:
             merged.pop(concept, None)
     return merged
+
+
+def _is_before_the_adapter(call: Call, document: Document) -> bool:
+    """Whether a Trainer is made with this configuration before the script makes its adapter."""
+    first = min((each.place for each in adapter_calls(document)), default=call.place)
+    return any(call.place < each.place < first for each in document.calls if each.name in TRAINERS)
 
 
 _OF_OPTIMIZER = frozenset(

@@ -59,7 +59,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if key is None or "any" in key.types or key.open or setting.value in key.choices:
             continue
         is_wrong = not any(_is_a(setting.value, wanted) for wanted in key.types)
-        if is_wrong and not _is_of_another_rule(setting, key, table.tool):
+        is_typed = (
+            run.document.syntax == "shell" and isinstance(setting.value, str) and is_number(setting.value)
+        )
+        if is_wrong and (is_typed or not _is_of_another_rule(setting, key, table.tool)):
             wanted = " or ".join(_WORDS[name] for name in key.types if name in _WORDS)
             text = repr(setting.value) if isinstance(setting.value, str) else str(setting.value)
             yield RULE.at(
@@ -87,7 +90,7 @@ def _is_of_another_rule(setting: Setting, key: Key, tool: str) -> bool:
     value, name = setting.value, key.name
     if value is None or isinstance(setting.parsed, bool):
         return True
-    if isinstance(value, float) and 0 < value < 1 and name == "warmup_steps" and tool != "axolotl":
+    if isinstance(value, float) and 0 < value < 1 and name.endswith("warmup_steps") and tool != "axolotl":
         return True  # a share in transformers 5, and a rule of its own before
     if isinstance(value, str) and {"number", "integer"} & set(key.types):
         return is_number(value)

@@ -45,7 +45,9 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Only where the value is still a text after the tool's own conversion."""
+    """Only where the value is still a text after the tool's own conversion; of a command line all are texts."""
+    if run.document.syntax == "shell":
+        return
     for setting in run.keys.values():
         if isinstance(setting.value, str) and _wants_number(run, setting):
             number = _number(setting.value)

@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.edits import Edit, RemoveKey, RenameKey
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.keytable import Key
-from trimtab.checks.lifetime import lifetime
+from trimtab.checks.lifetime import is_idle, lifetime
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -57,7 +57,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         age = lifetime(run, key)
         installed = run.version(age.library)
-        if age.stage == "removed" and installed is not None:
+        if age.stage == "removed" and installed is not None and not is_idle(table, key, setting.value):
             yield RULE.at(
                 setting,
                 edits=_edits(setting, key),

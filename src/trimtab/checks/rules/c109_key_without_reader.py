@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.edits import RemoveKey
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.keytable import KeyTable
+from trimtab.checks.lifetime import lifetime
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -41,10 +43,19 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """What the table says of the version that counts."""
-    for setting in run.keys.values() if run.table is not None else ():
-        key = run.table.key(setting.key) if run.table is not None else None
+    """What the table says of the version that counts; silent where the file is of an older one."""
+    table = run.table
+    if table is None or _is_of_an_older_version(run, table):
+        return
+    for setting in run.keys.values():
+        key = table.key(setting.key)
         if key is not None and key.unread:
             yield RULE.at(
                 setting, edits=(RemoveKey(setting.key),), tool=run.tool, reason=key.unread.rstrip(".")
             )
+
+
+def _is_of_an_older_version(run: Description, table: KeyTable) -> bool:
+    """Whether a key is written that is gone since, and nobody says which version runs: an older one read more."""
+    lives = (lifetime(run, key) for name in run.keys if (key := table.key(name)) is not None)
+    return any(each.stage == "removed" and not each.is_certain for each in lives)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trimtab.checks.combination import Combination, found
+from trimtab.checks.combination import Combination, found, written
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -78,6 +78,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
         rows = _BEFORE_5
     for where, row in found(run, rows):
         names = [word.partition("=")[0] for word in row.when.split()]
-        values = {str(setting.value) for name in names if (setting := run.written(name)) is not None}
+        values = {str(setting.value) for name in names if (setting := written(run, name)) is not None}
         if len(values) > 1 or run.tool == "axolotl":
             yield RULE.at(where, says=row.says, fix=row.fix)

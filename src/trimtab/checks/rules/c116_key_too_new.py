@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.lifetime import lifetime
+from trimtab.checks.lifetime import is_idle, lifetime
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -38,9 +38,12 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Silent where the version is unknown."""
-    for setting in run.keys.values() if run.table is not None else ():
-        key = run.table.key(setting.key) if run.table is not None else None
-        if key is None or not key.since:
+    table = run.table
+    if table is None:
+        return
+    for setting in run.keys.values():
+        key = table.key(setting.key)
+        if key is None or not key.since or is_idle(table, key, setting.value):
             continue
         age = lifetime(run, key)
         version = run.version(age.library)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trimtab.checks.combination import Combination, found
+from trimtab.checks.combination import Combination, found, written
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -154,7 +154,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A table a tool; and the interval of an evaluation that the tool's own default leaves out."""
     for where, row in found(run, _ROWS.get(run.tool, ())):
         yield RULE.at(where, says=row.says, fix=row.fix)
-    strategy, steps = run.setting("eval_strategy"), run.written("eval_steps")
+    strategy, steps = run.setting("eval_strategy"), written(run, "eval_steps")
     if strategy is None or strategy.is_written or steps is None or not steps.value:
         return
     if strategy.value == "no" and run.tool in ("transformers", "trl", "llamafactory"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.combination import written
 from trimtab.checks.description import Description
 from trimtab.checks.edits import Edit, SetValue
 from trimtab.checks.evidence import Maintainer
@@ -70,8 +71,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _warmup(run: Description, keys: tuple[str, ...]) -> Setting | None:
     """The first that is written and asks for a rise: a single step is none."""
-    written = (run.written(key) for key in keys)
-    numbers = (each for each in written if each is not None and isinstance(each.value, int | float))
+    settings = (written(run, key) for key in keys)
+    numbers = (each for each in settings if each is not None and isinstance(each.value, int | float))
     return next((each for each in numbers if each.value > 0 and each.value != 1), None)
 
 

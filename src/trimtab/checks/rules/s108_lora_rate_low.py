@@ -14,7 +14,7 @@ RULE = Rule(
     message="LoRA trains at {rate:g}, a usual rate for full training{default}",
     why="B starts at zero and only a small product of two matrices is trained, so LoRA wants about ten times "
     "the rate of full training. At a full-training rate it looks as if LoRA could not learn the task. "
-    "Preference and reward training, which use lower rates, are left out.",
+    "Preference, reward and reinforcement learning, which use lower rates, are left out.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/trl/blob/main/docs/source/lora_without_regret.md",
@@ -55,9 +55,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     rate = run.setting("learning_rate")
     if run.value("adapter") not in _ADAPTERS or run.value("optimizer") not in ADAM_FAMILY or rate is None:
         return
-    if run.value("task") in _OTHER_TASKS or run.written("rl") is not None or not 0 < rate.value <= USUAL_FULL:
+    if _is_other_task(run) or not 0 < rate.value <= USUAL_FULL:
         return
     if rate.is_written:
         yield RULE.at(rate, rate=rate.value, default="")
     elif (adapter := run.setting("adapter")) is not None:
         yield RULE.at(adapter, rate=rate.value, default=" and the tool's default")
+
+
+def _is_other_task(run: Description) -> bool:
+    """A task without a word may be any: trainers of preferences and rewards share most of their keys."""
+    task = run.value("task")
+    is_open = task is None and run.tool in ("trl", "llamafactory")
+    return task in _OTHER_TASKS or run.written("rl") is not None or is_open

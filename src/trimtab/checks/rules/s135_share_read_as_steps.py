@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.combination import written
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -41,12 +42,12 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A share where steps are read, by the version that is known; and a ratio that is a number of steps."""
-    steps = run.written("warmup_steps")
+    steps = written(run, "warmup_steps")
     is_old = run.tool in ("transformers", "trl", "llamafactory") and run.at_least("transformers", 5) is False
     if is_old and steps is not None and isinstance(steps.value, float) and 0 < steps.value < 1:
         meaning = "a share in transformers 5, but here it is less than one step"
         yield RULE.at(steps, value=steps.value, meaning=meaning, fix=f"write `warmup_ratio: {steps.value}`")
-    ratio = run.written("warmup_ratio")
+    ratio = written(run, "warmup_ratio")
     if ratio is None or isinstance(ratio.value, bool) or not isinstance(ratio.value, int | float):
         return
     if ratio.value >= 2 and run.tool in ("transformers", "trl", "llamafactory", "axolotl"):

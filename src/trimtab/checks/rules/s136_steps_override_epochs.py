@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.combination import written
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -41,8 +42,8 @@ _KEYS = {
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Where both are written; one epoch is what many write out of habit."""
-    key, steps = _KEYS.get(run.tool), run.written("max_steps")
-    epochs = None if key is None else run.written(key)
+    key, steps = _KEYS.get(run.tool), written(run, "max_steps")
+    epochs = None if key is None else written(run, key)
     if steps is None or epochs is None or isinstance(steps.value, bool) or isinstance(epochs.value, bool):
         return
     if (
