@@ -102,12 +102,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
         recipe = as_begun(recipe, run)
+    check_metrics(recipe)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
-    if "bleu" in recipe.evaluate.metrics:
-        for valid in sources.valid.values():
-            bleu_metric(
-                valid.bleu_tokenizer
-            )  # a library that is missing is told now, not at the first evaluation
     set_determinism(recipe)
     parts = build(recipe, sources)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
@@ -137,6 +133,13 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     if recorder.must_stop:
         raise Terminated(f"stopped by a signal after step {state.step}; go on with --resume")
     return RunResult(run.path, state, recorder.findings)
+
+
+def check_metrics(recipe: Recipe) -> None:
+    """InputError where a library for a metric is missing: told now, and not at the first evaluation."""
+    if "bleu" in recipe.evaluate.metrics:
+        for files in recipe.data.valid.values():
+            bleu_metric(files.bleu_tokenizer)
 
 
 def standing(run: RunFolder, state: TrainState) -> list[Finding]:

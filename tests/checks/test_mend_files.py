@@ -57,3 +57,13 @@ def test_what_cannot_be_read_is_passed_over_and_standard_input_refused(folder):
     assert [each.path for each in mend_files(".", select=["C101"], write=False)] == ["a.yaml"]
     with pytest.raises(InputError, match="standard input"):
         mend_files("-")
+
+
+def test_what_may_not_be_read_and_what_has_no_end_is_left_to_check(folder, monkeypatch):
+    def closed(path, *_):
+        raise PermissionError(13, "Permission denied")
+
+    (folder / "endless.yaml").symlink_to("/dev/zero")
+    assert mend_files("endless.yaml") == []
+    monkeypatch.setattr("builtins.open", closed)
+    assert mended(changes_training=True) == []

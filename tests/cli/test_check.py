@@ -100,6 +100,25 @@ def test_a_baseline_is_written_and_used(call, folder):
     assert (result.exit_code, result.stdout) == (0, "nothing found in 1 file; 1 known from the baseline\n")
 
 
+def test_a_baseline_is_written_anew_from_all_that_is_found_now(call, folder):
+    call("check", "bad.json", "--select", "S104", "--write-baseline", "old.json")
+    result = call(
+        "check", "bad.json", "--select", "S104", "--baseline", "old.json", "--write-baseline", "old.json"
+    )
+    assert (result.exit_code, result.stderr) == (0, "old.json: 1 finding written\n")
+
+
+def test_a_baseline_is_not_replaced_where_something_could_not_be_read(call, folder):
+    call("check", "bad.json", "--select", "S104", "--write-baseline", "old.json")
+    before = (folder / "old.json").read_bytes()
+    (folder / "broken.json").write_text("{")
+    for files in (["gone.json"], ["bad.json", "broken.json"]):
+        result = call("check", *files, "--select", "S104", "--write-baseline", "old.json")
+        assert result.exit_code == 2
+        assert "error" in result.stderr
+        assert (folder / "old.json").read_bytes() == before
+
+
 def test_help_tells_of_every_option(call):
     result = call("check", "--help")
     assert result.exit_code == 0

@@ -1,14 +1,15 @@
 """Mends files where they stand: what `--fix` and `--diff` do."""
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.checks.check import Paths, found_files
-from trimtab.checks.files import STANDARD_INPUT, Files
+from trimtab.checks.files import STANDARD_INPUT, Files, read_bytes
 from trimtab.checks.findings import findings_of
 from trimtab.checks.fix.mend import Seen, mend
-from trimtab.checks.fix.write import read_text, write_text
+from trimtab.checks.fix.write import text_of, write_text
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
 from trimtab.checks.silence.run import Silences
@@ -62,7 +63,7 @@ def mend_files(
 
 
 def _mended(path: str, files: Files, chosen: Chosen, changes_training: bool) -> MendedFile:
-    text = read_text(Path(path))
+    text = text_of(path, read_bytes(path))
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
 
     def look(text: str) -> Seen:
@@ -82,7 +83,9 @@ def _mended(path: str, files: Files, chosen: Chosen, changes_training: bool) -> 
 def _written(file: MendedFile) -> MendedFile:
     try:
         write_text(Path(file.path), file.after)
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
         problem = Problem(
             what=f"{file.path}: cannot be written", got=error.strerror or str(error), where=file.path
         )

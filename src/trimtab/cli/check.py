@@ -54,16 +54,18 @@ def _run(options: argparse.Namespace) -> int:
         ignore=ignore,
         as_kind=options.as_kind,
         versions=versions,
-        baseline=options.baseline,
+        baseline=None if options.write_baseline else options.baseline,
         strict=options.strict,
     )
+    if options.write_baseline and report.problems:
+        raise InputError(*report.problems)  # a baseline of what could be read would forget the rest
     if options.write_baseline:
         from trimtab.checks.baseline import write_baseline
 
         write_baseline(options.write_baseline, report.diagnoses)
         count = len(report.diagnoses)
         print(f"{options.write_baseline}: {count} finding{'s' * (count != 1)} written", file=sys.stderr)
-        return 2 if report.problems else 0
+        return 0
     _say(report, options)
     return report.exit_code
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.shell import is_full
-from trimtab.errors import input_error
+from trimtab.cli.new_file import write_new
 
 if TYPE_CHECKING:
     from trimtab.checks.convert import Conversion
@@ -29,31 +28,8 @@ def convert(
     if out is None:
         typer.echo(conversion.recipe_text, nl=False)
     else:
-        _write(out, conversion.recipe_text)
+        write_new(out, conversion.recipe_text)
     _tell(conversion)
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise input_error(
-            f"--out {out}: exists already",
-            got="something of this name",
-            allowed="a new file",
-            fix="name another file, or remove this one",
-        ) from None
-    except OSError as error:
-        if is_full(error):
-            out.unlink(missing_ok=True)
-            raise
-        raise input_error(
-            f"--out {out}: cannot be written",
-            got=error.strerror or str(error),
-            allowed="a new file in a folder that exists",
-            fix="make the folder, or name another file",
-        ) from None
 
 
 def _tell(conversion: "Conversion") -> None:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.shell import is_full
+from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
-from trimtab.errors import input_error
 
 
 class Kind(StrEnum):
@@ -29,24 +28,5 @@ def init(
     if out is None:
         typer.echo(text, nl=False)
         return
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise input_error(
-            f"--out {out}: exists already",
-            got="something of this name",
-            allowed="a new file",
-            fix="name another file, or remove this one",
-        ) from None
-    except OSError as error:
-        if is_full(error):
-            out.unlink(missing_ok=True)
-            raise
-        raise input_error(
-            f"--out {out}: cannot be written",
-            got=error.strerror or str(error),
-            allowed="a new file in a folder that exists",
-            fix="make the folder, or name another file",
-        ) from None
+    write_new(out, text)
     typer.echo(f"{out}: put your files under `data`, then `trimtab train {out} --smoke`", err=True)

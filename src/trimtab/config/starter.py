@@ -53,11 +53,12 @@ step:
   tokens_per_micro_batch: 8192
   # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU.
   precision: auto
-  # The learning rate is the first thing to tune: try half and double.
+  # The learning rate is the first thing to tune: try half and double. Others: stable_adamw, adafactor, lion, sgd.
   optimizer: {kind: adamw, learning_rate: 7.0e-4, betas: [0.9, 0.98], weight_decay: 0.01}
-  # Up over the warmup, then down in a line to zero at `length`. Others: inverse_sqrt, cosine, constant.
+  # Up over the warmup, then down in a line to zero at `length`. Others: inverse_sqrt, cosine,
+  # warmup_stable_decay, one_cycle, exponential, constant, and noam, whose learning_rate is a factor.
   schedule: {kind: linear_warmup, warmup: 500 steps}
-  # Scales gradients down to this norm; {kind: off} only measures.
+  # Scales gradients down to this norm; {kind: adaptive} goes by each tensor's own history, {kind: off} only measures.
   clip: {kind: global_norm, at: 1.0}
 
 # How long to train.

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from trimtab.checks.fix.write import difference, read_text, write_text
+from trimtab.checks.fix.write import difference, text_of, write_text
 from trimtab.errors import InputError
 
 
@@ -11,7 +11,7 @@ def test_mode_and_line_ends_and_byte_order_mark_stay(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes("\ufeffa: 1\r\nb: ü".encode())
     path.chmod(0o640)
-    text = read_text(path)
+    text = text_of(str(path), path.read_bytes())
     assert text == "\ufeffa: 1\r\nb: ü"
     write_text(path, text.replace("1", "2"))
     assert path.read_bytes() == "\ufeffa: 2\r\nb: ü".encode()
@@ -38,11 +38,9 @@ def test_a_failed_write_leaves_the_file_and_no_draft(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["a.yaml"]
 
 
-def test_what_is_not_utf_8_is_not_touched(tmp_path):
-    path = tmp_path / "a.yaml"
-    path.write_bytes(b"a: \xff\n")
+def test_what_is_not_utf_8_is_not_touched():
     with pytest.raises(InputError, match="UTF-8"):
-        read_text(path)
+        text_of("a.yaml", b"a: \xff\n")
 
 
 def test_a_difference_is_that_of_diff():

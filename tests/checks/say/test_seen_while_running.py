@@ -1,3 +1,4 @@
+import ast
 import re
 from pathlib import Path
 
@@ -16,6 +17,29 @@ def test_every_code_outside_the_linter_has_its_page_at_the_place_that_is_told():
         for code, name in CODE.findall(path.read_text(encoding="utf-8"))
     }
     assert {(page.code, page.name, page.home) for page in PAGES} == found
+
+
+def findings_in_code():
+    """Code, severity and reason of every `Finding(...)` outside the linter, as far as they are plain text."""
+    for path in SOURCES.rglob("*.py"):
+        if "checks" in path.relative_to(SOURCES).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                said = {
+                    each.arg: each.value.value
+                    for each in node.keywords
+                    if isinstance(each.value, ast.Constant)
+                }
+                if "code" in said:
+                    yield said
+
+
+def test_a_page_gives_the_reason_that_the_finding_gives():
+    reasons = {page.code: page.why for page in PAGES}
+    said = [each for each in findings_in_code() if "why" in each]
+    assert len(said) >= 8
+    assert {each["code"]: each["why"] for each in said if reasons[each["code"]] != each["why"]} == {}
 
 
 def test_a_page_says_what_why_and_what_to_do():

@@ -6,10 +6,10 @@ from pathlib import Path
 from trimtab.errors import input_error
 
 
-def read_text(path: Path) -> str:
+def text_of(path: str, data: bytes) -> str:
     """The characters of a file, line ends as they are; InputError for what is not UTF-8."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise input_error(
             f"{path}: not mended",
