@@ -42,7 +42,7 @@ def _tell_left(path: Path, error: OSError, tell: Tell) -> None:
             name="leftover-not-removed",
             severity="warning",
             message=f"{path.name} could not be removed: {error.strerror}",
-            why="it takes room on the disk and is not needed any more",
+            why="It takes room on the disk and is not needed any more",
             fix="remove it by hand; the run does not use it",
             where=str(path),
         )
