@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from trimtab.config.data import is_tag
+from trimtab.config.corpora import is_tag
 
 TRICKY = [
     "no",

@@ -7,7 +7,7 @@ import torch
 
 from tests.small_run import small_pairs, write_pairs
 from tests.streams import pack_of
-from trimtab.config.data import NormalizeTransform
+from trimtab.config.transforms import NormalizeTransform
 from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.evaluation import evaluate, reference_loss

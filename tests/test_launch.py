@@ -14,8 +14,8 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.data import SentencePieceTokenizer
 from trimtab.config.load import load_recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding

@@ -9,7 +9,7 @@ import torch
 
 from trimtab.build import shape_for
 from trimtab.config.bleu import BleuTokenizer
-from trimtab.config.data import ParallelFiles
+from trimtab.config.corpora import ParallelFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.data.cut import pack_pairs

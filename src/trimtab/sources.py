@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.config.bleu import BleuTokenizer
-from trimtab.config.data import ParallelFiles
+from trimtab.config.corpora import ParallelFiles
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import Feed, encode_chunk

@@ -3,10 +3,10 @@ from typing import Literal
 import pytest
 from annotated_types import Ge, Lt
 
-from trimtab.config.data import Transform
 from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.places import Place
 from trimtab.config.run import Best
+from trimtab.config.transforms import Transform
 from trimtab.units import Duration
 
 

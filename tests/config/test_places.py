@@ -1,4 +1,4 @@
-from trimtab.config.data import TrainCorpus, ValidFiles
+from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.places import child, keys_of, kind_of, known_keys, place_of
 from trimtab.config.step import Adafactor
 

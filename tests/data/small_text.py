@@ -5,7 +5,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from trimtab.config.data import SentencePieceTokenizer
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import SentencePiece, train_tokenizer
 
 _VOCABULARY = """the a small large red green old new ship boat rudder sail wind water harbour captain sailor turns pulls

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.data.fake_feed import END, LONGEST, TAG, FakePipeline, fake_feed
 from tests.data.small_text import sentences, small_tokenizer
-from trimtab.config.data import LengthFilter, NormalizeTransform, TrainCorpus
+from trimtab.config.corpora import TrainCorpus
+from trimtab.config.transforms import LengthFilter, NormalizeTransform
 from trimtab.data.chunk import Feed, encode_chunk
 from trimtab.data.corpus import open_corpora
 from trimtab.data.mixture import Mixture

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from trimtab.config.data import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.data.corpus import open_corpora, open_corpus
 from trimtab.errors import InputError
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from tests.data.small_text import sentences, small_tokenizer
-from trimtab.config.data import LengthFilter, ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.transforms import LengthFilter
 from trimtab.data.corpus import open_corpora
 from trimtab.data.inspect import inspect_data, render
 from trimtab.data.transforms.apply import build_transforms

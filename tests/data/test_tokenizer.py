@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.data.small_text import sentences, small_tokenizer
-from trimtab.config.data import LengthFilter, NormalizeTransform, ParallelFiles, SentencePieceTokenizer
+from trimtab.config.corpora import ParallelFiles
+from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transforms import LengthFilter, NormalizeTransform
 from trimtab.data import cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.tokenizer import adopt_tokenizer, load_tokenizer, sample_lines, train_tokenizer

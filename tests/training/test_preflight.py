@@ -7,9 +7,9 @@ import torch
 from tests.small_run import small_parts, small_recipe
 from tests.training.small_line import equal, small_line, snapshot
 from trimtab.build import build
-from trimtab.config.data import SentencePieceTokenizer
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, input_error
 from trimtab.flow import LossOutput

@@ -48,7 +48,7 @@ def train_tokenizer(
             allowed="a new folder",
             fix="name another folder, or remove this one",
         )
-    from trimtab.config.data import SentencePieceTokenizer
+    from trimtab.config.tokenizer import SentencePieceTokenizer
     from trimtab.data import tokenizer
 
     config = SentencePieceTokenizer(

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from trimtab.config.data import DataConfig, ParallelFiles
+from trimtab.config.corpora import ParallelFiles
+from trimtab.config.data import DataConfig
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.run import Recipe
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from trimtab.config.data import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
 from trimtab.data.formats.reversed import ReversedPairs

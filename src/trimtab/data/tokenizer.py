@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from trimtab.config.data import SentencePieceTokenizer
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.cache import committed
 from trimtab.data.corpus import Corpus
 from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiece, load_tokenizer

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from trimtab.build import build_model
-from trimtab.config.data import ParallelFiles
+from trimtab.config.corpora import ParallelFiles
 from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus

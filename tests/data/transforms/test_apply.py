@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from trimtab.config.data import CharacterRunFilter, LengthFilter, NormalizeTransform, RatioFilter
+from trimtab.config.transforms import CharacterRunFilter, LengthFilter, NormalizeTransform, RatioFilter
 from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep, build_transforms
 
 ALL = (

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from numpy.random import Generator
 
-from trimtab.config.data import (
+from trimtab.config.transforms import (
     CharacterRunFilter,
     LengthFilter,
     NormalizeTransform,

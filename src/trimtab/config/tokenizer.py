@@ -1,0 +1,27 @@
+"""How text becomes ids."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from trimtab.config.settings import Settings
+
+
+class SentencePieceTokenizer(Settings):
+    """A sentencepiece model, trained on the training corpora when the run begins, or one given by `path`."""
+
+    kind: Literal["sentencepiece"] = "sentencepiece"
+    model: Literal["unigram", "bpe"] = "unigram"
+    """How pieces are chosen: Kudo 2018 (arXiv 1804.10959) or Sennrich et al. 2016 (arXiv 1508.07909)."""
+    vocabulary_size: int = Field(default=16000, ge=64, le=1_000_000)
+    """Pieces in the shared vocabulary, special symbols included."""
+    character_coverage: float = Field(default=0.9995, gt=0.9, le=1.0)
+    """Share of characters that get a piece of their own."""
+    byte_fallback: bool = True
+    """Spell what has no piece in bytes, so that nothing is ever unknown (256 pieces)."""
+    normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    """How sentencepiece itself normalises text; it is stored with the model and also applied when translating."""
+    training_lines: int = Field(default=2_000_000, ge=1)
+    """At most so many lines, spread evenly over the corpora, are read to train the model."""
+    path: str | None = None
+    """A trained sentencepiece model to use instead; its size must be `vocabulary_size` where both are written."""
