@@ -66,48 +66,54 @@ def main():
             f" {state.tokens / state.seconds / 1e3:.0f}k tokens/s",
             flush=True,
         )
+        result = {
+            "question": f"BLEU and chrF of {Path(args.recipe).name} after minutes of training",
+            "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+            "torch": torch.__version__,
+            "commit": commit(),
+            "command": " ".join(["python", *sys.argv]),
+            "training_seconds": state.seconds,
+            "wall_seconds": whole,
+            "steps": state.step,
+            "tokens": state.tokens,
+            "tokens_per_second": state.tokens / state.seconds,
+            "scores": scores,
+            "recipe": portable(loaded.recipe),
+        }
         model = load_model(f"{run.run}@last")
         for penalty in args.length_penalty:
             for name, valid in loaded.recipe.data.valid.items():
-                source, reference = (
-                    read(Path(args.data) / getattr(valid, side)) for side in ("source", "target")
+                scores[f"{name} penalty {penalty}"] = measured(
+                    model, valid, Path(args.data), args.beam, penalty
                 )
-                translator = model.translator(
-                    search=Search(beam=args.beam, length_penalty=penalty), tags=valid.tags
-                )
-                begun = time.perf_counter()
-                output = translator.translate(source)
-                took = time.perf_counter() - begun
-                measured = {
-                    s.name: {"value": s.value, "signature": s.signature}
-                    for s in (
-                        bleu(output, reference, tokenize=valid.bleu_tokenizer),
-                        chrf(output, reference),
-                    )
-                }
-                scores[f"{name} penalty {penalty}"] = measured | {"lines": len(source), "seconds": took}
-                print(
-                    name,
-                    penalty,
-                    {k: round(v["value"], 2) for k, v in measured.items()},
-                    f"{took:.1f} s",
-                    flush=True,
-                )
-    result = {
-        "question": f"BLEU and chrF of {Path(args.recipe).name} after minutes of training",
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
-        "torch": torch.__version__,
-        "commit": commit(),
-        "command": " ".join(["python", *sys.argv]),
-        "training_seconds": state.seconds,
-        "wall_seconds": whole,
-        "steps": state.step,
-        "tokens": state.tokens,
-        "tokens_per_second": state.tokens / state.seconds,
-        "scores": scores,
-        "recipe": run.run.name and loaded.recipe.model_dump(mode="json"),
-    }
-    Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+                # After each set, since a machine that is lent by the minute may be taken back before the last.
+                Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def measured(model, valid, data, beam, penalty):
+    """Scores of one validation set, with their signatures."""
+    source, reference = (read(data / getattr(valid, side)) for side in ("source", "target"))
+    translator = model.translator(search=Search(beam=beam, length_penalty=penalty), tags=valid.tags)
+    begun = time.perf_counter()
+    output = translator.translate(source)
+    took = time.perf_counter() - begun
+    found = (bleu(output, reference, tokenize=valid.bleu_tokenizer), chrf(output, reference))
+    print(
+        valid.source,
+        penalty,
+        *(f"{score.name} {score.value:.2f}" for score in found),
+        f"{took:.1f} s",
+        flush=True,
+    )
+    values = {score.name: {"value": score.value, "signature": score.signature} for score in found}
+    return values | {"lines": len(source), "seconds": took}
+
+
+def portable(recipe):
+    """The recipe without the folder of this machine."""
+    values = recipe.model_dump(mode="json")
+    values["data"]["root"] = "DIR"
+    return values
 
 
 def commit():
