@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,26 @@ def test_a_baseline_that_cannot_be_read_or_written_says_so():
         read_baseline(Path("/nowhere/baseline.json"))
     with pytest.raises(InputError, match="cannot be written"):
         write_baseline(Path("/nowhere/baseline.json"), [])
+
+
+def test_a_name_that_is_not_utf_8_is_written_and_known_again(tmp_path):
+    file, path = tmp_path / "baseline.json", tmp_path / "bad\udcff.yaml"
+    write_baseline(file, [found(path)])
+    file.read_bytes().decode("utf-8")
+    new, old, stale = known(read_baseline(file), [found(path)], [str(path)])
+    assert (new, len(old), stale) == ([], 1, [])
+
+
+def test_a_baseline_that_cannot_be_written_is_told_and_the_old_one_stays(tmp_path, monkeypatch):
+    file = tmp_path / "baseline.json"
+    write_baseline(file, [found(tmp_path / "a.yaml")])
+    before = file.read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(30, "Read-only file system")))
+    with pytest.raises(InputError, match="Read-only"):
+        write_baseline(file, [])
+    assert file.read_bytes() == before
+
+
+def test_a_pipe_takes_a_baseline():
+    write_baseline(Path(os.devnull), [found("a.yaml")])
+    assert not Path(os.devnull).is_file()

@@ -52,3 +52,31 @@ def test_a_broken_file_may_speak_of_training(tmp_path, text):
 def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_bytes(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{- if .Values.train }}\nlearning_rate: 1\n{{- end }}\n",
+        "learning_rate: {{ rate }}\nbatch_size: 8\n",
+        "{% for rate in rates %}\n- learning_rate: 1\n{% endfor %}\n",
+        '{\n  "learning_rate": {{ rate | tojson }}\n}\n',
+        '{\n  "learning_rate": ${RATE}\n}\n',
+        "learning_rate: <%= rate %>: 1\n",
+        "apiVersion: v1\nkind: ConfigMap\n---\nlearning_rate: 1\n",
+    ],
+)
+def test_a_template_or_a_manifest_is_for_others_whatever_it_speaks_of(tmp_path, text):
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    assert not speaks_of_training(str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["learning_rate: [\nchat_template: '{{ messages }}'\n", 'learning_rate: "\noutput_dir: "${OUT}/{{x}}"\n'],
+)
+def test_braces_within_a_value_between_quotes_make_no_template(tmp_path, text):
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    assert speaks_of_training(str(path))

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.checks.written import run_of
-from trimtab.checks.keytable import Key
-from trimtab.checks.lifetime import lifetime
+from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.lifetime import lifetime, undecided
 
 OLD = Key(name="old", library="transformers", renamed_to="new", renamed_in="4.41.0", removed_in="5.0.0")
 NEW = Key(name="new", library="transformers", since="4.41.0")
@@ -37,3 +37,10 @@ def test_the_version_is_that_of_the_keys_own_library():
     run = run_of(tool="trl", versions={"trl": (1, 16)})
     assert not lifetime(run, OLD).is_certain
     assert lifetime(run, Key(name="x", removed_in="1.0")).stage == "removed"
+
+
+def test_a_library_is_undecided_where_a_key_that_may_be_gone_is_written_and_nobody_knows_its_version():
+    table = KeyTable(tool="transformers", version="5", source="", keys={"old": OLD, "new": NEW})
+    assert undecided([run_of(keys={"old": 1}, table=table)]) == {"transformers"}
+    assert undecided([run_of(keys={"new": 1, "x": 2}, table=table), run_of(keys={"old": 1})]) == set()
+    assert undecided([run_of(keys={"old": 1}, table=table, versions={"transformers": (4, 0)})]) == set()

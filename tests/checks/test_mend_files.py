@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 
 from trimtab.checks.check import check
@@ -44,7 +47,7 @@ def test_a_silenced_finding_is_not_mended(folder):
 
 
 def test_a_file_that_may_not_be_written_is_a_problem_and_stays(folder, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("trimtab.checks.mend_files.write_text", refuse)
@@ -67,3 +70,31 @@ def test_what_may_not_be_read_and_what_has_no_end_is_left_to_check(folder, monke
     assert mend_files("endless.yaml") == []
     monkeypatch.setattr("builtins.open", closed)
     assert mended(changes_training=True) == []
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENAMETOOLONG, errno.ETXTBSY, errno.EBUSY, errno.EIO])
+def test_whatever_the_system_refuses_is_a_problem_of_one_file(folder, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    (folder / "b.yaml").write_text(BAD)
+    monkeypatch.setattr(os, "replace", refuse)
+    both = mend_files(".", select=["C101"], changes_training=True)
+    assert [each.problem.got for each in both] == [os.strerror(number)] * 2
+    assert sorted(os.listdir(folder)) == ["a.yaml", "b.yaml"]
+
+
+def test_a_folder_that_may_not_be_entered_is_left_to_check(folder, monkeypatch):
+    look = os.scandir
+    (folder / "closed").mkdir()
+
+    def refuse(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert [each.path for each in mend_files(".", select=["C101"], write=False)] == ["a.yaml"]
+    assert [(each.path, each.reason) for each in check(".", select=["C101"]).skipped] == [
+        ("closed", "cannot be read: Permission denied")
+    ]

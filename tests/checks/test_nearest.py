@@ -14,6 +14,9 @@ from trimtab.checks.nearest import likeness, nearest
         ("lr", ["learning_rate", "lora_r"], "learning_rate"),
         ("LEARNING-RATE", ["learning_rate"], "learning_rate"),
         ("cosin", ["linear", "cosine"], "cosine"),
+        ("stf", ["pt", "sft", "rm", "ppo", "dpo", "kto"], "sft"),
+        ("dop", ["pt", "sft", "rm", "ppo", "dpo", "kto"], "dpo"),
+        ("lr", ["rl"], ""),
         ("entirely_else", ["learning_rate", "seed"], ""),
         ("anything", [], ""),
     ],
@@ -31,6 +34,13 @@ def test_likeness_is_a_share_and_full_for_the_same_word(one, other):
 @given(st.text(max_size=10), st.lists(st.text(max_size=10), max_size=5))
 def test_only_an_allowed_word_is_told(word, allowed):
     assert nearest(word, allowed) in (*allowed, "")
+
+
+@given(st.text("abcdefgh", min_size=3, max_size=12), st.data())
+def test_a_swap_of_neighbours_is_as_near_as_one_slip(word, data):
+    at = data.draw(st.integers(0, len(word) - 2))
+    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    assert nearest(swapped, [word]) == word
 
 
 def by_likeness_alone(word, allowed, cutoff):

@@ -8,7 +8,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.rule import MOST_SHOWN
 from trimtab.checks.setting import Setting
 
-RULE = rules_by_name()["s104"]
+RULE = rules_by_name()["s104"][0]
 SETTING = Setting(key="warmup_steps", value=1000, place=Place("args.json", 4, 5))
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.checks.read.limits import MAX_BYTES
 from trimtab.checks.walk import Found, walk
 from trimtab.errors import InputError
 
@@ -127,4 +128,19 @@ def test_a_named_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypa
     with pytest.raises(InputError, match="closed: cannot be read") as caught:
         walk([closed, str(tmp_path / "open")])
     assert [(each.got, each.where) for each in caught.value.problems] == [("Permission denied", closed)]
-    assert names(tmp_path, str(tmp_path / "open")) == ["open/b.yaml"]
+    found = walk([str(tmp_path / "open")])
+    assert [(Path(each.path).name, each.closed) for each in found] == [
+        ("b.yaml", ""),
+        ("closed", "Permission denied"),
+    ]
+
+
+def test_named_as_found_a_file_is_no_more_than_one_of_a_folder(tmp_path: Path):
+    plant(tmp_path, "a.yaml", "b.json")
+    (tmp_path / "large.json").write_bytes(b" " * (MAX_BYTES + 1))
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    paths = [str(tmp_path / name) for name in ("a.yaml", "b.json", "large.json", "endless.yaml", "pipe.yaml")]
+    assert walk(paths, named_as_found=True) == [Found(path, named=False) for path in paths[:2]]
+    with pytest.raises(InputError, match="no such file"):
+        walk([str(tmp_path / "gone.yaml")], named_as_found=True)

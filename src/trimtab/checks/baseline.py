@@ -15,9 +15,12 @@ from typing import Any, cast
 from trimtab.checks.place import Place
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.silence.pages import BASELINE_OF_NOTHING
+from trimtab.checks.write import write_text
 from trimtab.errors import InputError, input_error
 
 VERSION = 1
+ESCAPED = "backslashreplace"
+"""What is done with names of files that are not UTF-8, which JSON then reads as it was."""
 _NUMBER = re.compile(r"\d[\d,._]*(?:[eE][+-]?\d+)?")
 
 
@@ -40,7 +43,7 @@ def fingerprint(diagnosis: Diagnosis, folder: Path) -> str:
 
     words = _NUMBER.sub("0", diagnosis.finding.message)
     parts = (diagnosis.finding.code, _below(diagnosis.place.path, folder), diagnosis.key, words)
-    return sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return sha256("\0".join(parts).encode("utf-8", ESCAPED)).hexdigest()[:16]
 
 
 def write_baseline(path: Path, diagnoses: Iterable[Diagnosis]) -> None:
@@ -58,8 +61,12 @@ def write_baseline(path: Path, diagnoses: Iterable[Diagnosis]) -> None:
     entries.sort(key=lambda entry: (entry["path"], entry["code"], entry["key"], entry["fingerprint"]))
     rows = ",\n".join(f"    {json.dumps(entry, ensure_ascii=False)}" for entry in entries)
     inner = f"\n{rows}\n  " if rows else ""
+    text = f'{{\n  "version": {VERSION},\n  "findings": [{inner}]\n}}\n'
     try:
-        path.write_text(f'{{\n  "version": {VERSION},\n  "findings": [{inner}]\n}}\n', encoding="utf-8")
+        if path.exists() and not path.is_file():  # a pipe or a device has no other name to take
+            path.write_text(text, encoding="utf-8", errors=ESCAPED)
+        else:
+            write_text(path, text)
     except OSError as error:
         raise input_error(
             f"--write-baseline {path}: cannot be written", got=error.strerror or str(error)

@@ -16,6 +16,10 @@ def all_rules() -> tuple[tuple[Rule, Check], ...]:
 
 
 @cache
-def rules_by_name() -> dict[str, Rule]:
-    """Code, name and aliases, in lower case, to the rule."""
-    return {name.lower(): rule for rule, _ in all_rules() for name in (rule.code, rule.name, *rule.aliases)}
+def rules_by_name() -> dict[str, tuple[Rule, ...]]:
+    """Code, name and aliases, in lower case, to the rule; an alias may be that of several."""
+    named: dict[str, tuple[Rule, ...]] = {}
+    for rule, _ in all_rules():
+        for alias in {alias.lower() for alias in rule.aliases}:
+            named[alias] = (*named.get(alias, ()), rule)
+    return named | {name.lower(): (rule,) for rule, _ in all_rules() for name in (rule.code, rule.name)}

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.checks.files import Files, speaks_of_training
 from trimtab.checks.findings import findings_of, identity
+from trimtab.checks.lifetime import undecided
 from trimtab.checks.report import Report, Skipped
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
@@ -39,30 +41,59 @@ def check(
     such as `transformers=5.24.0`. Raises InputError for a wrong option; a file that cannot be read is a problem of the
     report.
     """
-    chosen = chosen_rules(select, ignore)
-    files = Files(as_kind=as_kind, versions=parse_versions(versions))
-    if baseline is not None:
+    asked = Asked(
+        select=select,
+        ignore=ignore,
+        as_kind=as_kind,
+        versions=versions,
+        baseline=baseline,
+        strict=strict,
+    )
+    return check_as_asked(paths, asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a check is to be done: the options of `check`, and what only the command line has."""
+
+    select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    as_kind: str | None = None
+    versions: Sequence[str] = ()
+    baseline: Path | str | None = None
+    strict: bool = False
+    ignore_unknown: bool = False
+    """Whether files that are nobody's configuration are passed over without a word, named or not."""
+
+
+def check_as_asked(paths: Paths, asked: Asked) -> Report:
+    """As `check` does it."""
+    chosen = chosen_rules(asked.select, asked.ignore)
+    files = Files(as_kind=asked.as_kind, versions=parse_versions(asked.versions))
+    remembered = None
+    if asked.baseline is not None:
         from trimtab.checks.baseline import read_baseline
 
-        remembered = read_baseline(Path(baseline))
-    else:
-        remembered = None
-    found, problems = found_files(paths)
+        remembered = read_baseline(Path(asked.baseline))
+    found, problems = found_files(paths, named_as_found=asked.ignore_unknown)
     run = _Run(files, chosen, Silences(chosen, walked_folders(paths)))
     run.problems += problems
     for each in found:
         run.look_at(each)
-    return run.report(strict=strict, remembered=remembered)
+    if asked.ignore_unknown:
+        run.skipped.clear()
+    return run.report(strict=asked.strict, remembered=remembered)
 
 
-def found_files(paths: Paths) -> tuple[list[Found], list[Problem]]:
+def found_files(paths: Paths, *, named_as_found: bool = False) -> tuple[list[Found], list[Problem]]:
     """Every file that paths name or hold, and a problem for each path that is not there."""
     names = [str(Path(path)) for path in _listed(paths)]
     try:
-        return walk(names), []
+        return walk(names, named_as_found=named_as_found), []
     except InputError as error:
         missing = {problem.where for problem in error.problems}
-        return walk([name for name in names if name not in missing]), list(error.problems)
+        there = [name for name in names if name not in missing]
+        return walk(there, named_as_found=named_as_found), list(error.problems)
 
 
 def walked_folders(paths: Paths) -> tuple[Path, ...]:
@@ -84,10 +115,15 @@ class _Run:
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
         self.checked: list[str] = []
+        self.unknown: set[str] = set()
+        """Libraries whose version would decide something and is not known."""
         self.found: dict[object, Diagnosis] = {}
 
     def look_at(self, file: Found) -> None:
         """Checks one file; what goes wrong with it does not touch the others."""
+        if file.closed:
+            self.skipped.append(Skipped(file.path, f"cannot be read: {file.closed}"))
+            return
         try:
             runs = self.files.describe(self.files.document(file.path))
         except InputError as error:
@@ -98,6 +134,7 @@ class _Run:
             return
         if runs:
             self.checked.append(file.path)
+            self.unknown |= undecided(runs)
             diagnoses, problems = findings_of(runs, self.chosen)
             self.problems += problems
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
@@ -130,5 +167,6 @@ class _Run:
             silenced=self.silences.num_silenced,
             known=len(old),
             strict=strict,
+            unknown_versions=tuple(sorted(self.unknown)),
             documents={path: self.files.document(path) for path in by_file if path in told_of},
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from trimtab.checks.conversion.draft import Draft, plain
 from trimtab.checks.conversion.language_model import write_language_model
+from trimtab.checks.conversion.tasks import other_task
 from trimtab.checks.conversion.translation import write_translation
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
@@ -64,6 +65,13 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
             f"{document.path}: {'no run' if not trained else f'{len(trained)} runs'} that a recipe could be made of",
             got=chosen.title,
             allowed="a file that configures one training run",
+        )
+    if other := other_task(trained[0]):
+        raise input_error(
+            f"{document.path}: it {other}, and no recipe can say that",
+            got=chosen.title,
+            allowed="training of a translation model; a language model is written as a draft",
+            fix="keep it in its own tool; `trimtab check` looks at it there",
         )
     return _converted(trained[0], chosen)
 

@@ -54,6 +54,18 @@ class Call:
     place: Place
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A key that one mapping has twice, of which most readers silently take the last."""
+
+    key: str
+    """Dotted path."""
+    first: Place
+    again: Place
+    is_same: bool
+    """Whether both are written with the same value."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One file, read by its syntax alone."""
@@ -74,5 +86,7 @@ class Document:
     empty text for a package of the script's own."""
     comments: tuple[tuple[int, str], ...] = ()
     """Line and text of each comment, without its `#`; for silences."""
+    repeated: tuple[Repeated, ...] = ()
+    """Of YAML and JSON."""
     nodes: Any = field(default=None, repr=False, compare=False)
     """Of YAML and JSON: the root of `read.nodes`, scalars unresolved, so that another dialect can read them again."""

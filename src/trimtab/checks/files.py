@@ -20,6 +20,14 @@ _SPEAKS_OF_TRAINING = re.compile(
     rb"|TrainingArguments"
 )
 
+_IS_FOR_OTHERS = re.compile(
+    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes anew
+    rb"|^[ \t]*(?:- )?[\w\"'.-]+[ \t]*:[ \t]*(?:\$?\{[{%]|\$\{|<%)"  # a value that it fills in, without quotes
+    rb"|^[\w\"'-]*\{\{[^{}\n]*\}\}[\w\"'-]*[ \t]*:"  # a key
+    rb"|^apiVersion:[ \t]",
+    re.MULTILINE,
+)
+
 
 class Files:
     """Reads and describes files; `as_kind` where the user says what they are."""
@@ -72,8 +80,10 @@ def read_bytes(path: str) -> bytes:
 
 
 def speaks_of_training(path: str) -> bool:
-    """Whether a file that nobody named and nobody can read is likely a configuration all the same."""
+    """Whether a file that nobody named and nobody can read is likely a configuration all the same; a template has to
+    be filled in first, and a manifest of Kubernetes is for others."""
     try:
-        return _SPEAKS_OF_TRAINING.search(read_bytes(path)) is not None
+        data = read_bytes(path)
     except InputError:
         return False
+    return _SPEAKS_OF_TRAINING.search(data) is not None and _IS_FOR_OTHERS.search(data) is None

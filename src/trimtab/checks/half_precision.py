@@ -10,16 +10,26 @@ TYPICAL_SPREAD = 0.02
 """Standard deviation of a transformer's weight matrices at their start (GPT-2's and Llama's `initializer_range`)."""
 STORED_IN_BF16 = frozenset({"gemma2", "mistral", "mixtral", "phi3", "qwen2", "qwen3"})
 """Families whose published checkpoints are bf16, so that a dtype of `auto` is bf16."""
+OVERFLOWING = {
+    "t5": "T5", "mt5": "mT5", "umt5": "UMT5", "longt5": "LongT5", "gemma3": "Gemma 3", "gemma3_text": "Gemma 3",
+    "gemma3n": "Gemma 3n",
+}  # fmt: skip
+"""Families pretrained in bf16 whose activations pass the largest number of fp16, by `model_type`, with their names."""
 _MANTISSA = {"bf16": 7, "fp16": 10}
 _WITHOUT_ADAPTERS = frozenset({"opennmt", "eole", "mammoth", "trimtab"})
 _SHARDED = ("deepspeed", "deepspeed_config", "fsdp", "fsdp_config")
+_WITH_LAUNCHER = frozenset({"accelerate-launch", "trl"})
+"""Commands that take DeepSpeed or FSDP from a file of the machine where no option names one."""
 
 
 def half_weights(run: Description) -> Setting | None:
     """What says that the weights which are trained are bf16 or fp16, without an fp32 copy of them anywhere; None where
-    they are not, or nobody can say. DeepSpeed keeps an fp32 copy; FSDP is given one where mixed precision is on."""
+    they are not, or nobody can say. DeepSpeed keeps an fp32 copy; FSDP is given one where mixed precision is on. A
+    script counts as started by itself: `unless_launched` is what to add."""
     dtype = run.setting("weights_dtype")
     if dtype is None or stored_dtype(run) is None or is_sharded(run) or not trains_everything(run):
+        return None
+    if run.document.syntax != "python" and may_be_sharded(run):
         return None
     return dtype
 
@@ -38,6 +48,23 @@ def is_sharded(run: Description) -> bool:
         run.value("deepspeed") is True or run.value("zero_stage") is not None or run.value("fsdp") is not None
     )
     return told or any(setting.value for name in _SHARDED if (setting := run.written(name)) is not None)
+
+
+def may_be_sharded(run: Description) -> bool:
+    """Whether what starts the run may bring DeepSpeed or FSDP: a Trainer's script or file of arguments says nothing of
+    its launcher (`accelerate launch --config_file zero3.yaml`). A notebook, Axolotl and LLaMA-Factory start themselves,
+    and have it in the file; a launch line says it, or a file beside it."""
+    if run.tool not in ("transformers", "trl", "torch", "peft"):
+        return False
+    names = {call.name for call in run.document.calls}
+    if run.document.syntax == "shell":
+        return bool(names & _WITH_LAUNCHER) and run.value("sharded") is not False
+    return not run.document.path.endswith(".ipynb") or "notebook_launcher" in names
+
+
+def unless_launched(run: Description) -> str:
+    """The condition to add to a message about 16-bit weights; empty where the file settles it."""
+    return ", unless a launcher brings DeepSpeed or FSDP with fp32 weights" if may_be_sharded(run) else ""
 
 
 def trains_everything(run: Description) -> bool:

@@ -1,5 +1,6 @@
 """Whether a key of a tool lives at the version that counts: not yet, still, under another name, or no more."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +38,19 @@ def lifetime(run: Description, key: Key) -> Lifetime:
     if key.renamed_in and _reached(version, key.renamed_in):
         return told("renamed", key.renamed_in)
     return told("lives", "")
+
+
+def undecided(runs: Iterable[Description]) -> set[str]:
+    """Libraries whose unknown version decides whether a key that is written still lives."""
+    libraries: set[str] = set()
+    for run in runs:
+        for name in run.keys if run.table is not None else ():
+            key = run.table.key(name) if run.table is not None else None
+            if key is not None and (key.renamed_in or key.removed_in):
+                told = lifetime(run, key)
+                if not told.is_certain:
+                    libraries.add(told.library)
+    return libraries
 
 
 def is_idle(table: KeyTable, key: Key, value: Any) -> bool:

@@ -9,11 +9,11 @@ from trimtab.checks.check import Paths, found_files
 from trimtab.checks.files import STANDARD_INPUT, Files, read_bytes
 from trimtab.checks.findings import findings_of
 from trimtab.checks.fix.mend import Seen, mend
-from trimtab.checks.fix.write import text_of, write_text
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
 from trimtab.checks.silence.run import Silences
 from trimtab.checks.versions import parse_versions
+from trimtab.checks.write import text_of, write_text
 from trimtab.errors import InputError, Problem, input_error
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -53,6 +53,8 @@ def mend_files(
     for file in found_files(paths)[0]:
         if file.path == STANDARD_INPUT:
             raise input_error("--fix: standard input cannot be mended", fix="name a file")
+        if file.closed:
+            continue
         files = Files(as_kind=as_kind, versions=asked)
         try:
             each = _mended(file.path, files, chosen, changes_training)
@@ -82,12 +84,15 @@ def _mended(path: str, files: Files, chosen: Chosen, changes_training: bool) -> 
 
 def _written(file: MendedFile) -> MendedFile:
     try:
-        write_text(Path(file.path), file.after)
+        write_text(Path(file.path), file.after, before=file.before.encode("utf-8"))
+    except InputError as error:
+        problem = error.problems[0]
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         problem = Problem(
             what=f"{file.path}: cannot be written", got=error.strerror or str(error), where=file.path
         )
-        return replace(file, after=file.before, done=(), problem=problem)
-    return file
+    else:
+        return file
+    return replace(file, after=file.before, done=(), problem=problem)

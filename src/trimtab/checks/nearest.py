@@ -58,10 +58,23 @@ def nearest(word: str, allowed: Iterable[str], *, cutoff: float = NEAR) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1; case, hyphens and underscores do not matter."""
+    """From 0 to 1; case, hyphens and underscores do not matter, and two neighbours that changed places are one slip."""
     one, other = _plain(one), _plain(other)
+    if _is_swapped(one, other):
+        return 1 - 1 / (2 * len(one))
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return matcher.ratio() if matcher.real_quick_ratio() >= 0.5 else 0.0
+
+
+def _is_swapped(one: str, other: str) -> bool:
+    """Whether they differ by one pair of neighbours; two letters alone are as likely two words."""
+    if len(one) != len(other) or len(one) < 3:
+        return False
+    apart = [at for at, (left, right) in enumerate(zip(one, other, strict=True)) if left != right]
+    if len(apart) != 2 or apart[1] - apart[0] != 1:
+        return False
+    first, second = apart
+    return one[first] == other[second] and one[second] == other[first]
 
 
 def _within_reach(word: str, words: Iterable[str], cutoff: float) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.errors import InputError
 
 Pin = tuple[str, str]
 """A package as the package index compares names, and its version."""
@@ -101,11 +102,11 @@ def _conda(text: str) -> Iterator[Pin]:
 
 
 def _pyproject(text: str) -> Iterator[Pin]:
-    import tomllib
+    from trimtab.checks.read.toml import read_toml
 
     try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError):
+        content = read_toml("pyproject.toml", text)
+    except InputError:
         return
     project, poetry = _table(content, "project"), _table(content, "tool", "poetry")
     groups = [

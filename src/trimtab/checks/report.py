@@ -34,6 +34,8 @@ class Report:
     """Findings that the baseline remembers."""
     strict: bool = False
     """Whether warnings count like errors."""
+    unknown_versions: tuple[str, ...] = ()
+    """Libraries of which a key was renamed or removed in a version, and nobody knows which version is used."""
     documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)
     """Files with findings, by path, as they were read."""
 

@@ -1,6 +1,7 @@
 """The files that a check looks at: those that are named, and what folders hold and no ignore file leaves out."""
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,20 +47,28 @@ class Found:
     """As the user would write it; `-` is standard input."""
     named: bool
     """Whether the user named it: then it is told when trimtab knows nothing about it."""
+    closed: str = ""
+    """Of a folder below a named one: why nobody could look into it."""
 
 
-def walk(paths: Sequence[str]) -> list[Found]:
-    """Every file once, in a fixed order; raises InputError with all paths that are not there or may not be entered."""
+def walk(paths: Sequence[str], *, named_as_found: bool = False) -> list[Found]:
+    """Every file once, in a fixed order; raises InputError with all paths that are not there or may not be entered.
+
+    With `named_as_found` a file that is named counts no more than one that a folder holds. A named pipe is waited for,
+    as every program that reads one does; one that a folder holds is passed over.
+    """
     problems = [problem for path in paths if path != "-" and (problem := _problem(path)) is not None]
     if problems:
         raise InputError(*problems)
     found: dict[str, Found] = {}
     for path in paths:
         if path != "-" and os.path.isdir(path):
-            for file in _inside(Path(path)):
-                found.setdefault(file, Found(file, named=False))
-        else:
+            for each in _inside(Path(path)):
+                found.setdefault(each.path, each)
+        elif path == "-" or not named_as_found:
             found[path] = Found(path, named=True)
+        elif _is_small(path):
+            found.setdefault(path, Found(path, named=False))
     return list(found.values())
 
 
@@ -79,30 +88,32 @@ def _problem(path: str) -> Problem | None:
     return None
 
 
-def _inside(top: Path) -> Iterator[str]:
+def _inside(top: Path) -> Iterator[Found]:
     waiting = [(top, Ignored.above(top), 0)]
     while waiting:
         folder, ignored, depth = waiting.pop()
         ignored = ignored.within(folder)
         folders: list[Path] = []
-        for entry in _entries(folder):
+        try:
+            entries = _entries(folder)
+        except OSError as error:
+            yield Found(str(folder), named=False, closed=error.strerror or str(error))
+            continue
+        for entry in entries:
             path = folder / entry.name
             if _is_folder(entry):
                 is_known = entry.name in NEVER or ignored.matches(path, is_folder=True)
                 if depth < MAX_DEPTH and not is_known:
                     folders.append(path)
             elif _is_readable(entry) and not ignored.matches(path, is_folder=False):
-                yield str(path)
+                yield Found(str(path), named=False)
         waiting.extend((each, ignored, depth + 1) for each in reversed(folders))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; nothing where it may not be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []
+    """What a folder holds, by name; raises OSError where it may not be read."""
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -115,9 +126,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _is_readable(entry: os.DirEntry[str]) -> bool:
     """By suffix and size: a folder's large files are data, not configurations."""
-    if os.path.splitext(entry.name)[1].lower() not in SUFFIXES:
-        return False
+    return os.path.splitext(entry.name)[1].lower() in SUFFIXES and _is_small(entry.path)
+
+
+def _is_small(path: str) -> bool:
     try:
-        return entry.is_file() and entry.stat().st_size <= MAX_BYTES
+        status = os.stat(path)
     except OSError:
         return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES

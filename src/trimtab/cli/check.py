@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trimtab.cli.shell import outcome, tell
-from trimtab.errors import InputError
+from trimtab.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from trimtab.checks.mend_files import MendedFile
@@ -30,7 +30,7 @@ def run_check(arguments: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from trimtab.checks.check import check
+    from trimtab.checks.check import Asked, check_as_asked
 
     select, ignore, versions = (_words(each) for each in (options.select, options.ignore, options.versions))
     if options.fix or options.diff:
@@ -48,15 +48,16 @@ def _run(options: argparse.Namespace) -> int:
         if options.diff:
             return _show_differences(mended)
         _tell_mended(mended)
-    report = check(
-        options.files,
+    asked = Asked(
         select=select,
         ignore=ignore,
         as_kind=options.as_kind,
         versions=versions,
         baseline=None if options.write_baseline else options.baseline,
         strict=options.strict,
+        ignore_unknown=options.ignore_unknown,
     )
+    report = check_as_asked(options.files, asked)
     if options.write_baseline and report.problems:
         raise InputError(*report.problems)  # a baseline of what could be read would forget the rest
     if options.write_baseline:
@@ -64,7 +65,10 @@ def _run(options: argparse.Namespace) -> int:
 
         write_baseline(options.write_baseline, report.diagnoses)
         count = len(report.diagnoses)
-        print(f"{options.write_baseline}: {count} finding{'s' * (count != 1)} written", file=sys.stderr)
+        print(
+            f"{one_line(str(options.write_baseline))}: {count} finding{'s' * (count != 1)} written",
+            file=sys.stderr,
+        )
         return 0
     _say(report, options)
     return report.exit_code
@@ -95,7 +99,7 @@ def _say(report: "Report", options: argparse.Namespace) -> None:
 
 
 def _show_differences(mended: "Sequence[MendedFile]") -> int:
-    from trimtab.checks.fix.write import difference
+    from trimtab.checks.write import difference
 
     for each in mended:
         sys.stdout.write(difference(each.path, each.before, each.after))
@@ -107,7 +111,7 @@ def _tell_mended(mended: "Sequence[MendedFile]") -> None:
     for each in mended:
         if each.done:
             codes = ", ".join(diagnosis.finding.code for diagnosis in each.done)
-            print(f"{each.path}: mended {codes}", file=sys.stderr)
+            print(f"{one_line(each.path)}: mended {codes}", file=sys.stderr)
     _tell_left(mended)
     if problems := [each.problem for each in mended if each.problem]:
         raise InputError(*problems)
@@ -144,6 +148,11 @@ def _parser() -> argparse.ArgumentParser:
         help="only these rules: codes, their beginnings (S, S1) or names",
     )
     add("--ignore", action="append", metavar="CODES", help="not these rules")
+    add(
+        "--ignore-unknown",
+        action="store_true",
+        help="pass over files that are no configuration, named ones too, as pre-commit names all files",
+    )
     add("--strict", action="store_true", help="warnings count like errors")
     add(
         "--as",

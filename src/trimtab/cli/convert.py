@@ -30,6 +30,9 @@ def convert(
     else:
         write_new(out, conversion.recipe_text)
     _tell(conversion)
+    if not conversion.is_trainable:
+        # What was written is a draft that `trimtab check` refuses; a script must not go on with it.
+        raise typer.Exit(1)
 
 
 def _tell(conversion: "Conversion") -> None:

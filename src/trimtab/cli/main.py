@@ -1,5 +1,6 @@
 """The command line's door. `check` has one of its own, because it starts in a blink and typer does not."""
 
+import os
 import sys
 
 GARBAGE = 50_000
@@ -8,6 +9,7 @@ GARBAGE = 50_000
 
 def main() -> None:
     """Runs the command line; exit codes are those of `trimtab.errors`."""
+    _open_what_is_closed()
     if sys.argv[1:2] == ["check"]:
         import gc
 
@@ -18,3 +20,10 @@ def main() -> None:
     from trimtab.cli.app import app
 
     app()
+
+
+def _open_what_is_closed() -> None:
+    """Python has no stream where a shell closed one (`>&-`): what goes there goes nowhere, and the exit code tells."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

@@ -36,3 +36,27 @@ def test_an_argument_of_a_name_that_is_taken_is_refused():
     for edit in (RenameKey("lr", "rate"), AddKey("rate", 3, after="lr")):
         with pytest.raises(CannotMend):
             expected(document, edit, Place("a.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("kw = dict(lr=1)\nf(**kw)\n", "kw = dict(rate=1)\nf(**kw)\n"),
+        ("f(lr=1)\ng(lr=1)\n", "f(rate=1)\ng(lr=1)\n"),
+    ],
+)
+def test_an_argument_that_a_call_takes_from_a_dict_changes_in_both(text, after):
+    document, edit = read_python("a.py", text), RenameKey("lr", "rate")
+    at = document.calls[0].arguments["lr"].place
+    assert applied(text, document, edit, at) == after
+    assert expected(document, edit, at) == meaning(read_python("a.py", after))
+
+
+def test_what_several_calls_take_or_a_literal_holds_is_left_with_its_line():
+    edit = RenameKey("lr", "rate")
+    shared = read_python("a.py", "\nkw = dict(lr=1)\nf(**kw)\ng(**kw)\n")
+    with pytest.raises(CannotMend, match="line 2"):
+        expected(shared, edit, shared.calls[0].arguments["lr"].place)
+    literal = read_python("a.py", "\nkw = {'lr': 1}\nTrainingArguments(**kw)\n")
+    with pytest.raises(CannotMend, match="change line 2 by hand"):
+        applied(literal.text, literal, edit, literal.calls[0].arguments["lr"].place)

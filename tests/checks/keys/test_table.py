@@ -126,3 +126,20 @@ def test_what_a_tool_defines_itself_it_takes_whatever_became_of_it_in_the_librar
     assert load_table("transformers", versions).key("overwrite_output_dir").removed_in
     assert load_table("llamafactory", versions).key("overwrite_output_dir").removed_in == ""
     assert load_table("llamafactory", versions).key("warmup_ratio").removed_in
+
+
+def rows_that_ended():
+    """Rows of a tool over a key of a library, which it gave up later: from then on the library's word counts."""
+    for name in NAMES:
+        content = json.loads((KEYS / f"{name}.json").read_text(encoding="utf-8"))
+        for other in content.get("includes", ()):
+            included = json.loads((KEYS / f"{other}.json").read_text(encoding="utf-8"))["keys"]
+            for key, row in content["keys"].items():
+                if key in included and "removed_in" in row and included[key].get("removed_in") is None:
+                    yield pytest.param(name, key, id=f"{name} {key}")
+
+
+@pytest.mark.parametrize(("name", "key"), list(rows_that_ended()))
+def test_a_row_that_a_tool_gave_up_is_not_gone_from_the_library(name, key):
+    for versions in ({}, {"transformers": (5, 24)}, {"transformers": (5, 24), "trl": (1, 7)}):
+        assert load_table(name, versions).key(key).removed_in == ""

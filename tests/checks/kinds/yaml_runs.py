@@ -17,10 +17,10 @@ def read_as(kind, text):
     return in_dialect(document("run.yaml", text), kind.dialect)
 
 
-def told(kind, text):
+def told(kind, text, versions=None):
     """The only description; the file must be recognised as this kind and no other."""
     assert names_for(text) == [kind.name]
-    (run,) = kind.describe(read_as(kind, text), Surroundings())
+    (run,) = kind.describe(read_as(kind, text), Surroundings(versions=versions or {}))
     check(run)
     return run
 

@@ -32,3 +32,11 @@ def test_a_position_leads_back_to_its_offset(text: str):
     for offset in range(len(text) + 1):
         line, column = lines.position(offset)
         assert lines.starts[line - 1] + column - 1 == offset
+
+
+@given(TEXTS)
+def test_the_lines_of_a_text_are_the_whole_text_without_its_line_ends(text: str):
+    lines = Lines("f", text)
+    told = [lines.line(number) for number in range(1, len(lines) + 1)]
+    assert "".join(told) == text.replace("\r", "").replace("\n", "")
+    assert (lines.line(0), lines.line(len(lines) + 1)) == ("", "")

@@ -15,9 +15,32 @@ def test_the_items_of_a_list_are_no_keys():
     assert read_yaml("f", "- 1\n- 2").entries == {}
 
 
-def test_a_key_written_twice_names_both_lines():
+TWICE = "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\na: 2"
+
+
+@pytest.mark.parametrize("dialect", ["pyyaml", "omegaconf"])
+def test_of_a_key_written_twice_the_last_counts_and_both_places_are_kept(dialect):
+    document = read_yaml("f.yaml", TWICE, dialect=dialect)
+    assert document.tree == {"a": 2, "b": {"c": 3, "d": 2}}
+    assert {key: entry.place.line for key, entry in document.entries.items()} == {
+        "a": 6,
+        "b": 2,
+        "b.c": 5,
+        "b.d": 4,
+    }
+    told = [(each.key, each.first.line, each.again.line) for each in document.repeated]
+    assert told == [("a", 1, 6), ("b.c", 3, 5)]
+
+
+def test_what_an_alias_repeats_is_told_once_and_a_merge_repeats_nothing():
+    document = read_yaml("f.yaml", "a: &a {x: 1, x: 2}\nb: *a\nc:\n  <<: *a\n  x: 3")
+    assert [each.key for each in document.repeated] == ["a.x"]
+    assert document.tree["c"] == {"x": 3}
+
+
+def test_in_a_recipe_a_key_written_twice_is_a_problem_that_names_both_lines():
     with pytest.raises(InputError) as caught:
-        read_yaml("f.yaml", "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\na: 2")
+        read_yaml("f.yaml", TWICE, dialect="yaml12")
     assert [(problem.what, problem.got, problem.where) for problem in caught.value.problems] == [
         ("b.c: written twice", "first in line 3, again in line 5", "f.yaml:5:3"),
         ("a: written twice", "first in line 1, again in line 6", "f.yaml:6:1"),

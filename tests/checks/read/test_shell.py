@@ -28,7 +28,7 @@ def told(line: str) -> dict[str, Any]:
         ("--offset -1 --x -1e-3", {"offset": "-1", "x": "-1e-3"}),
         ("--name 'a b'", {"name": "a b"}),
         ("--name='a b'", {"name": "a b"}),
-        ("--lr $LR --seed ${S:-1}", {"lr": UNKNOWN, "seed": UNKNOWN}),
+        ("--lr $LR --seed ${S}", {"lr": UNKNOWN, "seed": UNKNOWN}),
         ("--lr=$LR", {"lr": UNKNOWN}),
         ("--lr=${LR}e-5", {"lr": UNKNOWN}),
         ("lr=1e-5 +a.b=2 name='x y'", {"lr": "1e-5", "a.b": "2", "name": "x y"}),
@@ -42,6 +42,13 @@ def told(line: str) -> dict[str, Any]:
 )
 def test_options_have_names_and_values(options: str, expected: dict[str, Any]):
     assert told(f"python train.py {options}") == expected
+
+
+def test_dots_stand_for_options_that_are_left_out():
+    call = last("python train.py --epochs 1 ... --seed 2 ... other args ...")
+    assert {key: entry.value for key, entry in call.arguments.items()} == {"epochs": "1", "seed": "2"}
+    assert call.has_rest
+    assert not last("python train.py --epochs 1").has_rest
 
 
 def test_words_without_options_are_positional():

@@ -1,14 +1,18 @@
 import pytest
 
+from tests.checks.examined import diagnosed
 from tests.checks.rules.exchange import swap
 from tests.checks.rules.findings import findings as said
 from tests.checks.rules.findings import severities
+from trimtab.checks.rule import Example
 from trimtab.checks.rules import m101_new_tokens_not_trained as m101
 from trimtab.checks.rules import m102_tied_embeddings_trained_apart as m102
 from trimtab.checks.rules import m103_adapter_on_attention_only as m103
 from trimtab.checks.rules import m104_adapter_scale_extreme as m104
+from trimtab.checks.rules import m106_adapter_starts_random as m106
 from trimtab.checks.rules import m108_dropout_on_target_parameters as m108
 from trimtab.checks.rules import m112_neftune_noise_drowns_embeddings as m112
+from trimtab.checks.rules import m120_quantised_weights_without_adapter as m120
 
 SCRIPT = """from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer, TrainingArguments
@@ -35,7 +39,7 @@ def adapter(rank, alpha, more=""):
 
 def test_new_tokens_in_a_script_without_trained_embeddings_are_told():
     (found,) = said(m101, "train.py", SCRIPT)
-    assert "2 tokens are added (<source>)" in found.finding.message
+    assert "2 tokens are added (<source>, <target>)" in found.finding.message
 
 
 @pytest.mark.parametrize(
@@ -117,3 +121,77 @@ def test_noise_is_judged_by_the_longest_sequence_only():
     assert not said(m112, *swap(bad, ("sequence_len: 24", "sequence_len: 512")))
     assert not said(m112, *swap(bad, ("sequence_len: 24", "sequence_len: 24\nsample_packing: true")))
     assert not said(m112, *swap(bad, ("meta-llama/Llama-3.1-8B", "google/gemma-2-2b")))
+
+
+@pytest.mark.parametrize(
+    ("rest", "count"),
+    [
+        ("set_peft_model_state_dict(model, converted)\nmodel.save_pretrained('out')\n", 0),
+        ("from transformers import Trainer\nTrainer(model=model).train()\n", 1),
+        ("from transformers import TrainingArguments\nargs = TrainingArguments('out')\n", 1),
+        ("from trl import SFTConfig\nargs = SFTConfig('out')\n", 1),
+        ("for batch in batches:\n    model(**batch).loss.backward()\n", 1),
+    ],
+)
+def test_a_script_that_only_converts_may_start_from_random_numbers(rest, count):
+    text = (
+        "from peft import LoraConfig, get_peft_model, set_peft_model_state_dict\n"
+        "model = get_peft_model(base, LoraConfig(r=8, lora_alpha=8, init_lora_weights=False, "
+        "target_modules=['q']))\n"
+    )
+    found = {(each.place.line, each.key) for each in said(m106, "convert.py", text + rest)}
+    assert len(found) == count
+
+
+def test_a_model_of_reference_may_be_quantised():
+    text = (
+        "from transformers import AutoModelForCausalLM\nfrom trl import DPOConfig, DPOTrainer\n"
+        "model = AutoModelForCausalLM.from_pretrained('gpt2', load_in_8bit=True)\n"
+        "trainer = DPOTrainer({}, args=DPOConfig(output_dir='out'))\n"
+    )
+    assert severities(m120, "dpo.py", text.format("model=model")) == ["error"]
+    assert severities(m120, "dpo.py", text.format("'gpt2', ref_model=model")) == []
+
+
+TOKENS = '{{"tokenizer_class": "a", "model_max_length": 8, "added_tokens_decoder": {{{}}}}}'
+MODEL = '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "vocab_size": 512}'
+
+
+@pytest.mark.parametrize(
+    ("ids", "more", "count"),
+    [
+        ({511: "<a>"}, "", 0),
+        ({512: "<a>"}, "", 1),
+        ({512: "<pad>"}, "", 0),
+        ({512: "<a>"}, ', "modules_to_save": null', 1),
+        ({512: "<a>"}, ', "modules_to_save": ["embed_tokens", "lm_head"]', 0),
+        ({512: "<a>"}, ', "trainable_token_indices": {"embed_tokens": [512]}', 0),
+    ],
+)
+def test_tokens_without_a_row_in_the_model_beside_are_trained_by_the_adapter_or_not_at_all(ids, more, count):
+    tokens = TOKENS.format(", ".join(f'"{id}": {{"content": "{token}"}}' for id, token in ids.items()))
+    text = '{"peft_type": "LORA", "r": 8, "lora_alpha": 8, "target_modules": ["q_proj"]' + more + "}"
+    beside = (("config.json", MODEL), ("tokenizer_config.json", tokens))
+    example = Example("adapter_config.json", text, beside=beside)
+    assert [each.finding.severity for each in diagnosed(m101.check, example)] == ["warning"] * count
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        ('["<a>"]', "1 token is added (<a>)"),
+        ('["<a>", "<b>"]', "2 tokens are added (<a>, <b>)"),
+        ('["<a>", "<b>", "<c>", "<d>", "<e>"]', "5 tokens are added (<a>, <b>, <c>, ...)"),
+    ],
+)
+def test_the_tokens_are_told_by_name(tokens, words):
+    (found,) = said(m101, *swap(m101.RULE.bad, ('["<source>", "<target>"]', tokens)))
+    assert words in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("rank", "alpha", "severity"),
+    [(1, 32, ["note"]), (2, 64, ["note"]), (4, 128, ["warning"]), (8, 256, ["warning"]), (8, 32, [])],
+)
+def test_a_fixed_alpha_over_a_tiny_rank_is_only_worth_knowing(rank, alpha, severity):
+    assert severities(m104, "adapter_config.json", adapter(rank, alpha)) == severity

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.checks.rules.findings import runs_of
 from tests.checks.written import run_of, setting
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules.c102_value_out_of_range import check
@@ -45,3 +46,15 @@ def test_booleans_are_no_numbers():
     key = Key(name="x", types=("number",), minimum=2)
     table = KeyTable(tool="x", version="1", source="s", keys={"x": key})
     assert list(check(run_of(keys={"x": True}, table=table))) == []
+
+
+@pytest.mark.parametrize(("save_steps", "count"), [(-1, 0), (0.1, 0), (500, 0)])
+def test_a_trainer_may_be_told_to_save_at_no_step(save_steps, count):
+    text = f'{{"output_dir": "out", "per_device_train_batch_size": 8, "save_steps": {save_steps}}}'
+    runs = runs_of("args.json", text)
+    assert sum(len(list(check(run))) for run in runs) == count
+
+
+def test_an_evaluation_at_negative_steps_is_none():
+    (run,) = runs_of("args.json", '{"output_dir": "o", "per_device_train_batch_size": 8, "eval_steps": -1}')
+    assert [found.key for found in check(run)] == ["eval_steps"]

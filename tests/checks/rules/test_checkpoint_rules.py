@@ -27,6 +27,20 @@ def test_a_run_that_saves_nothing_is_not_told_to_keep_more():
     assert of_example(k103, ('"save_steps": 500', '"save_strategy": "no"')) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "count"),
+    [
+        ('"push_to_hub": false', 1),
+        ('"hub_strategy": "every_save"', 1),
+        ('"push_to_hub": true', 0),
+        ('"push_to_hub": true, "hub_strategy": "checkpoint"', 0),
+        ('"push_to_hub": true, "hub_strategy": "end"', 1),
+    ],
+)
+def test_what_is_pushed_with_each_save_is_kept_there(more, count):
+    assert len(of_example(k103, ('"save_steps": 500', f'"save_steps": 500, {more}'))) == count
+
+
 def test_the_key_of_the_pickle_is_another_rules_matter_where_it_is_gone():
     assert of_example(k104) == ["warning"]
     assert of_example(k104, versions="transformers=5.24.0") == []

@@ -53,6 +53,12 @@ def test_eole_keeps_options_under_the_name_of_their_transform(transforms, count)
     assert len(severities(d103, "eole.yaml", EOLE.format(transforms=transforms))) == count
 
 
+def test_eole_takes_the_transforms_of_the_checkpoint_that_it_goes_on_from():
+    text = EOLE.format(transforms="onmt_tokenize")
+    assert len(severities(d103, "eole.yaml", text)) == 1
+    assert severities(d103, "eole.yaml", text.replace("training: {", "training: {train_from: base, ")) == []
+
+
 def test_prepared_text_needs_no_limit():
     assert of_example(d104) == ["note"]
     assert of_example(d104, ("transforms: [sentencepiece]", "transforms: []")) == []

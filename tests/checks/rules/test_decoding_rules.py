@@ -76,6 +76,25 @@ def test_a_trainer_that_is_not_told_what_is_best_gets_a_note():
     assert severities(e103, "args.json", args.format(more="")) == ["note"]
     assert severities(e103, "args.json", args.format(more=', "load_best_model_at_end": true')) == []
     assert severities(e103, "args.json", args.format(more=', "metric_for_best_model": "bleu"')) == []
+    assert severities(e103, "args.json", args.format(more=', "push_to_hub": true')) == []
+
+
+@pytest.mark.parametrize(
+    ("length", "count"),
+    [
+        ('"num_train_epochs": 2, "save_strategy": "epoch"', 0),
+        ('"num_train_epochs": 3, "save_strategy": "epoch"', 1),
+        ('"max_steps": 1000, "save_strategy": "steps", "save_steps": 500', 0),
+        ('"max_steps": 1001, "save_strategy": "steps", "save_steps": 500', 1),
+        ('"max_steps": 1000, "save_strategy": "steps", "save_steps": 0.2', 1),
+    ],
+)
+def test_a_run_that_ends_before_anything_is_deleted_loses_nothing(length, count):
+    args = (
+        '{"output_dir": "out", "per_device_train_batch_size": 8, "eval_strategy": "epoch", '
+        f'"save_total_limit": 2, {length}}}'
+    )
+    assert len(severities(e103, "args.json", args)) == count
 
 
 def test_validation_is_not_missed_where_there_is_nothing_to_validate():

@@ -44,6 +44,29 @@ def test_trained_embeddings_ask_for_gradients_themselves():
     assert not said(p101, *swap(BAD, ('"c_fc"]', '"c_fc", "wte"]')), versions=OLD)
 
 
+AXOLOTL = (
+    "base_model: a/b\ndatasets:\n  - path: c\n    type: alpaca\nmicro_batch_size: 1\nlearning_rate: 1e-4\n"
+    "sample_packing: true\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "versions", "count"),
+    [
+        ("flash_attention: false\nsdp_attention: false\n", "", 1),
+        ("flash_attention: false\nsdp_attention: false\n", "axolotl=0.18.0", 1),
+        ("flash_attention: true\n", "axolotl=0.12.0", 0),
+        ("attn_implementation: eager\n", "axolotl=0.12.0", 1),
+        ("attn_implementation: eager\n", "axolotl=0.18.0", 0),
+        ("sdp_attention: true\n", "", 0),
+        ("sdp_attention: true\n", "axolotl=0.17.0", 1),
+        ("sdp_attention: true\n", "axolotl=0.18.0", 0),
+    ],
+)
+def test_of_axolotl_the_version_decides_whether_packed_documents_are_apart(more, versions, count):
+    assert len(said(p102, "run.yml", AXOLOTL + more, versions=versions)) == count
+
+
 def test_packing_for_pre_training_is_common_practice():
     assert said(p102, p102.RULE.bad.file, p102.RULE.bad.text)
     assert not said(p102, *swap(p102.RULE.bad, ("stage: sft", "stage: pt")))

@@ -94,6 +94,13 @@ def test_deepspeed_may_decide_later():
     assert not said(s309, *swap(s309.RULE.bad, ('"fp16": {"enabled": true}', '"fp16": {"enabled": "auto"}')))
 
 
+def test_the_nan_filter_is_of_no_matter_in_fp16_where_nothing_overflows():
+    assert not said(s312, *swap(s312.RULE.bad, ("google/flan-t5-base", "gpt2")))
+    assert not said(
+        s312, "args.json", '{"output_dir": "out", "per_device_train_batch_size": 8, "fp16": true}'
+    )
+
+
 def test_the_nan_filter_matters_in_fp16_and_under_a_watchdog_alone():
     assert not said(s312, *swap(s312.RULE.bad, ("fp16", "bf16")))
     assert said(s312, "fft.yaml", s304.RULE.bad.text + "loss_watchdog_threshold: 5.0\n")

@@ -21,8 +21,10 @@ from trimtab.checks.rules import (
     s113_lion_at_adams_rate,
     s114_adam_with_weight_decay,
     s115_second_moment_horizon,
+    s116_accumulation_on_one_device,
     s119_adafactor_of_two_rates,
     s123_clip_times_parameters,
+    s124_no_clipping_from_scratch,
     s127_loss_grows_with_accumulation,
     s128_mean_of_means,
     s129_token_batch_by_sentences,
@@ -286,6 +288,18 @@ def test_the_inflated_loss_depends_on_version_family_and_smoothing(change, versi
     assert len(told) == count
 
 
+@pytest.mark.parametrize("family", sorted(s127_loss_grows_with_accumulation.FAMILIES))
+def test_smoothing_is_proposed_where_the_model_makes_decoder_inputs_from_labels_alone(family):
+    concepts = MARIAN | {"model_family": family}
+    (one,) = found(
+        s127_loss_grows_with_accumulation, concepts=concepts, versions={"transformers": (5, 24, 0)}
+    )
+    can = family in s127_loss_grows_with_accumulation.SMOOTHED
+    assert ("label_smoothing_factor" in one.finding.fix) is can
+    assert can or family not in ("t5", "marian", "bart", "mbart")
+    assert not can or family not in ("trocr", "vision-encoder-decoder", "whisper", "m2m_100")
+
+
 def test_an_own_loss_function_keeps_the_inflated_loss_away():
     versions = {"transformers": (5, 24, 0)}
     own = script(call("Seq2SeqTrainer", compute_loss_func=1), concepts=MARIAN, versions=versions)
@@ -381,3 +395,39 @@ def test_a_warm_up_that_is_ignored_is_found_in_a_script_too():
     concepts = {"schedule": setting("SFTConfig.lr_scheduler_type", "constant")}
     (one,) = found(s107_warmup_ignored, tool="trl", keys=keys, concepts=concepts, syntax="python")
     assert one.key == "SFTConfig.warmup_ratio"
+
+
+TRANSLATION = {
+    "task": "translation",
+    "batch_unit": "tokens",
+    "micro_batch": 4096,
+    "devices": 1,
+    "accumulation": 4,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "count"),
+    [
+        ({}, 0),
+        ({"accumulation": 6}, 0),
+        ({"accumulation": 8}, 1),
+        ({"task": "language_model"}, 1),
+        ({"batch_unit": "examples"}, 1),
+    ],
+)
+def test_the_batch_of_the_transformer_paper_may_be_gathered_on_one_device(change, count):
+    assert len(found(s116_accumulation_on_one_device, concepts=TRANSLATION | change)) == count
+
+
+NOAM = {
+    "clip": 0.0, "from_scratch": True, "optimizer": "adam", "schedule": "noam", "warmup_steps": 4000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "count"),
+    [({}, 0), ({"schedule": "inverse_sqrt"}, 0), ({"warmup_steps": 500}, 1), ({"schedule": "linear"}, 1)],
+)
+def test_the_recipe_of_the_transformer_paper_needs_no_clipping(change, count):
+    assert len(found(s124_no_clipping_from_scratch, concepts=NOAM | change)) == count

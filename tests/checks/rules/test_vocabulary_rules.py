@@ -61,9 +61,42 @@ def test_padding_that_is_not_the_end_or_another_task_is_left_alone(old, new):
     assert not said(m115, *swap(m115.RULE.bad, (old, new)))
 
 
-def test_the_place_is_the_line_that_makes_them_one():
+@pytest.mark.parametrize("indent", ["", "    ", "\t"])
+def test_the_place_is_the_statement_that_makes_them_one(indent):
+    statement = "tokenizer.pad_token = tokenizer.eos_token"
+    block = f"if True:\n{indent}" if indent else ""
+    file, text = swap(m115.RULE.bad, (statement, block + statement + "  # both"))
+    (found,) = said(m115, file, text)
+    place = found.place
+    assert text.splitlines()[place.line - 1][place.column - 1 : place.end_column - 1] == statement
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [
+            ("import Trainer, TrainingArguments", "import Trainer"),
+            ("args = ", "args = {} #"),
+            ("Trainer(", "print("),
+        ],
+        [("model = AutoModelForCausalLM.from_pretrained(", "model = mine(")],
+        [
+            ("AutoTokenizer, DataCollatorForLanguageModeling", "AutoTokenizer"),
+            ("\n\ntokenizer", "\nfrom trl import DataCollatorForLanguageModeling\n\ntokenizer"),
+        ],
+    ],
+    ids=["nothing trains", "no model", "TRL's collator"],
+)
+def test_padding_is_of_no_matter_where_the_file_trains_no_model_with_that_collator(pairs):
+    assert not said(m115, *swap(m115.RULE.bad, *pairs))
+
+
+def test_where_nothing_appends_the_end_there_is_none_to_lose():
     (found,) = said(m115, m115.RULE.bad.file, m115.RULE.bad.text)
-    assert found.place.line == 5
+    assert found.finding.severity == "note"
+    appended = m115.RULE.bad.text + "texts = [text + tokenizer.eos_token for text in texts]\n"
+    (found,) = said(m115, m115.RULE.bad.file, appended)
+    assert found.finding.severity == "warning"
 
 
 def test_a_tokenizer_with_a_target_language_is_left_alone():

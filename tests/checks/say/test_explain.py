@@ -1,6 +1,9 @@
+from collections import Counter
+
 import pytest
 
 from trimtab.checks.say.explain import explanation
+from trimtab.checks.say.pages import all_pages
 
 
 @pytest.mark.parametrize("text", ["S104", "s104", "warmup-longer-than-run", " S104 "])
@@ -38,3 +41,43 @@ def test_an_unknown_symptom_is_answered_with_known_ones():
     assert not found.is_found
     assert "what people see, nearest first" in found.text
     assert len(found.text.splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("C", ["C101", "C193"]),
+        ("s1", ["S101", "S104"]),
+        ("warmup", ["S104"]),
+        ("warm-up", ["S104"]),
+        ("warmup_steps", ["S104"]),
+        ("learning rate", ["S105"]),
+        ("learning_rate", ["S105"]),
+    ],
+)
+def test_a_word_or_the_beginning_of_a_code_lists_rules(text, codes):
+    found = explanation(text)
+    assert found.is_found == bool(codes)
+    for code in codes:
+        assert f"- {code} " in found.text.partition("# What may be behind")[0]
+
+
+def test_an_alias_shows_the_page_of_every_rule_that_has_it():
+    names = Counter(alias for rule in all_pages() for alias in rule.aliases)
+    for alias, _ in names.most_common(5):
+        text = explanation(alias.lower()).text
+        wanted = [f"# {rule.code} {rule.name}" for rule in all_pages() if alias in rule.aliases]
+        assert [line for line in text.splitlines() if line.startswith("# ")] == wanted
+
+
+def test_a_question_is_repeated_in_one_short_line():
+    for text in ("loss is nan " + "very " * 10_000, "x\x1b[31m\n" * 500):
+        head = explanation(text).text.partition("\n")[0]
+        assert len(head) < 150
+        assert "\x1b" not in head
+
+
+def test_no_rule_is_told_twice_in_one_answer():
+    text = explanation("label smoothing").text
+    assert text.count("- L101 ") == 1
+    assert "What may be behind" not in text

@@ -13,7 +13,8 @@ def test_every_field_of_the_form_is_there():
         )
     )
     assert set(whole) == {
-        "version", "trimtab", "findings", "files", "skipped", "problems", "silenced", "known", "counts", "exit_code",
+        "version", "trimtab", "findings", "files", "skipped", "problems", "silenced", "known", "unknown_versions",
+        "counts", "exit_code",
     }  # fmt: skip
     assert (whole["version"], whole["exit_code"], whole["counts"]) == (
         1,

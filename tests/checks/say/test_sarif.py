@@ -56,3 +56,10 @@ def test_an_edit_is_a_replacement_that_makes_the_mended_text():
 def test_what_cannot_be_mended_by_itself_has_no_fix():
     assert "fixes" not in run_of(report(finding("a.yaml")))["results"][0]
     assert "fixes" not in run_of(report(finding("a.yaml", edits=(EDIT, EDIT))))["results"][0]
+
+
+def test_a_name_that_is_not_utf_8_and_an_unusual_line_end_are_told_in_the_words_of_the_standard():
+    run = run_of(report(finding("bad\udcff.yaml")))
+    (location,) = run["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "bad%FF.yaml"
+    assert run["newlineSequences"] == ["\r\n", "\n", "\r"]

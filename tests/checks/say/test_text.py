@@ -1,6 +1,9 @@
+import pytest
+
 from tests.checks.say.reports import EDIT, SKIPPED, UNREADABLE, finding, report
+from trimtab.checks.document import Document
 from trimtab.checks.place import Place
-from trimtab.checks.report import Report
+from trimtab.checks.report import Report, Skipped
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
 from trimtab.checks.say.text import WIDTH, as_text, summary
 
@@ -71,4 +74,25 @@ def test_the_summary_counts_what_was_found_and_what_was_left_out():
     )
     assert summary(whole) == (
         "1 error, 1 note in 2 files; 2 silenced; 3 known from the baseline; 1 not looked at; 1 not readable"
+    )
+
+
+@pytest.mark.parametrize("strange", ["\x1b", "\x0c", "\x85", "\u2028", "\u202e", "\u200b", "\t"])
+def test_the_line_of_a_finding_is_shown_by_the_readers_lines_without_what_rewrites_a_terminal(strange):
+    text = f"# {strange}\nx = 1\nwarmup_steps = 1000 # {strange}\n"
+    document = Document(path="a.py", syntax="python", text=text)
+    whole = Report(diagnoses=(finding("a.py"),), files=("a.py",), documents={"a.py": document})
+    told = as_text(whole)
+    assert strange not in told
+    assert "  3 | warmup_steps = 1000 # " in told
+
+
+def test_what_is_not_looked_at_is_one_line_each():
+    told = as_text(report(skipped=(Skipped("n\n::error::z.yml", "\x1b[2Jno"),)))
+    assert "n\\n::error::z.yml: \\x1b[2Jno\n" in told
+
+
+def test_a_version_that_would_decide_something_and_is_not_known_is_said():
+    assert summary(report(unknown_versions=("peft", "trl"))) == (
+        "nothing found in 1 file; version of peft, trl not known, --with peft=... --with trl=... says it"
     )

@@ -1,9 +1,10 @@
 from trimtab.checks.place import Place
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
 from trimtab.checks.silence.apply import apply_silences, faults_of, idle, not_understood
+from trimtab.checks.silence.pages import WITHOUT_REASON
 from trimtab.checks.silence.silence import Silence
 
-RULES = dict.fromkeys(("s104", "warmup-longer-than-run", "tt401"), RULE)
+RULES = dict.fromkeys(("s104", "warmup-longer-than-run", "tt401"), (RULE,))
 
 
 def found(line):
@@ -22,6 +23,19 @@ def test_a_line_is_silenced_by_code_name_and_alias():
         assert (len(judged.silenced), len(judged.kept)) == (1, 1)
         assert judged.kept[0].place.line == 4
         assert len(judged.used) == 1
+
+
+def test_an_alias_of_two_rules_silences_both():
+    two = {"tt401": (RULE, WITHOUT_REASON)}
+    findings = [found(3), WITHOUT_REASON.at(Place("a.yaml", 3), rule="x")]
+    judged = apply_silences(findings, [silence("TT401", line=3)], two)
+    assert (judged.kept, len(judged.used)) == ((), 1)
+
+
+def test_thousands_of_silences_and_findings_are_parted_in_one_pass():
+    silences = [silence("S104", because=f"reason {line}", line=line) for line in range(1, 20_001)]
+    judged = apply_silences([found(line) for line in range(1, 20_001)], silences, RULES)
+    assert (len(judged.silenced), len(judged.used)) == (20_000, 20_000)
 
 
 def test_a_whole_file_is_silenced():

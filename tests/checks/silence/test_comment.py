@@ -1,5 +1,8 @@
+import json
+
 import pytest
 
+from trimtab.checks.read.notebook import read_notebook
 from trimtab.checks.read.python import read_python
 from trimtab.checks.read.yaml import read_yaml
 from trimtab.checks.silence.comment import silences_of_comments
@@ -49,3 +52,28 @@ def test_scripts_are_silenced_in_the_same_way():
 def test_a_silence_at_the_end_of_a_file_is_meant_for_its_own_line():
     silences, _ = silences_of_comments(read_yaml("a.yaml", "a: 1\n# trimtab: allow S104 because x\n"))
     assert silences[0].line == 2
+
+
+@pytest.mark.parametrize("strange", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+def test_only_what_ends_a_line_for_the_reader_ends_it_for_a_silence(strange):
+    row = strange if strange == "\x0c" else f"# {strange}"
+    text = f"x = 'a'\n{row}\nf(\n  # trimtab: allow S104 because x\n  a=1)\n"
+    silences, _ = silences_of_comments(read_python("a.py", text))
+    assert [(each.place.line, each.place.column, each.line) for each in silences] == [(4, 3, 5)]
+
+
+@pytest.mark.parametrize("in_lines", [True, False])
+def test_in_a_notebook_a_comment_of_its_own_is_meant_for_the_next_line_of_code(in_lines):
+    code = "# trimtab: allow S104 because x\n\n# more\nf(a=1)\n"
+    source = code.splitlines(keepends=True) if in_lines else code
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    text = json.dumps({"nbformat": 4, "cells": [cell]}, indent=1)
+    silences, _ = silences_of_comments(read_notebook("a.ipynb", text))
+    row = next(number for number, line in enumerate(text.split("\n"), 1) if "f(a=1)" in line)
+    assert [each.line for each in silences] == [row]
+
+
+def test_a_long_block_of_comments_is_read_in_one_pass():
+    text = "# trimtab: allow S104 because x\n" * 30_000 + "a: 1\n"
+    silences, _ = silences_of_comments(read_yaml("a.yaml", text))
+    assert {each.line for each in silences} == {30_001}

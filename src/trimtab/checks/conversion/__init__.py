@@ -6,5 +6,6 @@ rates            optimizers and schedules, with the arithmetic of those that are
 corpora          files, tokenizer and filters of translation tools
 model            the shape of a translation model
 translation      a translation recipe
+tasks            what no recipe can say
 language_model   a recipe for a task that cannot be trained yet
 """

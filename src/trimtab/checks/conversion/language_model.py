@@ -2,17 +2,21 @@
 
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.conversion.step import write_rest, write_step
+from trimtab.checks.conversion.tasks import note_adapter
 from trimtab.checks.setting import Setting
 
 NOT_YET = (
-    "trimtab cannot train this task yet: only `task: translation` is. The values below have their counterparts; "
-    "`trimtab train` refuses the file"
+    "this is a draft and no recipe: trimtab cannot train this task yet, only `task: translation`. The values below "
+    "have their counterparts; `trimtab check` and `trimtab train` refuse the file"
 )
 
 
 def write_language_model(draft: Draft) -> None:
     """Writes what has a counterpart."""
     draft.note(NOT_YET)
+    note_adapter(draft)
+    if draft.run.setting("task") is None:
+        draft.note("what is learnt cannot be read there; a language model is assumed")
     draft.account(draft.run.setting("task"))
     draft.say("task: language_model")
     draft.say()

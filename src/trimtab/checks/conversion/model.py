@@ -13,6 +13,7 @@ ACTIVATIONS = {
     "quick_gelu": "gelu",
     "silu": "swiglu",
     "gated-silu": "swiglu",
+    "gated-gelu": "geglu",
 }
 SIZES = ("hidden_size", "heads", "layers", "feed_forward")
 
@@ -95,7 +96,7 @@ def _write_positions(draft: Draft) -> None:
 def _write_activation(draft: Draft) -> None:
     chosen = draft.key("pos_ffn_activation_fn", "model.mlp_activation_fn")
     if draft.run.tool == "mammoth":
-        draft.put("activation", "swiglu", level=1, why="a gate with GELU there, by default")
+        draft.put("activation", "geglu", level=1, why="a gate with GELU there, by default")
         return
     if chosen is None:
         return

@@ -78,9 +78,12 @@ def write_length(draft: Draft) -> None:
     """Writes `length`: steps, epochs, or a guess that says so."""
     steps, epochs = draft.take("steps"), draft.take("epochs")
     if steps is not None and steps.value >= 1:
-        draft.say(f"length: {steps.value} steps", comment=draft.origin(steps))
+        draft.say(
+            f"length: {steps.value} {'step' if steps.value == 1 else 'steps'}", comment=draft.origin(steps)
+        )
     elif epochs is not None and 0 < epochs.value < LONGEST:
-        draft.say(f"length: {_count(epochs.value)} epochs", comment=draft.origin(epochs))
+        unit = "epoch" if epochs.value == 1 else "epochs"
+        draft.say(f"length: {_count(epochs.value)} {unit}", comment=draft.origin(epochs))
     else:
         draft.say(f"length: {LENGTH} steps", comment="no length is written: a guess")
 

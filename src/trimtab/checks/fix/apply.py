@@ -40,14 +40,18 @@ def expected(document: Document, edit: Edit, at: Place) -> Any:
     """What `meaning` has to be once the edit is made; raises CannotMend where it has no meaning."""
     if document.syntax in ("yaml", "json"):
         return edited(document.tree, edit)
-    chosen, entry = target(document, edit, at)
+    _, entry = target(document, edit, at)
     calls: list[Any] = []
+    num_readers = 0
     for call in document.calls:
         values = _values(document, call)
-        if call is chosen:
-            name = next(name for name, each in call.arguments.items() if each is entry)
+        name = next((name for name, each in call.arguments.items() if each.place == entry.place), None)
+        if name is not None:  # `dict(...)` and the call that takes it by `**` have it both
+            num_readers += call.name != "dict"
             values = _edited(document, values, name, edit)
         calls.append([call.name, call.qualifier, values])
+    if num_readers > 1:
+        raise CannotMend(f"several calls take what line {entry.place.line} says; change it by hand")
     return calls
 
 

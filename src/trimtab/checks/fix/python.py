@@ -66,7 +66,7 @@ def _keyword(text: str, starts: list[int], place: Place) -> tuple[ast.Call, ast.
             if word.arg and (word.lineno, start - starts[word.lineno - 1] + 1) == (place.line, place.column):
                 assert isinstance(node, ast.Call)
                 return node, word
-    raise CannotMend("the argument is not a keyword of a call")
+    raise CannotMend(f"it is no keyword of a call; change line {place.line} by hand")
 
 
 def _arguments(text: str, starts: list[int], call: ast.Call) -> Iterator[_Argument]:

@@ -136,6 +136,10 @@ def _over(inherited: Key, key: Key, version: Version | None) -> Key:
     if version is not None:
         is_own = (since is None or version >= since) and (until is None or version < until)
         return own if is_own else inherited
+    if until is not None:
+        # Today it is the library's, and so is what became of it; `removed_in` counts the tool's own releases.
+        own = replace(inherited, types=tuple(dict.fromkeys((*inherited.types, *own.types))))
+        own = replace(own, choices=_joined(inherited, key), default=key.default, has_default=key.has_default)
     if dates == [None, None] or (own.default, own.has_default) == (inherited.default, inherited.has_default):
         return own
     return replace(own, default=None, has_default=False)

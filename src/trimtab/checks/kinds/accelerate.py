@@ -11,6 +11,7 @@ from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.written import settings_of
 from trimtab.checks.setting import Setting
 
+SHARDING = ("DEEPSPEED", "FSDP", "MEGATRON_LM")
 OTHER_PARALLEL = ("tp_size", "cp_size", "sp_size")
 """Processes of these groups share one batch."""
 
@@ -52,6 +53,7 @@ def accelerate_concepts(settings: Mapping[str, Setting]) -> Told:
     word_of_precision = str(precision.value) if precision else ""
     put(told, "autocast", precision, {"no": "none", "fp16": "fp16", "bf16": "bf16"}.get(word_of_precision))
     put(told, "fp8", precision, True if word_of_precision == "fp8" else None)
+    put(told, "sharded", kind, word in SHARDING if word else None)
     if word == "DEEPSPEED":
         put(told, "deepspeed", kind, True)
         _put_deepspeed(told, settings, kind)

@@ -45,7 +45,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     put_precision(told, written)
     put_machine(told, written)
     put_adapter(told, written)
-    put_data(told, written)
+    put_data(told, written, surroundings.versions)
     told = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **told}
     return [
         Description(

@@ -13,6 +13,7 @@ from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory_parts.adapter import put_adapter
 from trimtab.checks.kinds.llamafactory_parts.data import put_data, put_task, put_tokens
 from trimtab.checks.kinds.llamafactory_parts.machine import put_machine, put_optimizer_switches
+from trimtab.checks.kinds.llamafactory_parts.versions import accepted
 from trimtab.checks.kinds.model_names import put_model_name
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
@@ -46,6 +47,7 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; without `do_train` nothing is trained, and nothing is told of training."""
+    surroundings = accepted(surroundings)
     table = _table(document, load_table("llamafactory", surroundings.versions))
     # No conversion: OmegaConf has read the numbers, and the parser passes them on as they are.
     settings = settings_of(document.entries.values(), table=table)

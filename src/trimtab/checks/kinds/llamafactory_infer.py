@@ -6,6 +6,7 @@ from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory import SIGNS, TRAINS
+from trimtab.checks.kinds.llamafactory_parts.versions import accepted
 from trimtab.checks.kinds.model_names import put_model_name
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
@@ -22,6 +23,7 @@ def recognises(document: Document) -> bool:
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """The model, and the keys that these commands know."""
     name = "llamafactory_eval" if "n_shot" in names_of(document) else "llamafactory_infer"
+    surroundings = accepted(surroundings)
     table = load_table(name, surroundings.versions)
     settings = settings_of(document.entries.values(), table=table)
     told: Told = {}

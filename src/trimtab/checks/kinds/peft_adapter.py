@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
@@ -34,6 +34,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     own = adapter_concepts(written, method) if method else {}
     put_model_name(own, settings.get("base_model_name_or_path"))
     told = {**concepts_beside(surroundings), **own}
+    _put_new_tokens(told, surroundings)
     name_quantized_adapter(told)
     return [
         Description(
@@ -53,6 +54,28 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
             ),
         )
     ]
+
+
+def _put_new_tokens(told: Told, surroundings: Surroundings) -> None:
+    """Tokens of the tokenizer beside that have no row in the table of the model beside."""
+    document, rows = surroundings.beside("tokenizer_config.json"), told.get("vocab_size")
+    if document is None or rows is None:
+        return
+    settings = settings_of(document.entries.values())
+    added = [setting for key, setting in settings.items() if _token_id(key) >= rows.value]
+    names = [setting.value for setting in added if isinstance(setting.value, str)]
+    if names:
+        put(told, "added_tokens", from_beside({"": added[0]})[""], names)
+
+
+def _token_id(key: str) -> int:
+    """Of `added_tokens_decoder.128256.content`; -1 for any other key."""
+    start, _, rest = key.partition(".")
+    number, _, last = rest.partition(".")
+    is_token = (
+        start == "added_tokens_decoder" and last == "content" and number.isascii() and number.isdecimal()
+    )
+    return int(number) if is_token and len(number) < 10 else -1
 
 
 def concepts_beside(surroundings: Surroundings) -> Told:

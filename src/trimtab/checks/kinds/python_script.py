@@ -100,7 +100,8 @@ def _put_no_adapter(told: Told, document: Document) -> None:
     if "adapter" in told or can or len(trainers) != 1 or not loads(document):
         return
     call = trainers[0]
-    if not call.has_rest and "peft_config" not in call.arguments:
+    # What is loaded here may be the model that another is compared with.
+    if not call.has_rest and not call.arguments.keys() & {"peft_config", "ref_model"}:
         put(told, "adapter", Setting(key=call.name, value="none", place=call.place, origin="default"))
 
 

@@ -12,6 +12,7 @@ from trimtab.checks.kinds.hf_training import DISTINCTIVE, OF_OWN_LOOPS, SEQ2SEQ,
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.huggingface.trl_training import put_script, put_trl
 from trimtab.checks.kinds.kind import Kind, Surroundings
+from trimtab.checks.kinds.llamafactory_parts.versions import accepted
 from trimtab.checks.kinds.own_options import with_own
 from trimtab.checks.kinds.scripts.launcher import LAUNCHERS, launcher_concepts, launcher_options
 from trimtab.checks.kinds.scripts.options import told_options
@@ -73,6 +74,8 @@ def _is_script(call: Call) -> bool:
 def _description(
     document: Document, surroundings: Surroundings, call: Call | None, launcher: Call | None
 ) -> Description:
+    if call is not None and toolkit_of(call) == "llamafactory":
+        surroundings = accepted(surroundings)
     told: Told = launcher_concepts(launcher, document, surroundings) if launcher else {}
     keys = launcher_options(launcher) if launcher else {}
     table: KeyTable | None = None

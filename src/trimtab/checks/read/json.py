@@ -27,7 +27,15 @@ def read_json(path: str, text: str) -> Document:
     root = scan(lines)
     plant = Plant(lines, lambda node: node.value, merges=False)
     tree = plant.grow(root)
-    return Document(path=path, syntax="json", text=text, tree=tree, entries=plant.entries, nodes=root)
+    return Document(
+        path=path,
+        syntax="json",
+        text=text,
+        tree=tree,
+        entries=plant.entries,
+        repeated=tuple(plant.repeated.values()),
+        nodes=root,
+    )
 
 
 def scan(lines: Lines) -> Node:

@@ -17,6 +17,16 @@ class Lines:
         self.starts = [0, *(found.end() for found in _BREAK.finditer(text))]
         """Offset of each line's first character."""
 
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line(self, number: int) -> str:
+        """The characters of one line, without its end; empty for one that is not there."""
+        if not 0 < number <= len(self.starts):
+            return ""
+        end = self.starts[number] if number < len(self.starts) else len(self.text)
+        return self.text[self.starts[number - 1] : end].rstrip("\r\n")
+
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a character."""
         line = bisect_right(self.starts, offset)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trimtab.checks.document import Entry
+from trimtab.checks.document import Entry, Repeated
 from trimtab.checks.place import Place
 from trimtab.checks.read.decode import printable
 from trimtab.checks.read.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_RAW, MAX_VALUES
@@ -21,11 +21,14 @@ _RESERVED = Entry(key="", value=None, raw="", place=Place(""), value_place=Place
 class Plant:
     """Grows the tree from its root; raises InputError with every problem found."""
 
-    def __init__(self, lines: Lines, resolve: Resolve, *, merges: bool) -> None:
+    def __init__(self, lines: Lines, resolve: Resolve, *, merges: bool, is_strict: bool = False) -> None:
         self.lines = lines
         self.resolve = resolve
         self.merges = merges
         """Whether `<<` copies another mapping's keys."""
+        self.is_strict = is_strict
+        """Whether a key that is written twice is a problem; otherwise the last counts."""
+        self.repeated: dict[Place, Repeated] = {}
         self.entries: dict[str, Entry] = {}
         self.problems: list[tuple[int, Problem]] = []
         self.num_values = 0
@@ -80,16 +83,16 @@ class Plant:
         )
 
     def _pairs(self, node: MappingNode, path: tuple[str, ...], depth: int) -> list[Pair]:
-        """The mapping's own pairs, behind those that it merges in; of a repeated key the first."""
+        """The mapping's own pairs, behind those that it merges in; of a repeated key the last."""
         self._count(node, depth)
         merged: dict[str, Pair] = {}
         own: dict[str, Pair] = {}
         for key, value in node.pairs:
             if self.merges and key.is_plain and key.text == "<<":
                 merged |= {pair[0].text: pair for pair in self._merged(value, path, depth)}
-            elif key.text in own:
-                self._repeated(".".join((*path, key.text)), own[key.text][0], key)
             else:
+                if key.text in own:
+                    self._repeat(".".join((*path, key.text)), own[key.text], (key, value))
                 own[key.text] = (key, value)
         return [*(pair for text, pair in merged.items() if text not in own), *own.values()]
 
@@ -111,15 +114,20 @@ class Plant:
         self.problems.append((node.start, problem))
         return []
 
-    def _repeated(self, dotted: str, first: ScalarNode, again: ScalarNode) -> None:
-        lines = [self.lines.position(node.start)[0] for node in (first, again)]
+    def _repeat(self, dotted: str, first: Pair, again: Pair) -> None:
+        places = [self.lines.place(key.start, key.end) for key, _ in (first, again)]
+        if not self.is_strict:
+            one, other = (self.lines.text[value.start : value.end] for _, value in (first, again))
+            told = Repeated(printable(dotted), places[0], places[1], one == other)
+            self.repeated.setdefault(places[1], told)  # an alias tells it once more
+            return
         problem = Problem(
             what=f"{printable(dotted)}: written twice",
-            got=f"first in line {lines[0]}, again in line {lines[1]}",
+            got=f"first in line {places[0].line}, again in line {places[1].line}",
             fix="keep one of them; most readers silently take the last",
-            where=self.lines.where(again.start),
+            where=self.lines.where(again[0].start),
         )
-        self.problems.append((again.start, problem))
+        self.problems.append((again[0].start, problem))
 
     def _count(self, node: Node, depth: int) -> None:
         self.num_values += 1

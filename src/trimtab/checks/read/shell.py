@@ -9,6 +9,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.launchers import Launch, launch
 from trimtab.checks.read.limits import MAX_CALLS, refuse_long_code
 from trimtab.checks.read.lines import Lines
+from trimtab.checks.read.variables import see_through
 from trimtab.checks.read.words import Word, split
 from trimtab.errors import input_error
 
@@ -16,6 +17,10 @@ Span = Callable[[int, int], Place]
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 _PAIR = re.compile(r"(\+{0,2}|~)([A-Za-z_][\w.]*)=")
+
+
+LEFT_OUT = "..."
+"""What documentation writes for further options."""
 
 
 def read_shell(path: str, text: str) -> Document:
@@ -31,7 +36,7 @@ def read_shell(path: str, text: str) -> Document:
         path=path,
         syntax="shell",
         text=text,
-        calls=calls_of(found.commands, lines.place),
+        calls=calls_of(see_through(found.commands, text), lines.place),
         comments=tuple((lines.position(offset)[0], comment) for offset, comment in found.comments),
     )
 
@@ -65,7 +70,7 @@ def _call(found: Launch, span: Span) -> Call:
         elif word.text is None and (pair := _PAIR.match(word.raw)):
             arguments[pair[2]] = _entry(pair[2], word, [Word(None, *_after(word, pair.end()))], span)
         else:
-            has_rest = has_rest or word.text is None
+            has_rest = has_rest or word.text in (None, LEFT_OUT)
             positional.append(UNKNOWN if word.text is None else word.text)
     return Call(
         name=found.name,
@@ -98,7 +103,7 @@ def values_after(words: Sequence[Word], at: int) -> list[Word]:
     for index in range(at, len(words)):
         word = words[index]
         is_pair = word.text is not None and not values and _PAIR.match(word.text)
-        if option_of(word) is not None or word.text == "--" or is_pair:
+        if option_of(word) is not None or word.text in ("--", LEFT_OUT) or is_pair:
             break
         values.append(word)
     return values

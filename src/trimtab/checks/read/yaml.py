@@ -24,7 +24,8 @@ def plant(
     root: Node | None, *, lines: Lines, comments: tuple[tuple[int, str], ...], dialect: Dialect
 ) -> Document:
     """The document of nodes that are already there."""
-    plant = Plant(lines, resolver(dialect), merges=dialect != "yaml12")
+    is_own = dialect == "yaml12"
+    plant = Plant(lines, resolver(dialect), merges=not is_own, is_strict=is_own)
     tree = plant.grow(root)
     return Document(
         path=lines.path,
@@ -33,6 +34,7 @@ def plant(
         tree=tree,
         entries=plant.entries,
         comments=comments,
+        repeated=tuple(plant.repeated.values()),
         nodes=root,
     )
 

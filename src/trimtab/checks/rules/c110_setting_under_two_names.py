@@ -38,7 +38,6 @@ RULE = Rule(
         "base_model: meta-llama/Llama-3.2-1B\ndatasets:\n  - path: data.jsonl\n    type: alpaca\n"
         "micro_batch_size: 2\ngradient_accumulation_steps: 4\nlearning_rate: 0.00002\nbf16: true\n",
     ),
-    aliases=("TT205",),
     symptoms=("a setting has no effect", "loss scale is never logged"),
 )
 

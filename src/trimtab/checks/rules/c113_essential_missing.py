@@ -20,6 +20,10 @@ RULE = Rule(
             "by the schema.",
         ),
         Maintainer(
+            "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/model.py",
+            "`output_dir: str` has a default, but takes no null, which is what an empty value is.",
+        ),
+        Maintainer(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/model_args.py",
             '"Please provide `model_name_or_path`."',
         ),
@@ -62,3 +66,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
         setting = run.written(key)
         if setting is not None and setting.value in (None, "", [], {}):
             yield RULE.at(setting, what=what)
+    folder = run.written("output_dir") if run.tool == "axolotl" else None
+    if folder is not None and folder.value is None:
+        yield RULE.at(folder, what="a folder for checkpoints")

@@ -31,7 +31,6 @@ RULE = Rule(
         '{"output_dir": "out", "per_device_train_batch_size": 8, "eval_strategy": "epoch"}',
         versions="transformers=4.44.0",
     ),
-    aliases=("TT804",),
     symptoms=("unexpected keyword argument", "works on another machine"),
 )
 

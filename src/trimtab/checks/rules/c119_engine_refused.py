@@ -18,8 +18,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/validation.py",
-            "check_fsdp_deepspeed, check_muon_deepspeed_fsdp, check_activation_offloading_wo_gc and their "
-            "like raise.",
+            "check_fsdp_deepspeed, check_muon_deepspeed_fsdp, check_activation_offloading_wo_gc, "
+            "check_ebft_torch_compile and their like raise.",
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
@@ -162,6 +162,17 @@ _ROWS: dict[str, tuple[Combination, ...]] = {
             )
             for old in _OLD_ATTENTION
         ),
+        Combination(
+            "torch_compile=true rl=ebft ebft.mode=strided gradient_checkpointing",
+            "`torch_compile` with `gradient_checkpointing` in strided EBFT",
+            "remove `torch_compile`: flex attention compiles itself",
+        ),
+        Combination(
+            "activation_offloading rl=ebft ebft.mode=strided attn_implementation=flex_attention",
+            "`activation_offloading` with flex attention in strided EBFT",
+            "remove `activation_offloading`",
+        ),
+        Combination("rl=ebft !ebft", "`rl: ebft` without its section `ebft`", "give `ebft` with its `mode`"),
         Combination("flash_optimum fp16", "BetterTransformer with AMP", "remove `flash_optimum`"),
         Combination("flash_optimum bf16", "BetterTransformer with AMP", "remove `flash_optimum`"),
     ),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.corpora import Corpus, corpora_of, setting_of
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import own_value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -69,9 +70,11 @@ _OF_A_CORPUS = {"prefix": ("src_prefix", "tgt_prefix"), "suffix": ("src_suffix",
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where the file lists its corpora with their transforms, so that nothing else can apply them."""
+    """Fires where the file lists its corpora with their transforms, so that nothing else can apply them: Eole merges in
+    those of the checkpoint that `train_from` names."""
     corpora = [corpus for corpus in corpora_of(run) if not corpus.is_validation]
-    if not corpora or not run.is_written("output_dir"):
+    goes_on = run.tool == "eole" and own_value(run, "training.train_from")
+    if not corpora or goes_on or not run.is_written("output_dir"):
         return
     applied = {name for corpus in corpora_of(run) for name in corpus.transforms}
     for key, (readers, effect) in _READERS.items() if run.tool != "eole" else ():

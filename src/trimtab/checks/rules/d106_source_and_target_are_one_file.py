@@ -42,8 +42,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if target is not None and target.value == corpus.options.get("path_src") and not _is_meant(corpus):
             yield RULE.at(target, path=str(target.value))
     for setting in run.below("data") if run.tool == "trimtab" else ():
-        source = run.written(setting.key.removesuffix(".target") + ".source")
-        if setting.key.endswith(".target") and source is not None and source.value == setting.value:
+        corpus = setting.key.removesuffix(".target")
+        source, text = run.written(f"{corpus}.source"), run.written(f"{corpus}.text")
+        same = source is not None and source.value == setting.value
+        if setting.key.endswith(".target") and same and text is None:
             yield RULE.at(setting, path=str(setting.value))
 
 

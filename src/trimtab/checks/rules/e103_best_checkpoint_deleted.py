@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.own_key import is_unset, own_value
+from trimtab.checks.pushed import is_pushed
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _YAML = (
@@ -77,8 +78,20 @@ def _of_trainer(run: Description) -> Iterator[Diagnosis]:
         or strategy.value not in ("steps", "epoch")
     ):
         return
+    if is_pushed(run) or _keeps_all(run, keep.value):
+        return
     names = ("load_best_model_at_end", "metric_for_best_model")
     if all(is_unset(run, name) or own_value(run, name) is False for name in names):
         reason = "the Trainer is not told which evaluation is best"
         mend = "set `load_best_model_at_end: true`, with `metric_for_best_model` where it is not the loss"
         yield RULE.at(keep, severity="note", keep=keep.value, reason=reason, mend=mend)
+
+
+def _keeps_all(run: Description, keep: int) -> bool:
+    """Whether the run ends before anything is deleted."""
+    strategy, epochs, steps = run.value("save_strategy"), run.value("epochs"), run.value("steps")
+    every = run.value("save_steps")
+    if strategy == "epoch" and steps is None:
+        return epochs is not None and epochs <= keep
+    # With the last step one more is saved.
+    return bool(strategy == "steps" and steps and every and every >= 1 and steps <= keep * every)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.pushed import is_pushed
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _ARGS = (
@@ -16,8 +17,8 @@ RULE = Rule(
     name="only-one-checkpoint",
     severity="note",
     message="only one checkpoint is kept",
-    why="If the newest is half written when the machine stops, or holds a model that has just diverged, "
-    "there is no other. Two or three cost only room on the disk.",
+    why="The one before is deleted when the newest is there. If that holds a model that has just diverged, or "
+    "cannot be read, there is no other. Two or three cost only room on the disk.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/issues/35525",
@@ -33,7 +34,9 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where the file says so and checkpoints are written during the run."""
+    """Fires where the file says so, and checkpoints are written during the run and go nowhere else."""
     keep = run.setting("keep_checkpoints")
-    if keep is not None and keep.is_written and keep.value == 1 and run.value("save_strategy") != "no":
+    if keep is None or not keep.is_written or keep.value != 1 or run.value("save_strategy") == "no":
+        return
+    if not is_pushed(run):
         yield RULE.at(keep)

@@ -16,7 +16,7 @@ _YAML = (
 RULE = Rule(
     code="L109",
     name="loss-on-padding",
-    severity="error",
+    severity="warning",
     message="`{key}: false` makes the model learn padding as if it were text",
     why="Labels are padded with the padding token instead of -100, so that every padded position counts. The "
     "padding depends on the batch, not on the data: the loss is diluted by it, and the gradient of a short "

@@ -14,7 +14,7 @@ RULE = Rule(
     code="M101",
     name="new-tokens-not-trained",
     severity="error",
-    message="{count} tokens are added ({first}), and the adapter trains no embeddings: {result}",
+    message="{count} added ({names}), and the adapter trains no embeddings: {result}",
     why="A new token gets a row of the embedding table that no text has ever shaped. An adapter leaves the "
     "table as it is, so that the row stays at its start, at the input and at the output: the model can "
     "neither read nor write the token.",
@@ -68,6 +68,9 @@ _WITHOUT_CHATML = frozenset(
     {"llama", "mistral", "mixtral", "gemma", "gemma2", "gpt2", "gpt_neox", "opt", "phi3"}
 )
 """Families whose published vocabularies have no ChatML tokens."""
+SHOWN = 3
+"""Tokens of many that are told by name."""
+_WAY = 'set `modules_to_save=["embed_tokens", "lm_head"]`, or `trainable_token_indices` to train the new rows alone'
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -87,12 +90,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 saved, news, "their rows stay as they start", "add the embeddings to `additional_target`"
             )
     elif run.value("frozen_embeddings") is True and _is_resized(run):
-        way = (
-            'set `modules_to_save=["embed_tokens", "lm_head"]`, or `trainable_token_indices` to train the '
-            "new "
-            "rows alone"
-        )
-        yield _found(tokens, news, "their rows stay as they start", way)
+        yield _found(tokens, news, "their rows stay as they start", _WAY)
+    elif run.value("frozen_embeddings") is True and run.kind == "peft-adapter":
+        # The tokenizer has them and the model beside has no row for them: nobody has seen how the table was enlarged.
+        where = run.written("modules_to_save") or run.written("target_modules")
+        result = "config.json has no rows for them, and those of an enlarged table stay as they start"
+        if where is not None:
+            yield _found(where, news, result, _WAY, severity="warning")
 
 
 def _axolotl(run: Description, tokens: Setting, news: list[str]) -> Iterator[Diagnosis]:
@@ -110,7 +114,9 @@ def _axolotl(run: Description, tokens: Setting, news: list[str]) -> Iterator[Dia
 def _found(
     where: Setting, news: list[str], result: str, way: str, *, severity: Severity | None = None
 ) -> Diagnosis:
-    return RULE.at(where, severity=severity, count=len(news), first=news[0], result=result, way=way)
+    count = f"{len(news)} tokens are" if len(news) > 1 else "1 token is"
+    names = ", ".join((*news[:SHOWN], *(["..."] if len(news) > SHOWN else [])))
+    return RULE.at(where, severity=severity, count=count, names=names, result=result, way=way)
 
 
 def _trains_embeddings(run: Description) -> bool:

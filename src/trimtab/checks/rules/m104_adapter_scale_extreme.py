@@ -44,6 +44,9 @@ LEAST, MOST = 0.25, 4.0
 _FAR = 4.0
 """How far outside a plain scale must be to be more than worth knowing: the learning rate may make up for it."""
 
+_TINY = 2
+"""Up to this rank a large scale is what a fixed alpha of 32 gives, with which LoRA Without Regret trains every rank."""
+
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where rank and alpha are known; a pattern that changes them per module leaves it open."""
@@ -56,7 +59,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     scale = alpha.value / wanted
     if LEAST <= scale <= MOST:
         return
-    is_near = not square and LEAST / _FAR <= scale <= MOST * _FAR
+    is_near = not square and (LEAST / _FAR <= scale <= MOST * _FAR or rank.value <= _TINY)
     yield RULE.at(
         alpha if alpha.is_written else rank,
         severity="note" if is_near else None,

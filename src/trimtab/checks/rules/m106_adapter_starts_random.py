@@ -6,6 +6,7 @@ from trimtab.checks.adapter_names import is_low_rank
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.training_script import trains
 
 RULE = Rule(
     code="M106",
@@ -40,7 +41,9 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where it is written; of a saved adapter nobody can say whether it is trained from there."""
+    """Fires where it is written; a script that only converts fills the adapter with its weights next."""
     initial = run.setting("lora_init")
-    if initial is not None and initial.is_written and initial.value == "random" and is_low_rank(run):
+    if initial is None or not initial.is_written or initial.value != "random":
+        return
+    if is_low_rank(run) and trains(run):
         yield RULE.at(initial)

@@ -33,7 +33,6 @@ RULE = Rule(
         "model_name_or_path: meta-llama/Llama-3.1-8B\nadapter_name_or_path: out/lora\ntemplate: llama3\n"
         "finetuning_type: lora\nexport_dir: out/merged\nexport_size: 5\n",
     ),
-    aliases=("LORA008",),
     tips=("S2-08",),
     symptoms=("worse after merge", "ValueError at export"),
 )

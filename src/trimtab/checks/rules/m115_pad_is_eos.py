@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of, literal
-from trimtab.checks.place import Place
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.training_script import loads_model, trains
 
 RULE = Rule(
     code="M115",
@@ -57,19 +58,29 @@ RULE = Rule(
 )
 
 _SAME = re.compile(
-    r"^[ \t]*[\w.]*(?:tokenizer|tok)\.pad_token((?:_id)?)[ \t]*="
-    r"[ \t]*[\w.]*(?:tokenizer|tok)\.eos_token\1[ \t]*(?:#|$)",
+    r"^[ \t]*([\w.]*(?:tokenizer|tok)\.pad_token((?:_id)?)[ \t]*="
+    r"[ \t]*[\w.]*(?:tokenizer|tok)\.eos_token\2)[ \t]*(?:#|$)",
     re.MULTILINE,
 )
+_COLLATOR = "DataCollatorForLanguageModeling"
+_OF_TRANSFORMERS = frozenset({"transformers"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where a script makes that collator for a causal model; texts cut into equal blocks are not padded."""
-    if run.document.syntax != "python" or "group_texts" in run.document.text or run.value("packing") is True:
+    """Fires where a script trains a model of its own with that collator of transformers (TRL's goes by lengths). Texts
+    cut into equal blocks are not padded; where nothing appends the end token, there is none to lose."""
+    document = run.document
+    if document.syntax != "python" or "group_texts" in document.text or run.value("packing") is True:
         return
-    found = _SAME.search(run.document.text)
-    collators = calls_of(run, "DataCollatorForLanguageModeling")
-    if found is None or not any(literal(call, "mlm") is False for call in collators):
+    found = _SAME.search(document.text)
+    if found is None or not _collates(run) or not trains(run) or not loads_model(run):
         return
-    line = run.document.text.count("\n", 0, found.start()) + 1
-    yield RULE.at(Place(run.document.path, line))
+    lines = Lines(document.path, document.text)
+    rest = document.text[: found.start(1)] + document.text[found.end(1) :]
+    yield RULE.at(lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note")
+
+
+def _collates(run: Description) -> bool:
+    if run.document.sources.get(_COLLATOR, _OF_TRANSFORMERS) != _OF_TRANSFORMERS:
+        return False
+    return any(literal(call, "mlm") is False for call in calls_of(run, _COLLATOR))

@@ -25,6 +25,11 @@ RULE = Rule(
             "Two examples: loss 44.14 apart, 37.55 packed naively, 44.17 packed with isolation.",
         ),
         Maintainer(
+            "https://github.com/axolotl-ai-cloud/axolotl/pull/3796",
+            "From 0.18.0 on `sdpa` and `eager` isolate packed documents by a block-diagonal mask; before, "
+            "check_sample_packing_without_attention warned of both.",
+        ),
+        Maintainer(
             "https://github.com/huggingface/trl/blob/36027d8/trl/trainer/sft_config.py",
             'packing_strategy "wrapped": aggressive, cuts mid-sequence; "bfd", the default, isolates.',
         ),
@@ -51,14 +56,15 @@ RULE = Rule(
 
 _WAYS = {
     "llamafactory": "set `neat_packing: true`",
+    "axolotl": "set `attn_implementation: flash_attention_2` or `flex_attention`, or take Axolotl 0.18 or newer",
     "trl": "set `packing_strategy: bfd` with `attn_implementation: flash_attention_2`",
 }
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires outside pre-training. Axolotl's newer versions isolate with every kind of attention."""
+    """Fires outside pre-training, of Axolotl only where its version is known: newer ones isolate under sdpa as well."""
     packing, isolated = run.setting("packing"), run.setting("packing_isolated")
-    if packing is None or packing.value is not True or not packing.is_written or run.tool == "axolotl":
+    if packing is None or packing.value is not True or not packing.is_written:
         return
     if isolated is not None and isolated.value is False and run.value("task") != "pretrain":
         yield RULE.at(packing, way=_WAYS.get(run.tool, "isolate the documents, or pad"))

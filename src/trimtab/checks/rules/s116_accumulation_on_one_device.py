@@ -22,6 +22,12 @@ RULE = Rule(
             "with multiple model replicas: small batches do as well or better per FLOP, with the half-life "
             "of the second moment held fixed.",
         ),
+        Paper(
+            "https://arxiv.org/abs/1706.03762",
+            "5.1: about 25,000 source and 25,000 target tokens in a batch; translation up to that is left alone "
+            "(cited from memory).",
+            opened=False,
+        ),
     ),
     fix=Fix("try an accumulation of 1 with a lower rate and a beta2 nearer to 1"),
     bad=Example(
@@ -46,10 +52,24 @@ RULE = Rule(
 )
 
 
+PUBLISHED = 25_000
+"""Tokens in a step of the Transformer paper, which recipes for translation gather on one device."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Only where one device is written, not where it is a guess."""
+    """Only where one device is written, not where it is a guess, and not for a batch that a published recipe has."""
     accumulation, devices = run.setting("accumulation"), run.setting("devices")
     if accumulation is None or devices is None or devices.value != 1 or not devices.is_written:
         return
-    if accumulation.value > 1 and accumulation.is_written:
+    if accumulation.value > 1 and accumulation.is_written and not _is_published(run, accumulation.value):
         yield RULE.at(accumulation, accumulation=accumulation.value)
+
+
+def _is_published(run: Description, accumulation: int) -> bool:
+    size = run.value("micro_batch")
+    return (
+        run.value("task") == "translation"
+        and run.value("batch_unit") == "tokens"
+        and size is not None
+        and size * accumulation <= PUBLISHED
+    )

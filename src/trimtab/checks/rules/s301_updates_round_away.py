@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer, Paper
-from trimtab.checks.half_precision import half_weights, is_adam, lost_share, stored_dtype
+from trimtab.checks.half_precision import half_weights, is_adam, lost_share, stored_dtype, unless_launched
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -12,7 +12,7 @@ RULE = Rule(
     name="updates-round-away",
     severity="warning",
     message="weights are {dtype} without an fp32 copy, and at a learning rate of {rate} about {share} of the "
-    "weights do not change in a step",
+    "weights do not change in a step{unless}",
     why="An Adam step moves each weight by about the learning rate. Where that is less than half the "
     "distance to the next {dtype} number, rounding to the nearest puts the weight back, every time. The loss "
     "still falls, because small weights move; norm weights near 1 stay as they are at any rate below 0.0019 "
@@ -78,13 +78,15 @@ def check(run: Description) -> Iterator[Diagnosis]:
     share = lost_share(rate.value, dtype)
     if share >= NOTICEABLE:
         # What `auto` resolves to is known from the family's published files, not from this one.
-        severity = "note" if weights.value == "auto" else None
+        unless = unless_launched(run)
+        severity = "note" if weights.value == "auto" or unless else None
         yield RULE.at(
             weights if weights.is_written else rate,
             severity=severity,
             dtype=dtype,
             rate=f"{rate.value:g}",
             share=f"{share:.0%}",
+            unless=unless,
             way=_WAYS.get(run.tool, _WAY),
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.half_precision import half_weights, is_adam, stored_dtype
+from trimtab.checks.half_precision import half_weights, is_adam, stored_dtype, unless_launched
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -12,7 +12,7 @@ RULE = Rule(
     name="second-moment-rounds-away",
     severity="warning",
     message="Adam's second moment is kept in bf16, where beta2 = {beta2} cannot bring it down: it shrinks by "
-    "{step:.2%} a step at most, and half a bf16 step is 0.2% to 0.4%",
+    "{step:.2%} a step at most, and half a bf16 step is 0.195% to 0.39%{unless}",
     why="PyTorch's Adam keeps its state in the dtype of the weights. With beta2 above 0.996 the decay is "
     "smaller than half a rounding step, so that the second moment rises with a large gradient and never "
     "falls again: the learning rate of that weight stays low for the rest of the run.",
@@ -74,5 +74,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
     is_torchs = variant in STATE_LIKE_WEIGHTS if variant is not None else is_adam(run)
     if is_torchs and run.value("stochastic_rounding") is not True:
         where = beta2 if beta2.is_written else weights
-        severity = "note" if weights.value == "auto" else None
-        yield RULE.at(where, severity=severity, beta2=f"{beta2.value:g}", step=1 - beta2.value)
+        unless = unless_launched(run)
+        severity = "note" if weights.value == "auto" or unless else None
+        yield RULE.at(where, severity=severity, beta2=f"{beta2.value:g}", step=1 - beta2.value, unless=unless)

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Folklore
-from trimtab.checks.half_precision import half_weights, stored_dtype
+from trimtab.checks.half_precision import half_weights, stored_dtype, unless_launched
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
     code="S305",
     name="autocast-over-half-weights",
     severity="note",
-    message="autocast to {dtype} is on over weights that are {dtype} already",
+    message="autocast to {dtype} is on over weights that are {dtype} already{unless}",
     why="Autocast has nothing to cast in matrix products then; it only turns norms, softmax and the loss to "
     "fp32 and keeps copies of what it casts. Either keep fp32 weights under autocast, or leave autocast off "
     "and use stochastic rounding.",
@@ -50,4 +50,4 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if weights is None or autocast is None or stored_dtype(run) != "bf16" or autocast.value != "bf16":
         return
     if weights.is_written and autocast.is_written and weights.key != autocast.key and run.tool != "axolotl":
-        yield RULE.at(autocast, dtype="bf16")
+        yield RULE.at(autocast, dtype="bf16", unless=unless_launched(run))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.half_precision import OVERFLOWING
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -49,15 +50,10 @@ RULE = Rule(
     symptoms=("loss is NaN", "loss zero", "loss scale goes to zero", "diverged"),
 )
 
-FAMILIES = {
-    "t5": "T5", "mt5": "mT5", "umt5": "UMT5", "longt5": "LongT5", "gemma3": "Gemma 3", "gemma3_text": "Gemma 3",
-    "gemma3n": "Gemma 3n",
-}  # fmt: skip
-
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the family is known and fp16 is on in either way."""
-    name = FAMILIES.get(run.value("model_family") or "")
+    name = OVERFLOWING.get(run.value("model_family") or "")
     if name is None:
         return
     for concept in ("autocast", "weights_dtype"):

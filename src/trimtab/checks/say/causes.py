@@ -84,6 +84,8 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "loss plateaus at once",
             "loss does not decrease",
             "no progress",
+            "accuracy does not improve",
+            "score does not rise",
         ),
         (
             "nothing is trained: the adapter gets no gradient, or everything is frozen",
@@ -92,6 +94,41 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "a dropped key: the value that you wrote is not the one that is used",
             "labels are all masked, or not shifted",
         ),
+    ),
+    Symptom(
+        "adapter does not learn",
+        (
+            "lora does not learn",
+            "lora learns nothing",
+            "adapter has no effect",
+            "lora is worse than full training",
+            "qlora does not train",
+        ),
+        (
+            "the rate is that of full training: an adapter wants about ten times as much",
+            "it gets no gradient: reentrant checkpointing over frozen embeddings, or target modules that match nothing",
+            "alpha and rank make its scale far too small or too large",
+            "new tokens are not in `modules_to_save`, so that their rows stay as they were drawn",
+            "every label is masked",
+        ),
+    ),
+    Symptom(
+        "score is zero",
+        (
+            "bleu is 0",
+            "bleu near zero",
+            "chrf is zero",
+            "accuracy is 0",
+            "validation score is zero",
+            "very low bleu",
+        ),
+        (
+            "outputs have collapsed to a few sentences: read some of them",
+            "sources and references are not aligned, or are in the other direction",
+            "outputs are still in pieces, or references are blank, lower-cased or tokenised otherwise",
+            "decoding stops at once, or never: the end token is not the one that was trained",
+        ),
+        "`E901` and `D203`; `trimtab evaluate` prints examples",
     ),
     Symptom(
         "loss is zero",

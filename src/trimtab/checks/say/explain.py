@@ -1,13 +1,24 @@
 """What `trimtab explain` says: a page by code, name or alias; else what may be behind a symptom."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trimtab.checks.nearest import nearest
+from trimtab.checks.rule import Rule
+from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.page import page_text, readable
 from trimtab.checks.say.pages import all_pages, pages_by_name
 from trimtab.checks.say.seen_while_running import PAGES, seen_page_text
 from trimtab.checks.say.symptoms import Answer, search
+from trimtab.checks.say.topics import rules_about
+from trimtab.errors import one_line
+
+MOST_SHOWN = 80
+"""Characters of a question that its answer repeats."""
+_LAST = (
+    "",
+    "`trimtab explain CODE` shows the page of each; `trimtab check FILE` says which of them your file has.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +35,13 @@ def explanation(text: str) -> Explanation:
     pages = _pages_named(wanted)
     if pages:
         return Explanation("\n".join(pages))
-    answer = search(text)
-    if not answer.is_empty and not _looks_like_a_name(wanted):
-        return Explanation("\n".join(_answer_lines(text.strip(), answer)) + "\n")
-    return Explanation("\n".join(_not_found(text.strip(), wanted, answer)) + "\n", is_found=False)
+    shown = one_line(text.strip()[: MOST_SHOWN + 1])
+    shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
+    answer, about = search(text), () if _is_symptom(wanted) else rules_about(text)
+    if (about or not answer.is_empty) and not _looks_like_a_name(wanted):
+        lines = [*_about_lines(shown, about), *_answer_lines(shown, answer, about)]
+        return Explanation("\n".join([*lines, *_LAST]) + "\n")
+    return Explanation("\n".join(_not_found(shown, wanted, answer)) + "\n", is_found=False)
 
 
 def _pages_named(wanted: str) -> list[str]:
@@ -50,7 +64,25 @@ def _looks_like_a_name(wanted: str) -> bool:
     return " " not in wanted and (is_code or wanted.count("-") >= 2)
 
 
-def _answer_lines(text: str, answer: Answer) -> Iterator[str]:
+def _is_symptom(wanted: str) -> bool:
+    return any(wanted in (each.name.lower(), *map(str.lower, each.also)) for each in SYMPTOMS)
+
+
+def _about_lines(text: str, rules: Sequence[Rule]) -> Iterator[str]:
+    if rules:
+        yield from (f"# Rules about: {text}", "")
+        yield from map(_item, rules)
+
+
+def _item(rule: Rule) -> str:
+    return f"- {rule.code} {rule.name}: {readable(rule.message)}"
+
+
+def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[str]:
+    if not answer.symptoms and not answer.seen and all(rule in told for rule in answer.rules):
+        return
+    if told:
+        yield ""
     yield f"# What may be behind: {text}"
     for symptom in answer.symptoms:
         yield from (
@@ -61,16 +93,12 @@ def _answer_lines(text: str, answer: Answer) -> Iterator[str]:
         )
         if symptom.parts:
             yield from ("", f"In trimtab: {symptom.parts}.")
-    if answer.rules:
+    if any(rule not in told for rule in answer.rules):
         yield from ("", "## Rules of `trimtab check`", "")
-        yield from (f"- {rule.code} {rule.name}: {readable(rule.message)}" for rule in answer.rules)
+        yield from (_item(rule) for rule in answer.rules if rule not in told)
     if answer.seen:
         yield from ("", "## Seen while a run runs", "")
         yield from (f"- {page.code} {page.name}: {page.seen}" for page in answer.seen)
-    yield from (
-        "",
-        "`trimtab explain CODE` shows the page of each; `trimtab check FILE` says which of them your file has.",
-    )
 
 
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:

@@ -26,6 +26,7 @@ def as_json(report: Report) -> str:
         "problems": [_problem(each) for each in report.problems],
         "silenced": report.silenced,
         "known": report.known,
+        "unknown_versions": list(report.unknown_versions),
         "counts": {severity: report.count(severity) for severity in GREATEST_FIRST},
         "exit_code": report.exit_code,
     }

@@ -1,6 +1,7 @@
 """Findings as SARIF 2.1.0, which code hosts and editors show; rules with their pages, fixes as replacements."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from trimtab.checks.document import Document
 from trimtab.checks.fix.apply import applied
 from trimtab.checks.fix.tree import CannotMend
 from trimtab.checks.place import Place
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.report import Report
 from trimtab.checks.rule import Diagnosis, Rule
 from trimtab.checks.say.github import relative
@@ -33,6 +35,7 @@ def as_sarif(report: Report) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
+        "newlineSequences": ["\r\n", "\n", "\r"],
         "invocations": [
             {
                 "executionSuccessful": not report.problems,
@@ -106,16 +109,11 @@ def _change(diagnosis: Diagnosis, document: Document) -> dict[str, Any] | None:
     start = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     most = shorter - start
     same = next((index for index in range(most) if before[-1 - index] != after[-1 - index]), most)
+    place = Lines(diagnosis.place.path, before).place(start, len(before) - same)
     return {
-        "deletedRegion": _region(_place(diagnosis.place.path, before, start, len(before) - same)),
+        "deletedRegion": _region(place),
         "insertedContent": {"text": after[start : len(after) - same]},
     }
-
-
-def _place(path: str, text: str, start: int, end: int) -> Place:
-    lines = [text.count("\n", 0, offset) + 1 for offset in (start, end)]
-    columns = [offset - text.rfind("\n", 0, offset) for offset in (start, end)]
-    return Place(path, lines[0], columns[0], lines[1], columns[1])
 
 
 def _region(place: Place) -> dict[str, int]:
@@ -129,4 +127,4 @@ def _notification(problem: Problem) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     told = relative(path)
-    return Path(told).as_uri() if Path(told).is_absolute() else quote(told)
+    return Path(told).as_uri() if Path(told).is_absolute() else quote(os.fsencode(told))

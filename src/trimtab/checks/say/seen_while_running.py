@@ -18,7 +18,7 @@ class SeenPage:
     severity: Severity
     """The highest that it is told with."""
     when: str
-    """before the first step, while training, at a checkpoint."""
+    """before the first step, where a run goes on, while training, at a checkpoint."""
     seen: str
     why: str
     fix: str
@@ -62,6 +62,43 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("validation score is zero", "best checkpoint is a bad one"),
     ),
     SeenPage(
+        code="D204",
+        name="validation-set-without-tags",
+        severity="warning",
+        when="before the first step",
+        seen="a validation set has no tags, and every training corpus has",
+        why="Its lines look like none that the model learns from, so its scores are worse than the model is, and they "
+        "choose the best checkpoint.",
+        fix="write under data.valid the `tags` that say what is wanted of it, as in data.train",
+        home="data/tags.py",
+        symptoms=("validation score is low", "best checkpoint is a bad one"),
+    ),
+    SeenPage(
+        code="D205",
+        name="validation-in-training",
+        severity="warning",
+        when="before the first step",
+        seen="more than a tenth of a validation set's pairs stand in a training corpus too",
+        why="What the model has learned by heart is no measure of what it translates, and such scores choose a "
+        "checkpoint that is trained too long.",
+        fix="take these lines out of training; `trimtab data inspect` counts them all",
+        home="data/corpus_findings.py",
+        symptoms=("validation score is too good to be true", "good validation score and bad translations"),
+    ),
+    SeenPage(
+        code="D206",
+        name="sides-apart",
+        severity="warning",
+        when="before the first step",
+        seen="from some line on, the lengths of the two sides of a corpus do not go together, or its sides are "
+        "exchanged",
+        why="A model that is shown sentences beside others' translations learns to ignore the source.",
+        fix="look at the lines there and some before: one is lost, doubled or broken in two on one side; "
+        "`trimtab data inspect` looks at every line",
+        home="data/corpus_findings.py",
+        symptoms=("output has nothing to do with the input", "loss falls and the output stays wrong"),
+    ),
+    SeenPage(
         code="L201",
         name="first-loss-off",
         severity="error",
@@ -89,6 +126,29 @@ PAGES: tuple[SeenPage, ...] = (
             "loss grows with gradient accumulation",
             "accumulation gives another result than a large batch",
         ),
+    ),
+    SeenPage(
+        code="S202",
+        name="peak-rate-out-of-range",
+        severity="warning",
+        when="before the first step",
+        seen="the highest learning rate of the schedule is below 1e-5 or above 1e-1, with an optimizer like Adam",
+        why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
+        fix="set step.optimizer.learning_rate to what the finding says; with noam it is a factor, near 1",
+        home="training/rates.py",
+        symptoms=("loss falls slowly", "loss flat", "diverged"),
+    ),
+    SeenPage(
+        code="S203",
+        name="rate-rises-again",
+        severity="warning",
+        when="where a run goes on",
+        seen="a run that goes on with a longer length has a much higher learning rate than it ended with",
+        why="A schedule that came down for the old length is higher again in a longer one, so the loss rises first; "
+        "the result is not that of a run which had this length from the beginning.",
+        fix="for one decline begin a new run with this length; inverse_sqrt and constant do not depend on it",
+        home="training/rates.py",
+        symptoms=("loss jumps after resuming",),
     ),
     SeenPage(
         code="P201",
@@ -120,8 +180,57 @@ PAGES: tuple[SeenPage, ...] = (
         seen="a step was not applied, because its loss or its gradient was not a finite number",
         why="A number that is not finite would have made every weight NaN. Weights and moments are as before it.",
         fix="a few in a run are harmless; many call for a lower learning rate, a longer warmup, or fp32",
-        home="training/record.py",
+        home="guard/finite.py",
         symptoms=("loss is NaN", "loss is inf", "gradient norm is NaN", "diverged after some steps"),
+    ),
+    SeenPage(
+        code="S902",
+        name="loss-spike",
+        severity="warning",
+        when="while training, by `trimtab.guard`",
+        seen="a loss more than 8 deviations above the median of the last accepted steps",
+        why="The step's text is far harder than any before, or the weights are going astray; an update made of it can "
+        "undo hundreds of good ones.",
+        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
+        home="guard/outlier.py",
+        symptoms=("loss spikes", "diverged after some steps"),
+    ),
+    SeenPage(
+        code="S903",
+        name="gradient-spike",
+        severity="warning",
+        when="while training, by `trimtab.guard`",
+        seen="the logarithm of a gradient norm more than 10 deviations above the median of the last accepted steps",
+        why="The second moments of Adam have not seen gradients of this size, so the step along them is far too long, "
+        "and clipping bounds its length but not its direction.",
+        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
+        home="guard/outlier.py",
+        symptoms=("gradient norm spikes", "loss spikes"),
+    ),
+    SeenPage(
+        code="S904",
+        name="refused-in-a-row",
+        severity="warning",
+        when="while training, by `trimtab.guard`",
+        seen="8 steps in a row were refused",
+        why="Either the data has changed to another level, which is to be learned, or the weights are spoilt, "
+        "which more refused steps do not mend.",
+        fix="where a held-out batch still has its old loss the data has changed; where it is worse, go back to an "
+        "older checkpoint and leave out what came before the first of them",
+        home="guard/streak.py",
+        symptoms=("loss jumps and stays", "loss is NaN"),
+    ),
+    SeenPage(
+        code="S905",
+        name="too-many-refused",
+        severity="error",
+        when="while training, by `trimtab.guard`",
+        seen="more than 1% of the last 1,000 steps were refused (a warning), or more than 5% (the run should stop)",
+        why="A guard is for the rare step. A run that needs it all the time is not stable, and learns from a "
+        "biased choice of its data.",
+        fix="lower the learning rate, lengthen the warmup, or look for bad lines in the data of those steps",
+        home="guard/budget.py",
+        symptoms=("loss is NaN", "diverged after some steps"),
     ),
     SeenPage(
         code="M901",
@@ -147,6 +256,17 @@ PAGES: tuple[SeenPage, ...] = (
         "lengthen the warmup; if it stays, check that the two sides of the data belong together",
         home="scoring/repetition.py",
         symptoms=("same output for every input", "repeats the same words", "writes one token"),
+    ),
+    SeenPage(
+        code="E902",
+        name="tags-unlike-training",
+        severity="warning",
+        when="when translating or evaluating",
+        seen="lines come without a tag, or with one that no line of the training had",
+        why="The model was told by the tag what to write; without it, it mixes what it learned.",
+        fix="say the tag by `--tag`, or `tags` in Python, as in the recipe's data.train",
+        home="data/tags.py",
+        symptoms=("wrong language in the output", "worse when translating than in validation"),
     ),
     SeenPage(
         code="K901",

@@ -3,10 +3,12 @@
 import textwrap
 from collections.abc import Iterator
 
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.report import GREATEST_FIRST, Report
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.say.grades import best_first, sentence, source
 from trimtab.checks.say.pages import page_of
+from trimtab.errors import one_line
 
 WIDTH = 110
 MOST_SKIPPED = 10
@@ -22,8 +24,9 @@ def as_text(report: Report, *, in_colour: bool = False, brief: bool = False) -> 
         return "".join(_headline(each, in_colour) + "\n" for each in report.diagnoses)
     told: set[str] = set()
     blocks: list[str] = []
+    lines = {path: Lines(path, document.text) for path, document in report.documents.items()}
     for diagnosis in report.diagnoses:
-        blocks.append("\n".join(_block(diagnosis, report, in_colour, told)))
+        blocks.append("\n".join(_block(diagnosis, lines.get(diagnosis.place.path), in_colour, told)))
         told.add(diagnosis.finding.code)
     if report.skipped:
         blocks.append("\n".join(_skipped(report)))
@@ -47,19 +50,23 @@ def summary(report: Report) -> str:
         parts.append(f"{len(report.skipped)} not looked at")
     if report.problems:
         parts.append(f"{len(report.problems)} not readable")
+    if report.unknown_versions:
+        names = ", ".join(report.unknown_versions)
+        options = " ".join(f"--with {name}=..." for name in report.unknown_versions)
+        parts.append(f"version of {names} not known, {options} says it")
     return "; ".join(parts)
 
 
 def _skipped(report: Report) -> Iterator[str]:
-    yield from (f"{each.path}: {each.reason}" for each in report.skipped[:MOST_SKIPPED])
+    yield from (one_line(f"{each.path}: {each.reason}") for each in report.skipped[:MOST_SKIPPED])
     if (more := len(report.skipped) - MOST_SKIPPED) > 0:
         yield f"... and {more} more"
 
 
-def _block(diagnosis: Diagnosis, report: Report, in_colour: bool, told: set[str]) -> Iterator[str]:
+def _block(diagnosis: Diagnosis, lines: Lines | None, in_colour: bool, told: set[str]) -> Iterator[str]:
     finding = diagnosis.finding
     yield _headline(diagnosis, in_colour)
-    yield from _source_line(diagnosis, report, in_colour)
+    yield from _source_line(diagnosis, lines, in_colour)
     if finding.code not in told:  # the reason is told once; what to do may differ
         yield from _paragraph("why", finding.why, in_colour)
         if evidence := best_first(page_of(finding.code).evidence):
@@ -83,21 +90,30 @@ def _option(diagnosis: Diagnosis) -> str:
     return " (--fix)" if diagnosis.safety == "same training" else " (--fix --changes-training)"
 
 
-def _source_line(diagnosis: Diagnosis, report: Report, in_colour: bool) -> Iterator[str]:
-    place, document = diagnosis.place, report.documents.get(diagnosis.place.path)
-    if document is None or not diagnosis.key:
+def _source_line(diagnosis: Diagnosis, lines: Lines | None, in_colour: bool) -> Iterator[str]:
+    place = diagnosis.place
+    if (
+        lines is None
+        or not diagnosis.key
+        or not 0 < place.line <= len(lines)
+        or lines.path.endswith(".ipynb")
+    ):
         return
-    lines = document.text.splitlines()
-    if not 0 < place.line <= len(lines) or document.path.endswith(".ipynb"):
-        return
-    line = lines[place.line - 1].replace("\t", " ")
+    line = lines.line(place.line)
     length = place.end_column - place.column if place.end_line == place.line else 1
     start, stop = _window(len(line), place.column - 1, WIDTH - 10)
-    shown, margin = line[start:stop], " " * len(str(place.line))
+    shown, margin = "".join(map(_visible, line[start:stop])), " " * len(str(place.line))
     marks = "^" * max(1, min(length, stop - place.column + 1))
     yield f"  {margin} |"
     yield f"  {place.line} | {shown}"
     yield f"  {margin} | {' ' * (place.column - 1 - start)}{_painted(marks, '31;1', in_colour)}"
+
+
+def _visible(character: str) -> str:
+    """One for one, so that the marks below stay where they are; an escape code of a file rewrites no terminal."""
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "\ufffd"
 
 
 def _window(length: int, column: int, width: int) -> tuple[int, int]:

@@ -9,6 +9,9 @@ from trimtab.checks.rule import Diagnosis, Rule
 from trimtab.checks.silence.pages import NOT_UNDERSTOOD, OF_NOTHING, OF_UNKNOWN_RULE, WITHOUT_REASON
 from trimtab.checks.silence.silence import Silence
 
+Named = Mapping[str, tuple[Rule, ...]]
+"""All rules by code, name and alias in lower case; an alias may be that of several."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -19,22 +22,24 @@ class Judged:
     used: frozenset[Silence]
 
 
-def apply_silences(
-    diagnoses: Iterable[Diagnosis], silences: Iterable[Silence], rules: Mapping[str, Rule]
-) -> Judged:
-    """Parts findings by silences that have a reason; `rules` are all rules by code, name and alias in lower case."""
+def apply_silences(diagnoses: Iterable[Diagnosis], silences: Iterable[Silence], rules: Named) -> Judged:
+    """Parts findings by silences that have a reason."""
     kept: list[Diagnosis] = []
     silenced: list[Diagnosis] = []
-    used: set[Silence] = set()
-    by_code = [(silence, _codes(silence, rules)) for silence in silences if silence.because]
+    meant: dict[tuple[str, int], list[Silence]] = {}
+    for silence in silences:
+        for code in _codes(silence, rules) if silence.because else ():
+            meant.setdefault((code, silence.line), []).append(silence)
+    used: set[tuple[str, int]] = set()
     for diagnosis in diagnoses:
-        covering = {silence for silence, codes in by_code if _covers(silence, codes, diagnosis)}
+        marks = [(diagnosis.finding.code, line) for line in (0, diagnosis.place.line)]
+        covering = [mark for mark in marks if mark in meant]
         (silenced if covering else kept).append(diagnosis)
-        used |= covering
-    return Judged(tuple(kept), tuple(silenced), frozenset(used))
+        used.update(covering)
+    return Judged(tuple(kept), tuple(silenced), frozenset(each for mark in used for each in meant[mark]))
 
 
-def faults_of(silence: Silence, rules: Mapping[str, Rule]) -> list[Diagnosis]:
+def faults_of(silence: Silence, rules: Named) -> list[Diagnosis]:
     """What is wrong with a silence as it is written: no reason, or a rule that nobody knows."""
     faults: list[Diagnosis] = []
     if not silence.because:
@@ -42,7 +47,7 @@ def faults_of(silence: Silence, rules: Mapping[str, Rule]) -> list[Diagnosis]:
     for name in silence.rules:
         if name.lower() not in rules:
             near = nearest(name.lower(), rules)
-            suggestion = f"; did you mean `{rules[near].name}`?" if near else ""
+            suggestion = f"; did you mean `{rules[near][0].name}`?" if near else ""
             faults.append(OF_UNKNOWN_RULE.at(silence.place, rule=name, nearest=suggestion))
     return faults
 
@@ -52,17 +57,13 @@ def not_understood(place: Place, text: str) -> Diagnosis:
     return NOT_UNDERSTOOD.at(place, text=text)
 
 
-def idle(silence: Silence, rules: Mapping[str, Rule], has_run: Callable[[Rule], bool]) -> list[Diagnosis]:
+def idle(silence: Silence, rules: Named, has_run: Callable[[Rule], bool]) -> list[Diagnosis]:
     """The finding about a silence that was not used; none where a rule of it did not run."""
-    known = [rules[name.lower()] for name in silence.rules if name.lower() in rules]
+    known = [rule for name in silence.rules for rule in rules.get(name.lower(), ())]
     if not silence.because or not silence.is_certain or not known or not all(map(has_run, known)):
         return []
     return [OF_NOTHING.at(silence.place, rule=", ".join(silence.rules))]
 
 
-def _codes(silence: Silence, rules: Mapping[str, Rule]) -> frozenset[str]:
-    return frozenset(rules[name.lower()].code for name in silence.rules if name.lower() in rules)
-
-
-def _covers(silence: Silence, codes: frozenset[str], diagnosis: Diagnosis) -> bool:
-    return diagnosis.finding.code in codes and silence.line in (0, diagnosis.place.line)
+def _codes(silence: Silence, rules: Named) -> frozenset[str]:
+    return frozenset(rule.code for name in silence.rules for rule in rules.get(name.lower(), ()))

@@ -5,10 +5,10 @@ On a line with a setting it is meant for that line; on a line of its own for the
 """
 
 import re
-from collections.abc import Iterator
 
 from trimtab.checks.document import Document
 from trimtab.checks.place import Place
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.silence.silence import Silence
 
 _MARK = re.compile(r"^\s*trimtab\s*:\s*(.*)$", re.IGNORECASE)
@@ -22,12 +22,16 @@ def silences_of_comments(document: Document) -> tuple[list[Silence], list[tuple[
     """The silences of a file, and comments that address trimtab but say nothing it knows, with their text."""
     silences: list[Silence] = []
     strange: list[tuple[Place, str]] = []
-    for place, text in _addressed(document):
+    addressed = [(line, match[1].strip()) for line, text in document.comments if (match := _MARK.match(text))]
+    lines = Lines(document.path, document.text if addressed else "")
+    meant = _lines_meant(lines, document.path.endswith(".ipynb"))
+    for number, text in addressed:
+        place = Place(document.path, number, max(lines.line(number).find("#"), 0) + 1)
         match = _ALLOW.match(text)
         if match is None:
             strange.append((place, text))
             continue
-        line = 0 if match["file"] else _line_meant(document, place.line)
+        line = 0 if match["file"] else meant[number]
         rules = tuple(word.strip() for word in match["rules"].split(","))
         silences.append(
             Silence(rules=rules, because=(match["because"] or "").strip(), place=place, line=line)
@@ -35,25 +39,16 @@ def silences_of_comments(document: Document) -> tuple[list[Silence], list[tuple[
     return silences, strange
 
 
-def _addressed(document: Document) -> Iterator[tuple[Place, str]]:
-    for line, comment in document.comments:
-        if match := _MARK.match(comment):
-            yield Place(document.path, line, _column(document, line)), match[1].strip()
-
-
-def _column(document: Document, line: int) -> int:
-    lines = document.text.splitlines()
-    found = lines[line - 1].find("#") if 0 < line <= len(lines) else -1
-    return max(found, 0) + 1
-
-
-def _line_meant(document: Document, line: int) -> int:
-    lines = document.text.splitlines()
-    if line <= len(lines) and not lines[line - 1].lstrip().startswith("#"):
-        return line
-    following = range(line, len(lines))
-    return next((number + 1 for number in following if _says_something(lines[number])), line)
-
-
-def _says_something(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+def _lines_meant(lines: Lines, is_notebook: bool) -> list[int]:
+    """By line number, from 1: the line itself, or of one that is only a comment the next that says something."""
+    meant = [0] * (len(lines) + 1)
+    following = 0
+    for number in range(len(lines), 0, -1):
+        text = lines.line(number).strip()
+        if is_notebook:  # a line of code is a text of JSON there
+            text = text.removesuffix(",").strip('"').removesuffix("\\n").strip()
+        if text and not text.startswith("#"):
+            meant[number] = following = number
+        else:
+            meant[number] = following or number
+    return meant

@@ -1,18 +1,30 @@
 """Silences of a project: `[tool.trimtab.check] allow = [...]` in the nearest `pyproject.toml` upward of a file."""
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from trimtab.checks.nearest import NEAR, likeness, nearest
 from trimtab.checks.place import Place
+from trimtab.checks.read.lines import Lines
+from trimtab.checks.read.toml import MAX_BYTES, read_toml
 from trimtab.checks.silence.silence import Silence
 from trimtab.errors import InputError, Problem, input_error
 
 NAME = "pyproject.toml"
-_HEAD = "tool.trimtab"
+MAX_ENTRIES = 1_000
+"""Entries of `allow`, and patterns of one entry."""
+_ADDRESSED = re.compile(r"""\btrimtab["']?\s*[.\]=]""")
+_TABLE = re.compile(
+    r"""^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*["']?([\w-]{1,40})["']?[ \t]*\.[ \t]*check[ \t]*\]""", re.MULTILINE
+)
+_QUOTED = re.compile(r""""([^"\n]*)"|'([^'\n]*)'""")
+_OPTIONS = frozenset(("select", "ignore", "strict", "baseline", "with", "format", "as", "fix"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,46 +66,63 @@ def silences_of_project(project: Project, path: Path, walked: tuple[Path, ...]) 
             is_certain=whole or below in each.files,
         )
         for each in project.allowed
-        if any(fnmatchcase(below, pattern) for pattern in each.files)
+        if any(_pattern(pattern).match(below) for pattern in each.files)
     }
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text))
 
 
 @cache
 def _read(folder: Path) -> Project | None:
     path = folder / NAME
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+        if not path.is_file():  # a pipe or a device has no end
+            return None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8")
+    except PermissionError as error:
+        if not _may_enter(folder):
+            return None
+        raise input_error(f"{path}: cannot be read", got=str(error.strerror), where=str(path)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise input_error(f"{path}: cannot be read", got=str(error), where=str(path)) from None
-    return Project(folder, _allowed(text, str(path)) if _HEAD in text else ())
+    for found in _TABLE.finditer(text):
+        if found[1] != "trimtab" and likeness(found[1], "trimtab") >= NEAR:
+            raise _unknown(
+                f"[tool.{found[1]}.check]", "[tool.trimtab.check]", Lines(str(path), text), found[1]
+            )
+    if _ADDRESSED.search(text) is None:
+        return Project(folder)
+    if len(data) > MAX_BYTES:
+        raise input_error(f"{path}: too long", allowed=f"at most {MAX_BYTES:,} bytes", where=str(path))
+    return Project(folder, _allowed(Lines(str(path), text)))
 
 
-def _allowed(text: str, path: str) -> tuple[Allowed, ...]:
-    import tomllib
+def _may_enter(folder: Path) -> bool:
+    return os.access(folder, os.X_OK)
 
-    try:
-        whole = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise input_error(f"{path}: not TOML", got=str(error), where=path) from None
-    table = _table(whole, "tool", "trimtab", "check")
-    if unknown := [key for key in table if key != "allow"]:
-        raise input_error(
-            f"[tool.trimtab.check]: unknown key `{unknown[0]}`",
-            allowed="allow",
-            where=f"{path}:{_line(text, unknown[0], 0)}:1",
-        )
-    entries = table.get("allow", [])
+
+def _allowed(lines: Lines) -> tuple[Allowed, ...]:
+    tool = read_toml(lines.path, lines.text).get("tool")
+    own: Any = cast(Mapping[str, Any], tool).get("trimtab", {}) if isinstance(tool, Mapping) else {}
+    table = _keys(_table(own, "tool.trimtab", lines), "tool.trimtab", ("check",), lines).get("check", {})
+    check = _keys(_table(table, "tool.trimtab.check", lines), "tool.trimtab.check", ("allow",), lines)
+    entries = check.get("allow", [])
     if not isinstance(entries, list):
-        raise _wrong(path, "`allow` is not a list")
-    allowed: list[Allowed] = []
-    for number, entry in enumerate(cast(list[Any], entries), 1):
-        allowed.append(_entry(text, path, entry, number, allowed))
-    return tuple(allowed)
+        raise _wrong(lines.path, "`allow` is not a list")
+    if len(cast(list[Any], entries)) > MAX_ENTRIES:
+        raise _wrong(lines.path, f"`allow` has more than {MAX_ENTRIES:,} entries")
+    rows = _rows(lines)
+    return tuple(
+        _entry(each, number, lines.path, rows) for number, each in enumerate(cast(list[Any], entries), 1)
+    )
 
 
-def _entry(text: str, path: str, entry: Any, number: int, earlier: list[Allowed]) -> Allowed:
+def _entry(entry: Any, number: int, path: str, rows: Mapping[str, Iterator[int]]) -> Allowed:
     if not isinstance(entry, Mapping):
         raise _wrong(path, f"entry {number} of `allow` is not a table")
     table = cast(Mapping[str, Any], entry)
@@ -107,9 +136,42 @@ def _entry(text: str, path: str, entry: Any, number: int, earlier: list[Allowed]
         or not all(isinstance(each, str) for each in patterns)
     ):
         raise _wrong(path, f"entry {number} of `allow` has a value that is not text")
-    same_rule = sum(each.rule == rule for each in earlier)
-    place = Place(path, _line(text, f'"{rule}"', same_rule))
+    if len(patterns) > MAX_ENTRIES:
+        raise _wrong(path, f"entry {number} of `allow` has more than {MAX_ENTRIES:,} files")
+    place = Place(path, next(rows.get(rule, iter(())), 1))
     return Allowed(rule=rule, because=because.strip(), files=tuple(patterns), place=place)
+
+
+def _rows(lines: Lines) -> dict[str, Iterator[int]]:
+    """TOML is read without places: an entry is told by the quoted word it holds, below the first word to trimtab."""
+    begin = _ADDRESSED.search(lines.text)
+    rows: dict[str, list[int]] = {}
+    for found in _QUOTED.finditer(lines.text, begin.start() if begin else 0):
+        rows.setdefault(found[1] or found[2] or "", []).append(lines.position(found.start())[0])
+    return {word: iter(each) for word, each in rows.items()}
+
+
+def _table(value: Any, name: str, lines: Lines) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(lines.path, f"`{name}` is not one table")
+    return cast(Mapping[str, Any], value)
+
+
+def _keys(table: Mapping[str, Any], name: str, known: tuple[str, ...], lines: Lines) -> Mapping[str, Any]:
+    """The table, if it has no other keys than those known."""
+    if unknown := [key for key in table if key not in known]:
+        near = nearest(unknown[0], known)
+        raise _unknown(f"[{name}]: unknown key `{unknown[0]}`", near, lines, unknown[0], ", ".join(known))
+    return table
+
+
+def _unknown(what: str, near: str, lines: Lines, word: str, allowed: str = "") -> InputError:
+    begin = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", lines.text)
+    fix = f"did you mean `{near}`?" if near else ""
+    if word in _OPTIONS:
+        fix = f"it is an option of the command line: `trimtab check --{word} ...`"
+    where = lines.where(begin.start()) if begin else lines.path
+    return input_error(what, allowed=allowed, fix=fix, where=where)
 
 
 def _wrong(path: str, got: str) -> InputError:
@@ -121,17 +183,3 @@ def _wrong(path: str, got: str) -> InputError:
             where=path,
         )
     )
-
-
-def _table(whole: Any, *names: str) -> Mapping[str, Any]:
-    for name in names:
-        whole = cast(Mapping[str, Any], whole).get(name, {}) if isinstance(whole, Mapping) else {}
-    return cast(Mapping[str, Any], whole) if isinstance(whole, Mapping) else {}
-
-
-def _line(text: str, word: str, number: int) -> int:
-    """TOML is read without places: an entry is told by the word it holds, below the head of the table."""
-    begin = text.index(_HEAD)
-    rows = [row for row, line in enumerate(text.splitlines(), 1) if word in line]
-    rows = [row for row in rows if row > text.count("\n", 0, begin)] or [text.count("\n", 0, begin) + 1]
-    return rows[min(number, len(rows) - 1)]

@@ -24,7 +24,7 @@ class Silences:
         self._ran = {rule.code for rule, _ in chosen}
         self._walked = walked
         self._rules = rules_by_name() | {
-            name.lower(): rule for rule in PAGES for name in (rule.code, rule.name)
+            name.lower(): (rule,) for rule in PAGES for name in (rule.code, rule.name)
         }
         self._projects: dict[Path, Project | None] = {}
         self._entries: dict[Allowed, Silence] = {}

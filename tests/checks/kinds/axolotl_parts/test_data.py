@@ -8,8 +8,8 @@ HEAD = "base_model: a\nlearning_rate: 1e-4\n"
 SETS = "datasets: [{path: b}]\n"
 
 
-def run(more=SETS):
-    return told(KIND, HEAD + more)
+def run(more=SETS, versions=None):
+    return told(KIND, HEAD + more, versions)
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,26 @@ def test_the_task_is_told_where_there_is_a_word_for_it(more, task):
 
 
 @pytest.mark.parametrize(
-    ("more", "isolates"),
+    ("more", "axolotl", "isolates"),
     [
-        ("sample_packing: true\n", None),
-        ("sample_packing: true\nattn_implementation: flash_attention_2\n", True),
-        ("sample_packing: true\nattn_implementation: eager\n", False),
-        ("sample_packing: true\nattn_implementation: sdpa\nsdpa_varlen: true\n", True),
-        ("", None),
+        ("sample_packing: true\n", None, False),
+        ("sample_packing: true\nflash_attention: false\nsdp_attention: false\n", (0, 18), False),
+        ("sample_packing: true\nattn_implementation: flash_attention_2\n", None, True),
+        ("sample_packing: true\nattn_implementation: flash_attention_2\n", (0, 12), True),
+        ("sample_packing: true\nattn_implementation: eager\n", (0, 12), False),
+        ("sample_packing: true\nattn_implementation: eager\n", (0, 18), True),
+        ("sample_packing: true\nattn_implementation: sdpa\n", None, None),
+        ("sample_packing: true\nsdp_attention: true\n", (0, 16, 1), None),
+        ("sample_packing: true\nsdp_attention: true\n", (0, 17), False),
+        ("sample_packing: true\nsdp_attention: true\n", (0, 18, 0), True),
+        ("sample_packing: true\nattn_implementation: sdpa\nsdpa_varlen: true\n", None, True),
+        ("sample_packing: true\ngemma4_hybrid_attn_impl: true\n", None, None),
+        ("", None, None),
     ],
 )
-def test_packed_documents_are_apart_where_the_attention_can_do_it(more, isolates):
-    assert run(SETS + more).value("packing_isolated") is isolates
+def test_packed_documents_are_apart_where_the_attention_can_do_it_in_this_version(more, axolotl, isolates):
+    versions = {} if axolotl is None else {"axolotl": axolotl}
+    assert run(SETS + more, versions=versions).value("packing_isolated") is isolates
 
 
 def test_tokens_that_are_added_are_gathered():

@@ -1,8 +1,10 @@
 """Data, tokens and the kind of training of Axolotl."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from trimtab.checks.description import Version
 from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each, text_list
 from trimtab.checks.kinds.signs import mapping
 from trimtab.checks.kinds.written import Written
@@ -10,7 +12,11 @@ from trimtab.checks.kinds.written import Written
 PREFERENCES = frozenset({"dpo", "ipo", "kto", "simpo", "orpo", "gdpo"})
 """Values of `rl` that learn from pairs; the others sample."""
 MIXING = frozenset({"eager", "sdpa"})
-"""Attention under which packed documents see each other."""
+"""Attention that does not see where a packed document ends, unless it is given a mask."""
+ISOLATING = (0, 18)
+"""From this version on both get a mask of the documents (pull request 3796)."""
+WARNING = (0, 17)
+"""This version warns of `sdpa`; those before took it for one that isolates, and which was right nobody has looked."""
 
 
 def put_task(told: Told, written: Written) -> None:
@@ -30,7 +36,7 @@ def put_task(told: Told, written: Written) -> None:
         put(told, "task", written.settings.get("datasets"), "language_model")
 
 
-def put_data(told: Told, written: Written) -> None:
+def put_data(told: Told, written: Written, versions: Mapping[str, Version]) -> None:
     """Tells corpora, packing, lengths, and the tokens that the run adds."""
     put_each(
         told,
@@ -41,7 +47,7 @@ def put_data(told: Told, written: Written) -> None:
             "chat_template": "chat_template",
         },
     )
-    _put_packing(told, written)
+    _put_packing(told, written, versions.get("axolotl"))
     _put_corpora(told, written)
     put_each(
         told, written, {"pad_token": "special_tokens.pad_token", "eos_token": "special_tokens.eos_token"}
@@ -49,15 +55,25 @@ def put_data(told: Told, written: Written) -> None:
     _put_tokens(told, written)
 
 
-def _put_packing(told: Told, written: Written) -> None:
+def _put_packing(told: Told, written: Written, version: Version | None) -> None:
     packs = written.get("sample_packing")
     if packs is None:
         return
     put(told, "packing", replace(packs, value=bool(packs.value)))
-    kernel = told.get("attention_kernel")
-    if packs.value is True and kernel is not None:
-        has_varlen = written.value("sdpa_varlen") is True
-        put(told, "packing_isolated", packs, kernel.value not in MIXING or has_varlen)
+    if packs.value is True and not written.value("gemma4_hybrid_attn_impl"):
+        kernel = told.get("attention_kernel")
+        put(told, "packing_isolated", packs, _isolates(kernel.value if kernel else "", written, version))
+
+
+def _isolates(kernel: str, written: Written, version: Version | None) -> bool | None:
+    """Of a file that names no attention Axolotl itself warns, in every version."""
+    if not kernel:
+        return False if written.is_whole and "attn_implementation" not in written.hidden else None
+    if kernel not in MIXING or written.value("sdpa_varlen") is True:
+        return True
+    if version is None or (kernel == "sdpa" and version < WARNING):
+        return None
+    return version >= ISOLATING
 
 
 def _put_corpora(told: Told, written: Written) -> None:

@@ -70,5 +70,5 @@ def _axolotl(written: Written, versions: Mapping[str, Version]) -> Told:
     machine.put_precision(told, written)
     machine.put_machine(told, written)
     adapter.put_adapter(told, written)
-    data.put_data(told, written)
+    data.put_data(told, written, versions)
     return told

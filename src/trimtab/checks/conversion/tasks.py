@@ -1,0 +1,72 @@
+"""What no recipe can say, however much of it is taken over: another task, or another part of the model."""
+
+import re
+
+from trimtab.checks.conversion.draft import Draft, number
+from trimtab.checks.description import Description
+
+OTHER_TASKS = {
+    "preference": "learns from preferences",
+    "reward": "trains a reward model",
+    "vision_text": "reads text off images",
+}
+"""By the words of `task`."""
+_HEAD = re.compile(r"For([A-Z]\w*)$")
+_TEXT_HEADS = frozenset({"CausalLM", "ConditionalGeneration", "Seq2SeqLM", "PreTraining"})
+_OTHER_MODELS = {
+    "VisionEncoderDecoderModel": "reads text off images",
+    "SpeechEncoderDecoderModel": "reads speech",
+}
+_SAMPLING = {"GRPOConfig", "RLOOConfig", "PPOConfig", "GRPOTrainer", "RLOOTrainer", "PPOTrainer"}
+_OF_STAGE = {"ppo": "learns from rewards", "kto": "learns from preferences", "rm": "trains a reward model"}
+
+
+def other_task(run: Description) -> str:
+    """What the run does, where that is neither translation nor a language model; empty otherwise, or where nobody can
+    say."""
+    task = run.value("task")
+    if task in OTHER_TASKS:
+        return OTHER_TASKS[task]
+    for name in ("stage", "rl"):
+        chosen = run.written(name)
+        if chosen is not None and chosen.value:
+            if name == "rl":
+                return f"learns from rewards or preferences (`rl: {chosen.value}`)"
+            if chosen.value in _OF_STAGE:
+                return _OF_STAGE[chosen.value]
+    return next((what for name in _classes(run) if (what := _by_class(name))), "")
+
+
+def note_adapter(draft: Draft) -> None:
+    """Says, before all else, that an adapter's run would become one of all weights, at the adapter's rate."""
+    adapter, rate = draft.run.setting("adapter"), draft.run.value("learning_rate")
+    if adapter is None or adapter.value == "none":
+        return
+    bits = draft.run.value("quantization_bits")
+    base = f" over weights of {bits} bits" if bits is not None else ""
+    draft.note(
+        f"only an adapter ({adapter.value}) is trained there{base}; a recipe trains all weights, which needs "
+        "memory for gradients and optimizer state of each"
+    )
+    if rate is not None and rate > 0:
+        draft.note(
+            f"the learning rate {number(rate)} is the adapter's: all weights want about a tenth of it "
+            f"({number(rate / 10)})"
+        )
+
+
+def _classes(run: Description) -> list[str]:
+    """Names of the model's class, and of what trains it."""
+    loads = (
+        call.qualifier.rpartition(".")[2] for call in run.document.calls if call.name == "from_pretrained"
+    )
+    return [*loads, *(call.name for call in run.document.calls if call.name in _SAMPLING)]
+
+
+def _by_class(name: str) -> str:
+    if name in _OTHER_MODELS:
+        return _OTHER_MODELS[name]
+    if name in _SAMPLING:
+        return f"learns from rewards ({name})"
+    found = _HEAD.search(name)
+    return "" if found is None or found[1] in _TEXT_HEADS else f"fine-tunes a model for another task ({name})"

@@ -1,0 +1,74 @@
+import pytest
+
+from tests.checks.conversion.made import made
+from trimtab.errors import InputError
+
+SCRIPT = """
+from transformers import {model}, Trainer, TrainingArguments
+model = {model}.from_pretrained("a/b")
+args = TrainingArguments(output_dir="out", learning_rate=2e-5, num_train_epochs=2)
+Trainer(model=model, args=args).train()
+"""
+AXOLOTL = "base_model: a/b\ndatasets: [{path: c}]\nlearning_rate: 2e-4\n"
+FACTORY = (
+    "model_name_or_path: a/b\nfinetuning_type: full\ntemplate: qwen\ndataset: c\ndo_train: true\n"
+    "learning_rate: 0.00001\nstage: "
+)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "AutoModelForSequenceClassification", "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
+        "BertForMaskedLM", "AutoModelForImageClassification", "AutoModelForCTC", "AutoModelForImageTextToText",
+        "VisionEncoderDecoderModel",
+    ],
+)  # fmt: skip
+def test_a_script_that_trains_another_head_is_refused_by_its_class(model):
+    with pytest.raises(InputError, match="no recipe can say that"):
+        made(SCRIPT.format(model=model), "train.py")
+
+
+@pytest.mark.parametrize("model", ["AutoModelForCausalLM", "GPT2LMHeadModel"])
+def test_a_language_model_is_written_as_a_draft(model):
+    conversion = made(SCRIPT.format(model=model), "train.py")
+    assert "this is a draft and no recipe" in conversion.notes[0]
+    assert not conversion.is_trainable
+
+
+@pytest.mark.parametrize(
+    "text", [AXOLOTL + "rl: grpo\n", AXOLOTL + "reward_model: true\n", FACTORY + "dpo\n", FACTORY + "ppo\n"]
+)
+def test_learning_from_preferences_or_rewards_is_refused(text):
+    with pytest.raises(InputError, match="no recipe can say that"):
+        made(text)
+
+
+def test_supervised_training_is_not_refused():
+    assert made(FACTORY + "sft\n").notes
+    assert made(AXOLOTL).notes
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (
+            "adapter: lora\nlora_r: 8\n",
+            "only an adapter (lora) is trained there; a recipe trains all weights",
+        ),
+        (
+            "adapter: qlora\nload_in_4bit: true\n",
+            "only an adapter (qlora) is trained there over weights of 4 bits",
+        ),
+    ],
+)
+def test_that_an_adapter_becomes_a_training_of_all_weights_is_said_with_the_rate(more, says):
+    notes = made(AXOLOTL + more).notes
+    assert notes[1].startswith(says)
+    assert "the learning rate 0.0002 is the adapter's" in notes[2]
+    assert not any("adapter" in note for note in made(AXOLOTL).notes)
+
+
+def test_that_a_task_is_assumed_is_said():
+    text = '{"output_dir": "out", "per_device_train_batch_size": 8, "learning_rate": 2e-5, "max_steps": 1000}'
+    assert any("a language model is assumed" in note for note in made(text, "args.json").notes)
