@@ -1,0 +1,1 @@
+"""Parts of trimtab for training loops of other libraries."""

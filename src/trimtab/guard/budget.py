@@ -1,0 +1,71 @@
+"""S905: the share of the last steps that were refused."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.finding import Finding
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many of the last `window` steps may be refused."""
+
+    window: int = 1000
+    warn_above: float = 0.01
+    stop_above: float = 0.05
+    steps: int = 0
+    refused: deque[int] = field(default_factory=deque[int])
+    """Numbers of the refused steps that are still in the window."""
+    warned: bool = False
+
+    def after(self, *, refused: bool) -> Finding | None:
+        """Counts one more step; the finding when a bound is first passed, or passed for good."""
+        self.steps += 1
+        if refused:
+            self.refused.append(self.steps)
+        while self.refused and self.refused[0] <= self.steps - self.window:
+            self.refused.popleft()
+        # Below a warning's worth of one window it is too early for a share.
+        share = self.share
+        if self.over:
+            return self._finding("error", share)
+        if share > self.warn_above and not self.warned:
+            self.warned = True
+            return self._finding("warning", share)
+        if share <= self.warn_above / 2:
+            self.warned = False
+        return None
+
+    @property
+    def share(self) -> float:
+        """Of a whole window, even where there were fewer steps yet."""
+        return len(self.refused) / self.window
+
+    @property
+    def over(self) -> bool:
+        """Whether the run should stop."""
+        return self.share > self.stop_above
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for the checkpoint."""
+        return {"steps": self.steps, "refused": list(self.refused), "warned": self.warned}
+
+    def from_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.steps = int(saved.get("steps", 0))
+        self.refused = deque(saved.get("refused", ()))
+        self.warned = bool(saved.get("warned", False))
+
+    def _finding(self, severity: Any, share: float) -> Finding:
+        return Finding(
+            code="S905",
+            name="too-many-refused",
+            severity=severity,
+            message=f"{len(self.refused)} of the last {min(self.steps, self.window)} steps were refused, above "
+            f"{self.stop_above if self.over else self.warn_above:.0%} of {self.window}",
+            why="A guard is for the rare step. A run that needs it all the time is not stable, and learns from a "
+            "biased choice of its data.",
+            fix="lower the learning rate, lengthen the warmup, or look for bad lines in the data of those steps",
+        )

@@ -1,0 +1,122 @@
+"""S902 and S903: a loss or a gradient norm far above what the last accepted steps had."""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.finding import Finding
+
+NORMAL_MAD = 1.4826
+"""The standard deviation of a normal distribution is so many median absolute deviations."""
+LEAST_NORM = 1e-30
+"""A norm of zero counts as this, for its logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlierRule:
+    """The constants. Median and median absolute deviation (MAD) hold still while outliers come, and refused steps
+    never enter the window: with mean and deviation over all steps, ten spikes in a cluster hide one another."""
+
+    window: int = 128
+    """Accepted steps that are remembered."""
+    active_from: int = 64
+    """Accepted steps before the rule speaks."""
+    loss_deviations: float = 8.0
+    """The loss may be so many deviations (1.4826 MAD) above its median."""
+    norm_deviations: float = 10.0
+    """The same for the logarithm of the gradient norm, whose right tail is long."""
+    least_loss_deviation: float = 1e-3
+    """A deviation of the loss counts at least as this share of the median."""
+    least_norm_deviation: float = 0.05
+    """A deviation of the log norm counts at least as this: a norm below 1.65 times the median is no outlier."""
+
+
+@dataclass(slots=True)
+class OutlierWindow:
+    """What the rule remembers."""
+
+    rule: OutlierRule = OutlierRule()
+    losses: deque[float] = field(default_factory=deque[float])
+    log_norms: deque[float] = field(default_factory=deque[float])
+
+    def judge(self, loss: float, grad_norm: float) -> Finding | None:
+        """The finding where one is an outlier; both finite. Changes nothing."""
+        bounds = self.bounds()
+        if bounds is None:
+            return None
+        loss_bound, norm_bound = bounds
+        if loss > loss_bound:
+            return _loss_spike(loss, loss_bound, median(self.losses))
+        if grad_norm > norm_bound:
+            middle = math.exp(median(self.log_norms))
+            return _gradient_spike(grad_norm, norm_bound, middle)
+        return None
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Largest loss and largest gradient norm that pass; None while too little is known."""
+        if len(self.losses) < self.rule.active_from:
+            return None
+        rule, middle = self.rule, median(self.losses)
+        spread = max(NORMAL_MAD * deviation(self.losses), rule.least_loss_deviation * abs(middle))
+        log_spread = max(NORMAL_MAD * deviation(self.log_norms), rule.least_norm_deviation)
+        log_bound = median(self.log_norms) + rule.norm_deviations * log_spread
+        return middle + rule.loss_deviations * spread, math.exp(min(log_bound, 700.0))
+
+    def accept(self, loss: float, grad_norm: float) -> None:
+        """Remembers a step that was applied."""
+        self.losses.append(loss)
+        self.log_norms.append(math.log(max(grad_norm, LEAST_NORM)))
+        while len(self.losses) > self.rule.window:
+            self.losses.popleft()
+            self.log_norms.popleft()
+
+    def forget(self) -> None:
+        """Begins anew, after the level has changed for good."""
+        self.losses.clear()
+        self.log_norms.clear()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for the checkpoint, oldest first."""
+        return {"losses": list(self.losses), "log_norms": list(self.log_norms)}
+
+    def from_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.losses = deque(saved.get("losses", ()))
+        self.log_norms = deque(saved.get("log_norms", ()))
+
+
+def median(values: Sequence[float] | deque[float]) -> float:
+    """The middle value; of an even number the lower one, as on the device."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def deviation(values: Sequence[float] | deque[float]) -> float:
+    """The median absolute deviation from the median."""
+    middle = median(values)
+    return median([abs(value - middle) for value in values])
+
+
+def _loss_spike(loss: float, bound: float, middle: float) -> Finding:
+    return Finding(
+        code="S902",
+        name="loss-spike",
+        severity="warning",
+        message=f"loss {loss:.4g} is above {bound:.4g} (median of accepted steps {middle:.4g}): not applied",
+        why="The step's text is far harder than any before, or the weights are going astray; an update made of it can "
+        "undo hundreds of good ones.",
+        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
+    )
+
+
+def _gradient_spike(norm: float, bound: float, middle: float) -> Finding:
+    return Finding(
+        code="S903",
+        name="gradient-spike",
+        severity="warning",
+        message=f"gradient norm {norm:.4g} is above {bound:.4g} (median of accepted steps {middle:.4g}): not applied",
+        why="The second moments of Adam have not seen gradients of this size, so the step along them is far too long, "
+        "and clipping bounds its length but not its direction.",
+        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
+    )

@@ -1,0 +1,137 @@
+import json
+import math
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+from trimtab.adapters.hugging_face_guard import GUARD_FILE, guard_trainer  # noqa: E402
+from trimtab.guard import Guard  # noqa: E402
+from trimtab.guard.outlier import OutlierRule  # noqa: E402
+
+POISON_AT = 40
+"""The step whose examples make it go wrong; in order."""
+BATCH = 64
+
+
+class Line(torch.nn.Module):
+    """y = w x + b, with the squared error as its loss, times what the example says."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = torch.nn.Linear(4, 1)
+
+    def forward(self, x, y, factor, labels=None):
+        return {"loss": ((self.map(x).squeeze(-1) - y) ** 2 * factor).mean()}
+
+
+def examples(count: int, factor: float) -> list[dict]:
+    draw = torch.Generator().manual_seed(3)
+    rows = torch.randn(count, 4, generator=draw)
+    return [
+        {"x": row, "y": row.sum(), "factor": torch.tensor(factor if number // BATCH == POISON_AT else 1.0)}
+        for number, row in enumerate(rows)
+    ]
+
+
+def trainer(folder, factor: float, *, steps: int = 80, accumulation: int = 1, callbacks=(), **options):
+    torch.manual_seed(1)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=BATCH,
+        gradient_accumulation_steps=accumulation,
+        learning_rate=1e-2,
+        report_to=[],
+        use_cpu=True,
+        save_strategy="steps",
+        save_steps=options.pop("save_steps", 1000),
+        logging_steps=1000,
+        remove_unused_columns=False,
+        disable_tqdm=True,
+        **options,
+    )
+
+    class InOrder(transformers.Trainer):
+        def _get_train_sampler(self, *args, **kwargs):
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    return InOrder(
+        model=Line(),
+        args=arguments,
+        train_dataset=examples(steps * accumulation * BATCH, factor),
+        callbacks=list(callbacks),
+    )
+
+
+class Snapshots(transformers.TrainerCallback):
+    """The weights before and after each call of the optimizer."""
+
+    def __init__(self):
+        self.after = []
+
+    def on_optimizer_step(self, args, state, control, model=None, **kwargs):
+        self.after.append([weight.detach().clone() for weight in model.parameters()])
+
+
+def small_guard() -> Guard:
+    return Guard(OutlierRule(window=32, active_from=16))
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf, 1e6])
+def test_a_poisoned_step_changes_no_weight_and_the_run_goes_on(tmp_path, factor):
+    seen, told = Snapshots(), []
+    guarded = trainer(tmp_path, factor, callbacks=[seen])
+    guard_trainer(guarded, small_guard(), tell=told.append)
+    guarded.train()
+    before, after = seen.after[POISON_AT - 1], seen.after[POISON_AT]
+    assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+    assert not all(
+        torch.equal(one, other) for one, other in zip(after, seen.after[POISON_AT + 1], strict=True)
+    )
+    assert all(torch.isfinite(weight).all() for weight in guarded.model.parameters())
+    assert [finding.code for finding in told] == ["S901" if not math.isfinite(factor) else "S902"]
+
+
+def test_without_the_guard_the_same_step_spoils_the_weights(tmp_path):
+    plain = trainer(tmp_path, math.nan, max_grad_norm=1.0)
+    plain.train()
+    assert not all(torch.isfinite(weight).all() for weight in plain.model.parameters())
+
+
+def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path):
+    weights = []
+    for name in ("plain", "guarded"):
+        run = trainer(tmp_path / name, 1.0, accumulation=2)
+        if name == "guarded":
+            guard = guard_trainer(run, small_guard())
+        run.train()
+        weights.append([weight.detach().clone() for weight in run.model.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+    assert guard.budget.steps == 80
+    assert guard.budget.share == 0
+
+
+def test_a_resumed_run_goes_on_with_the_saved_guard(tmp_path):
+    first = trainer(tmp_path, 1.0, save_steps=30, steps=60)
+    guard_trainer(first, small_guard())
+    first.train()
+    saved = json.loads((tmp_path / "checkpoint-30" / GUARD_FILE).read_text())
+    assert len(saved["outliers"]["losses"]) == 30
+    again = trainer(tmp_path, 1.0, save_steps=1000, steps=60)
+    guard = guard_trainer(again, small_guard())
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-30"))
+    assert guard.budget.steps == 60
+
+
+def test_a_run_that_is_refused_all_the_time_is_stopped(tmp_path):
+    run = trainer(tmp_path, 1.0, steps=80)
+    guard = small_guard()
+    guard.budget.window = 100
+    guard_trainer(run, guard)
+    for example in run.train_dataset:
+        example["factor"] = torch.tensor(math.nan)
+    run.train()
+    assert run.state.global_step == 6

@@ -1,0 +1,27 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.guard.budget import Budget
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.booleans(), max_size=300))
+def test_the_share_is_that_of_the_last_window(refusals):
+    budget = Budget(window=50, warn_above=0.1, stop_above=0.4)
+    for number, refused in enumerate(refusals):
+        finding = budget.after(refused=refused)
+        share = sum(refusals[max(0, number - 49) : number + 1]) / 50
+        assert budget.share == share
+        assert budget.over == (share > 0.4)
+        if budget.over:
+            assert finding is not None
+            assert finding.severity == "error"
+
+
+def test_a_warning_is_given_once_until_the_run_has_calmed():
+    budget = Budget(window=50, warn_above=0.1, stop_above=0.9)
+    told = [budget.after(refused=number % 4 == 0) is not None for number in range(200)]
+    assert sum(told) == 1
+    for _ in range(50):
+        budget.after(refused=False)
+    assert sum(budget.after(refused=True) is not None for _ in range(10)) == 1

@@ -1,0 +1,53 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.watch.movement import lost_share, lost_to_rounding, mark, marks, never_moved
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([torch.float32, torch.bfloat16, torch.float16, torch.float64]),
+    st.integers(1, 300),
+    st.integers(0, 2**31),
+)
+def test_a_mark_changes_with_any_one_element(dtype, size, seed):
+    draw = torch.Generator().manual_seed(seed)
+    tensor = torch.randn(size, generator=draw).to(dtype)
+    before = mark(tensor)
+    assert mark(tensor.clone()) == before
+    place = int(torch.randint(size, (), generator=draw))
+    tensor[place] = (
+        torch.nextafter(tensor[place], torch.tensor(9.0, dtype=dtype)) if dtype != torch.float16 else 9
+    )
+    assert mark(tensor) != before
+
+
+def test_a_frozen_part_and_a_part_without_gradient_are_named():
+    model = torch.nn.ModuleDict(
+        {name: torch.nn.Linear(3, 3, bias=False) for name in ("used", "unused", "frozen")}
+    )
+    model["frozen"].weight.requires_grad_(False)
+    before = marks(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model["used"](torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    assert never_moved(before, marks(model)) == ["unused.weight"]
+
+
+def test_updates_below_half_a_unit_in_the_last_place_are_lost():
+    weights = torch.full((100,), 1.0, dtype=torch.bfloat16)
+    assert lost_to_rounding(weights, torch.full((100,), 2.0**-9)) == 1.0
+    assert lost_to_rounding(weights, torch.full((100,), 2.0**-7)) == 0.0
+    half = torch.cat([torch.full((50,), 2.0**-10), torch.full((50,), 2.0**-6)])
+    assert lost_to_rounding(weights, half) == 0.5
+    assert lost_to_rounding(weights, torch.zeros(100)) == 0.0
+    assert lost_to_rounding(weights.float(), torch.full((100,), 2.0**-9)) == 0.0
+
+
+def test_the_share_over_several_tensors_is_by_element():
+    one, other = torch.ones(30, dtype=torch.bfloat16), torch.ones(10, dtype=torch.bfloat16)
+    assert lost_share([one, other], [torch.full((30,), 2.0**-10), torch.full((10,), 0.5)]) == pytest.approx(
+        0.75
+    )
