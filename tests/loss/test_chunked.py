@@ -1,9 +1,12 @@
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.flow import IGNORE
+from trimtab.loss import plain
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.terms import Terms
@@ -26,15 +29,19 @@ def make(tokens, rows, num_ids, dtype, seed=0):
     z_loss=st.sampled_from([0.0, 1e-2]),
     chunk=st.integers(1, 40),
     scale=st.sampled_from([1.0, 0.125]),
+    truncate=st.sampled_from([math.inf, 1.2, 1.0, 0.1]),
 )
-def test_it_equals_the_plain_loss_in_values_and_gradients(tokens, num_ids, smoothing, z_loss, chunk, scale):
+def test_it_equals_the_plain_loss_in_values_and_gradients(
+    tokens, num_ids, smoothing, z_loss, chunk, scale, truncate
+):
     rows = -(-num_ids // 64) * 64
     hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64)
-    terms = Terms(num_ids, smoothing, z_loss)
+    terms = Terms(num_ids, smoothing, z_loss, truncate)
     slow = plain_cross_entropy(hidden, matrix, labels, terms)
     fast = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=chunk * rows * 4)
     torch.testing.assert_close(fast.objective, slow.objective)
     torch.testing.assert_close(fast.loss, slow.loss)
+    assert fast.truncated == slow.truncated
     for a, b in zip(
         torch.autograd.grad(fast.objective * scale, (hidden, matrix)),
         torch.autograd.grad(slow.objective * scale, (hidden, matrix)),
@@ -99,3 +106,22 @@ def test_no_buffer_is_larger_than_the_chunk(monkeypatch):
     chunked_cross_entropy(hidden, matrix, labels, Terms(100, 0.1, 0.0), chunk_bytes=5000, of_chunk=watch)
     assert max(seen) <= 5000
     assert sum(seen) == 100 * 128 * 4
+
+
+def test_a_truncated_label_has_no_gradient_and_the_others_keep_theirs():
+    hidden, matrix, labels = make(40, 64, 60, torch.float64)
+    terms = Terms(60, 0.1, 1e-3)
+    norms = plain.error_norm((hidden @ matrix.T)[:, :60].detach(), labels)
+    some = norms[labels != IGNORE].median()
+
+    def gradient(terms):
+        out = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=4096)
+        return out, torch.autograd.grad(out.objective, hidden)[0]
+
+    whole, all_of_them = gradient(terms)
+    cut, rest = gradient(terms._replace(truncate_above=float(some)))
+    gone = (norms > some) & (labels != IGNORE)
+    assert cut.truncated == gone.sum() > 5
+    assert rest[gone].abs().max() == 0
+    torch.testing.assert_close(rest[~gone], all_of_them[~gone])
+    torch.testing.assert_close(cut.loss, whole.loss)

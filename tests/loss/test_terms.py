@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -39,3 +41,7 @@ def test_terms_are_values_that_cannot_be_changed():
     assert Terms(60, 0.1) == Terms(num_ids=60, label_smoothing=0.1, z_loss=0.0)
     with pytest.raises(AttributeError):
         Terms(60).num_ids = 61
+
+
+def test_by_default_nothing_is_left_out():
+    assert Terms(60).truncate_above == math.inf

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
 from trimtab.model import attention
 from trimtab.model.attention import attend
@@ -54,3 +55,15 @@ def test_causal_attention_of_a_first_token_is_its_own_value():
     free = attend(queries, keys, values, of=layout, to=layout, causal=False)
     torch.testing.assert_close(seen[[3, 5]], free[[3, 5]])
     assert not torch.allclose(seen[0], free[0])
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("kept", [1, 2])
+def test_grouped_heads_equal_attention_written_out_with_each_key_used_by_its_group(kept, causal):
+    generator = torch.Generator().manual_seed(0)
+    queries = torch.randn(6, 4, 8, generator=generator, dtype=torch.float64)
+    keys, values = (torch.randn(6, kept, 8, generator=generator, dtype=torch.float64) for _ in range(2))
+    layout = layout_of(stream_of(ROWS), padded=True)
+    repeated = [torch.stack([x[:, h * kept // 4] for h in range(4)], dim=1) for x in (keys, values)]
+    slow = naive(queries, *repeated, layout, layout, causal=causal)
+    torch.testing.assert_close(attend(queries, keys, values, of=layout, to=layout, causal=causal), slow)

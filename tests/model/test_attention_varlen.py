@@ -3,6 +3,7 @@ import torch
 
 from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
+from trimtab.model.attention import attend
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import layout_of
@@ -57,3 +58,24 @@ def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothi
     first = Layout(boundaries[:2], 64, None, None)
     alone = attend_varlen(*(part[:10] for part in x), of=first, to=first, causal=True)
     torch.testing.assert_close(out[:10], alone)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kept", [1, 2])
+def test_grouped_heads_in_packs_err_no_more_than_in_padded_rows(kept, causal):
+    generator = torch.Generator().manual_seed(0)
+    rows = [[1] * n for n in torch.randint(1, 60, (40,), generator=generator).tolist()]
+    cuda, tokens = torch.device("cuda"), sum(map(len, rows))
+    q = torch.randn(tokens, 4, 64, generator=generator).to(cuda)
+    k, v = (torch.randn(tokens, kept, 64, generator=generator).to(cuda) for _ in range(2))
+    weight = torch.randn(q.shape, generator=generator).to(cuda)
+    dense = layout_of(stream_of(rows, longest=64).to(cuda), padded=True)
+    flat = layout_of(stream_of(rows, longest=64).to(cuda), padded=False)
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    repeated = [x.repeat_interleave(4 // kept, dim=1) for x in wide[1:]]
+    exact = naive(wide[0], *repeated, dense, dense, causal=causal)
+    truth = [exact.detach(), *torch.autograd.grad((exact * weight.double()).sum(), wide)]
+    half = [x.bfloat16() for x in (q, k, v)]
+    fast = errors(attend, *half, flat, flat, weight, truth, causal=causal)
+    slow = errors(attend, *half, dense, dense, weight, truth, causal=causal)
+    assert all(a <= b + 1e-3 for a, b in zip(fast, slow, strict=True)), (fast, slow)

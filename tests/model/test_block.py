@@ -132,3 +132,41 @@ def test_the_norm_stands_before_the_sublayer_or_after_the_sum():
     assert torch.equal(before.leave(x, update, norm), x + update)
     assert torch.equal(after.enter(x, norm), x)
     assert torch.equal(after.leave(x, update, norm), norm(x + update))
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_grouped_heads_equal_all_heads_with_keys_and_values_repeated(kept):
+    grouped = shaken(DecoderBlock(config(kv_heads=kept)))
+    whole = shaken(DecoderBlock(config()))
+    whole.load_state_dict(repeated(grouped.state_dict(), kept))
+    x, memory = vectors(TARGETS, seed=2), vectors(SOURCES, seed=3)
+    layouts = layout(TARGETS), layout(SOURCES)
+    torch.testing.assert_close(grouped(x, memory, *layouts, None), whole(x, memory, *layouts, None))
+
+
+def repeated(state, kept):
+    """The weights of a block in which each head has keys and values of its own, copies of its group's."""
+    size = DIM // HEADS
+    for name, own in (("attention.qkv", HEADS), ("cross.kv", 0)):
+        for kind in ("weight", "bias"):
+            rows = state[f"{name}.{kind}"].unflatten(0, (-1, size))
+            queries, keys, values = rows.split([own, kept, kept])
+            wide = [part.repeat_interleave(HEADS // kept, dim=0) for part in (keys, values)]
+            state[f"{name}.{kind}"] = torch.cat([queries, *wide]).flatten(0, 1)
+    return state
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_bias_means_the_maps_and_leaves_the_norms_as_they_are(norm):
+    for kind in (EncoderBlock, DecoderBlock):
+        with_biases, without = (
+            kind(config(norm=norm, bias=bias, activation="geglu")) for bias in (True, False)
+        )
+        biases = [name for name, _ in without.named_parameters() if name.endswith("bias")]
+        assert all(name.startswith("norm_") for name in biases)
+        assert bool(biases) == (norm == "layer")
+        gone = {name for name, _ in with_biases.named_parameters()} - {
+            n for n, _ in without.named_parameters()
+        }
+        maps = {n for n, part in without.named_modules() if isinstance(part, nn.Linear)}
+        assert gone == {f"{name}.bias" for name in maps}

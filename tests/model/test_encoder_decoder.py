@@ -28,6 +28,15 @@ VARIANTS = [
         strict=False,
     )
 ]
+VARIANTS += [
+    {"heads": 4, "kv_heads": 1},
+    {"heads": 4, "kv_heads": 2, "positions": "rotary", "activation": "geglu", "bias": False},
+    {"encoder_heads": 4, "encoder_feed_forward": 24, "positions": "rotary", "activation": "silu"},
+    {"decoder_heads": 4, "decoder_kv_heads": 2, "decoder_feed_forward": 24, "decoder_positions": "rotary"},
+    {"decoder_positions": "none"},
+    {"positions": "rotary", "decoder_positions": "learned", "norm_position": "after"},
+    {"tie_embeddings": "none"},
+]
 
 
 def build(num_ids=90, **changes):
@@ -92,3 +101,58 @@ def test_every_parameter_gets_a_gradient():
         model(pack), model.output_matrix, pack.labels, Terms(90, 0.1, 0.0)
     ).objective.backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
+
+
+def test_parameters_are_as_many_as_the_sizes_say():
+    model = build(
+        dim=32,
+        heads=4,
+        encoder_heads=2,
+        kv_heads=2,
+        decoder_kv_heads=1,
+        encoder_feed_forward=24,
+        activation="swiglu",
+        bias=False,
+        norm="rms",
+        layers=3,
+    )
+    norms = 2 * 3 + 3 * 3 + 2
+    encoder = 3 * (2 * 32 * 32 + 32 * 2 * 32 + 3 * 32 * 24)
+    one_head = 2 * 32 * 8  # the decoder's keys and values have one head of 8
+    decoder = 3 * (4 * 32 * 32 + 2 * one_head + 3 * 32 * 48)
+    assert model.num_parameters() == 128 * 32 + norms * 32 + encoder + decoder
+
+
+def test_a_decoder_without_positions_still_sees_the_order_from_its_second_layer_on():
+    # In the first one a token sees the words before it as a set (arXiv 2305.19466, theorem 1 needs two layers).
+    first, other = [[20, 21, 22, 3]], [[21, 20, 22, 3]]
+    for layers, same in ((1, True), (2, False)):
+        model = build(decoder_positions="none", decoder_layers=layers).eval()
+        seen = [logits(model, [SOURCES[0]], rows)[3] for rows in (first, other)]
+        assert torch.allclose(*seen, atol=1e-6) == same
+
+
+def test_untied_matrices_are_three_and_each_side_has_its_number_of_ids():
+    config = EncoderDecoderModel(
+        dim=32, heads=2, layers=1, feed_forward=48, dropout=0.0, tie_embeddings="none"
+    )
+    model = EncoderDecoder(config, num_ids=90, num_source_ids=200, max_positions=32, seed=1)
+    tables = [model.source_embedding.weight, model.embedding.weight, model.output_matrix]
+    assert [tuple(table.shape) for table in tables] == [(256, 32), (128, 32), (128, 32)]
+    assert len({table.data_ptr() for table in tables}) == 3
+    logits(model, [[199, 3]], [[89, 3]]).sum().backward()
+    assert [int(table.grad.abs().sum(1).gt(0).sum()) for table in tables] == [2, 2, 90]
+
+
+def test_tying_changes_which_matrix_is_read_and_nothing_else():
+    tied, untied = build(tie_embeddings="decoder"), build(tie_embeddings="none")
+    assert not torch.equal(untied.output.weight, untied.embedding.weight)
+    found = untied.state_dict()
+    untied.load_state_dict({**found, **tied.state_dict(), "output.weight": tied.embedding.weight.detach()})
+    assert torch.equal(logits(tied, SOURCES, TARGETS), logits(untied, SOURCES, TARGETS))
+
+
+def test_one_matrix_for_two_sizes_is_an_error_of_ours():
+    config = EncoderDecoderModel(dim=32, heads=2, layers=1, feed_forward=48)
+    with pytest.raises(AssertionError, match="one matrix for 200 and 90 ids"):
+        EncoderDecoder(config, num_ids=90, num_source_ids=200, max_positions=32, seed=1)

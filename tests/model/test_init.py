@@ -38,3 +38,10 @@ def test_maps_that_write_to_the_residual_path_are_smaller_with_the_norm_before()
         / after.decoder.blocks[0].feed_forward.down.weight.std()
     )
     assert torch.isclose(ratio, torch.tensor(6.0).rsqrt(), rtol=1e-3)
+
+
+def test_keys_and_values_begin_as_large_however_many_heads_they_have():
+    whole, grouped = build(heads=6), build(heads=6, kv_heads=1)
+    for map_of in (lambda block: block.attention.qkv, lambda block: block.cross.kv):
+        ratio = map_of(grouped.decoder.blocks[0]).weight.std() / map_of(whole.decoder.blocks[0]).weight.std()
+        assert torch.isclose(ratio, torch.tensor(1.0), rtol=0.02)

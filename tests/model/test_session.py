@@ -49,3 +49,28 @@ def test_kept_rows_go_on_as_if_alone():
     torch.testing.assert_close(got[0, 1], want, atol=2e-5, rtol=1e-4)
     want = logits(model, [SOURCES[0]], [[20, 52, 3]])[2]
     torch.testing.assert_close(got[1, 0], want, atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_fewer_heads_of_keys_make_the_cache_smaller():
+    sizes = []
+    for kept in (4, 1):
+        session = open_session(build(heads=4, kv_heads=kept).eval(), width=2)
+        session.step(torch.full((3, 2), START))
+        parts = (session.caches[0].keys, session.caches[0].values, session.caches[0].source_keys)
+        sizes.append([part.numel() for part in parts])
+    assert sizes[0] == [4 * size for size in sizes[1]]
+
+
+@torch.no_grad()
+def test_grouped_heads_go_on_rightly_after_beams_change_places_and_rows_end():
+    model = build(heads=4, kv_heads=2, positions="rotary").eval()
+    session = open_session(model, width=2)
+    session.step(torch.full((3, 2), START))
+    session.step(torch.tensor([[20, 30]] * 3))
+    session.reorder(torch.tensor([[1, 0]] * 3))
+    session.keep(torch.tensor([2, 0]))
+    got = session.step(torch.tensor([[50, 51], [52, 53]]))
+    for place, (source, past, token) in enumerate([(2, 30, 50), (2, 20, 51), (0, 30, 52), (0, 20, 53)]):
+        want = logits(model, [SOURCES[source]], [[past, token, 3]])[2]
+        torch.testing.assert_close(got[place // 2, place % 2], want, atol=2e-5, rtol=1e-4)

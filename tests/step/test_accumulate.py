@@ -2,8 +2,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.step.toy import Toy
+from tests.step.toy import Toy, packs
 from tests.streams import pack_of
+from trimtab.loss.plain import plain_cross_entropy
+from trimtab.loss.terms import Terms
 from trimtab.step.accumulate import accumulate
 
 
@@ -35,3 +37,16 @@ def test_the_loss_is_the_mean_over_targets_not_over_micro_batches():
     assert torch.isclose(
         accumulate(model.objective, [short, long]).loss, torch.tensor(sum(each) / 10).double()
     )
+
+
+def test_truncated_labels_are_counted_over_all_packs_and_stay_in_the_divisor():
+    model = Toy()
+
+    def cut(pack):
+        hidden = model.embedding(pack.target.ids)
+        return plain_cross_entropy(hidden, model.linear.weight, pack.labels, Terms(64, truncate_above=0.99))
+
+    sums = [cut(pack) for pack in packs(5, 7)]
+    total = accumulate(cut, packs(5, 7))
+    assert total.truncated == sum(part.truncated for part in sums) > 0
+    torch.testing.assert_close(total.objective, sum(part.objective for part in sums).detach() / 12)

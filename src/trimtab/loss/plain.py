@@ -17,7 +17,10 @@ def plain_cross_entropy(
 ) -> LossOutput:
     """Summed over the labels that are not IGNORE; only the first `terms.num_ids` rows of the matrix are a vocabulary.
 
-    Sources: label smoothing, arXiv 1512.00567, section 7; z-loss, PaLM, arXiv 2204.02311, section 5.
+    A label whose error norm is above `terms.truncate_above` is left out of the objective, never out of the loss.
+
+    Sources: label smoothing, arXiv 1512.00567, section 7; z-loss, PaLM, arXiv 2204.02311, section 5; error norm
+    truncation, arXiv 2310.00840, section 3.
     """
     logits = F.linear(hidden, matrix)[:, : terms.num_ids].to(torch.promote_types(hidden.dtype, torch.float32))
     log_z = logits.logsumexp(1)
@@ -26,4 +29,14 @@ def plain_cross_entropy(
     loss = log_z - picked
     smooth = log_z - logits.mean(1)
     objective = (1 - terms.label_smoothing) * loss + terms.label_smoothing * smooth + terms.z_loss * log_z**2
-    return LossOutput((objective * counts).sum(), (loss * counts).sum().detach())
+    kept = counts & (error_norm(logits.detach(), labels) <= terms.truncate_above)
+    truncated = (counts & ~kept).sum().to(loss.dtype)
+    return LossOutput((objective * kept).sum(), (loss * counts).sum().detach(), truncated)
+
+
+def error_norm(
+    logits: Float[Tensor, "tokens vocabulary"], labels: Int[Tensor, "tokens"]
+) -> Float[Tensor, "tokens"]:
+    """||softmax(logits) - onehot(label)||, between 0 and sqrt 2; of no meaning where the label is IGNORE."""
+    target = F.one_hot(labels.clamp(min=0), logits.shape[1]).to(logits.dtype)
+    return torch.linalg.vector_norm(logits.softmax(1) - target, dim=1)

@@ -1,10 +1,11 @@
 """What the loss is made of besides logits and labels."""
 
+import math
 from typing import NamedTuple
 
 
 class Terms(NamedTuple):
-    """Size of the vocabulary, and the weights of smoothing and of the z-loss."""
+    """Size of the vocabulary, the weights of smoothing and of the z-loss, and what is left out."""
 
     num_ids: int
     """Rows of the output matrix that are a vocabulary; those after them belong to no softmax."""
@@ -12,3 +13,5 @@ class Terms(NamedTuple):
     """Share of the probability spread over the vocabulary."""
     z_loss: float = 0.0
     """Weight of (log Z)²."""
+    truncate_above: float = math.inf
+    """Labels whose error norm is larger are left out of the objective; infinity leaves out none."""

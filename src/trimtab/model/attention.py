@@ -14,8 +14,8 @@ Kernel = Literal["varlen", "padded"]
 
 def attend(
     queries: Float[Tensor, "queries heads size"],
-    keys: Float[Tensor, "keys heads size"],
-    values: Float[Tensor, "keys heads size"],
+    keys: Float[Tensor, "keys kv_heads size"],
+    values: Float[Tensor, "keys kv_heads size"],
     *,
     of: Layout,
     to: Layout,
@@ -26,7 +26,14 @@ def attend(
     The layouts choose the kernel: with places for padded rows it is PyTorch's scaled_dot_product_attention on padded
     rows (any device and precision, the slow twin of every other), without them the variable-length FlashAttention
     kernel (CUDA, half precision), which needs no padding.
+
+    With fewer heads of keys than of queries, head h of the queries uses head h // (heads / kv_heads) of the keys:
+    grouped-query attention (arXiv 2305.13245, section 2.2).
     """
+    group = queries.shape[1] // keys.shape[1]
+    if group > 1:
+        # Repeated rather than left to the kernels, of which not all that torch may choose know of groups.
+        keys, values = keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1)
     if of.places is None:
         return attend_varlen(queries, keys, values, of=of, to=to, causal=causal)
     return attend_padded(queries, keys, values, of=of, to=to, causal=causal)

@@ -17,8 +17,10 @@ class SelfAttention(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.heads = config.heads
-        self.qkv = nn.Linear(config.dim, 3 * config.dim, bias=config.bias)
+        self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
+        self.size = config.dim // config.heads
+        outputs = (self.heads + 2 * self.kv_heads) * self.size
+        self.qkv = nn.Linear(config.dim, outputs, bias=config.bias)
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
 
     def forward(
@@ -31,8 +33,9 @@ class SelfAttention(nn.Module):
     def project(
         self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, each `tokens heads size`, turned by the rotation where there is one."""
-        queries, keys, values = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
+        """Queries `tokens heads size`, keys and values `tokens kv_heads size`; turned where there is a rotation."""
+        parts = self.qkv(x).view(len(x), -1, self.size)
+        queries, keys, values = parts.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
         if rotation is not None:
             queries, keys = rotation.rotate(queries), rotation.rotate(keys)
         return queries, keys, values
@@ -43,22 +46,23 @@ class CrossAttention(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.heads = config.heads
+        self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
+        self.size = config.dim // config.heads
         self.q = nn.Linear(config.dim, config.dim, bias=config.bias)
-        self.kv = nn.Linear(config.dim, 2 * config.dim, bias=config.bias)
+        self.kv = nn.Linear(config.dim, 2 * self.kv_heads * self.size, bias=config.bias)
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
 
     def forward(
         self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], of: Layout, to: Layout
     ) -> Float[Tensor, "tokens dim"]:
         """What each target token took from its source segment."""
-        queries = self.q(x).view(len(x), self.heads, -1)
+        queries = self.q(x).view(len(x), self.heads, self.size)
         keys, values = self.keys_values(memory)
         return self.out(attend(queries, keys, values, of=of, to=to, causal=False).flatten(1))
 
     def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder's output, each `sources heads size`."""
-        keys, values = self.kv(memory).view(len(memory), 2, self.heads, -1).unbind(1)
+        """Keys and values of the encoder's output, each `sources kv_heads size`."""
+        keys, values = self.kv(memory).view(len(memory), 2, self.kv_heads, self.size).unbind(1)
         return keys, values
 
 

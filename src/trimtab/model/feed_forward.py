@@ -8,14 +8,21 @@ from torch import Tensor, nn
 
 from trimtab.config.model import ModelConfig
 
+GATED = ("swiglu", "geglu")
+"""Activations with a second map, of the same width, that lets the first one through."""
+
 
 class FeedForward(nn.Module):
-    """`down(activation(up(x)))`; SwiGLU (arXiv 2002.05202, equation 6) gates with a second map of the same width."""
+    """`down(activation(up(x)))`, or with a gate `down(activation(gate(x)) * up(x))`.
+
+    Sources: GELU, arXiv 1606.08415; SiLU, arXiv 1702.03118 (as Swish, arXiv 1710.05941); GEGLU and SwiGLU, arXiv
+    2002.05202, equation 6.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.activation = config.activation
-        gates = 2 if config.activation == "swiglu" else 1
+        gates = 2 if config.activation in GATED else 1
         self.up = nn.Linear(config.dim, gates * config.feed_forward, bias=config.bias)
         self.down = nn.Linear(config.feed_forward, config.dim, bias=config.bias)
 
@@ -27,9 +34,14 @@ class FeedForward(nn.Module):
                 hidden = F.relu(hidden)
             case "gelu":
                 hidden = F.gelu(hidden)
+            case "silu" | "swish":
+                hidden = F.silu(hidden)
             case "swiglu":
                 gate, hidden = hidden.chunk(2, dim=-1)
                 hidden = F.silu(gate) * hidden
+            case "geglu":
+                gate, hidden = hidden.chunk(2, dim=-1)
+                hidden = F.gelu(gate) * hidden
             case _:
                 assert_never(self.activation)
         return self.down(hidden)

@@ -37,7 +37,11 @@ def rotation_table(positions: int, size: int) -> Float[Tensor, "positions size"]
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 
 
-def rotation_at(table: Float[Tensor, "positions size"], positions: Int[Tensor, "tokens"]) -> Rotation:
-    """The table's rows for these positions, shaped to multiply heads."""
+def rotation_at(
+    table: Float[Tensor, "positions size"] | None, positions: Int[Tensor, "tokens"]
+) -> Rotation | None:
+    """The table's rows for these positions, shaped to multiply heads; none where there is no table."""
+    if table is None:
+        return None
     cos, sin = table[positions][:, None, :].chunk(2, dim=-1)
     return Rotation(cos, sin)

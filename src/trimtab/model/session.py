@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.flow import Stream
@@ -14,17 +14,18 @@ from trimtab.model.block import DecoderBlock
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.layout import layout_of
 from trimtab.model.position import Rotation, rotation_at
+from trimtab.model.prefill import Given, through_at_once
 
 
 @dataclass(slots=True)
 class BlockCache:
     """What one decoder block remembers."""
 
-    keys: Float[Tensor, "hypotheses heads past size"]
-    values: Float[Tensor, "hypotheses heads past size"]
-    source_keys: Float[Tensor, "rows heads source size"]
+    keys: Float[Tensor, "hypotheses kv_heads past size"]
+    values: Float[Tensor, "hypotheses kv_heads past size"]
+    source_keys: Float[Tensor, "rows kv_heads source size"]
     """One for all hypotheses of a row, so that beams neither copy nor reorder them."""
-    source_values: Float[Tensor, "rows heads source size"]
+    source_values: Float[Tensor, "rows kv_heads source size"]
 
 
 class Session:
@@ -36,6 +37,10 @@ class Session:
         encoder = dense if model.kernel == "padded" else layout_of(source, padded=False)
         memory = model.encode(source, encoder)
         self.real = dense.real[:rows, None, None, :]
+        self.skipped: Int[Tensor, "hypotheses"] | None = None
+        """Slots at the beginning of the cache that hold nothing; None where every slot holds a token."""
+        self.seen: Bool[Tensor, "hypotheses 1 1 past"] | None = None
+        """Which slots the next token may look at; None for all."""
         self.caches: list[BlockCache] = []
         for block in model.decoder.blocks:
             keys, values = block.cross.keys_values(memory)
@@ -47,14 +52,39 @@ class Session:
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
         """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
         positions = torch.full((tokens.numel(),), self.past, device=tokens.device)
+        if self.skipped is not None:
+            # Rows that are done may run on beyond the last position; what they say is not read any more.
+            positions = (positions - self.skipped).clamp(max=self.model.max_positions - 1)
+            slots = torch.arange(self.past + 1, device=tokens.device)
+            self.seen = (slots >= self.skipped[:, None])[:, None, None, :]
         stream = Stream(tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
         x = self.model.embed_target(stream)
-        rotation = self.rotation(positions)
+        rotation = rotation_at(self.model.target_turns, positions)
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
             x = self.through(block, cache, x, rotation)
         self.past += 1
         logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
         return logits[:, : self.model.num_ids].float().view(self.rows, self.width, -1)
+
+    def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
+        """Feeds what all hypotheses of a row begin with, at once, before any step; the first `skipped` of it are no
+        tokens, only there to make rows equally long."""
+        length = tokens.shape[1]
+        places = torch.arange(length, device=tokens.device)
+        positions = (places - skipped[:, None]).clamp(min=0).flatten()
+        stream = Stream(tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
+        x = self.model.embed_target(stream)
+        rotation = rotation_at(self.model.target_turns, positions)
+        # A token sees those before it, and what is no token only itself: nothing at all would be NaN.
+        seen = (places[:, None] >= places) & (places >= skipped[:, None, None])
+        seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
+        for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
+            given = Given(seen=seen, real=self.real, source=(cache.source_keys, cache.source_values))
+            x, keys, values = through_at_once(block, x, rotation, given)
+            cache.keys = keys.repeat_interleave(self.width, 0)
+            cache.values = values.repeat_interleave(self.width, 0)
+        self.past = length
+        self.skipped = skipped.repeat_interleave(self.width)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
         """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
@@ -68,16 +98,11 @@ class Session:
         offsets = torch.arange(self.width, device=rows.device)
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.real = self.real[rows]
+        self.skipped = None if self.skipped is None else self.skipped[chosen]
         for cache in self.caches:
             cache.keys, cache.values = cache.keys[chosen], cache.values[chosen]
             cache.source_keys, cache.source_values = cache.source_keys[rows], cache.source_values[rows]
         self.rows = len(rows)
-
-    def rotation(self, positions: Int[Tensor, "hypotheses"]) -> Rotation | None:
-        """Angles of the current position, where positions are rotary."""
-        if self.model.config.positions != "rotary":
-            return None
-        return rotation_at(self.model.turns, positions)
 
     def through(
         self,
@@ -86,20 +111,26 @@ class Session:
         x: Float[Tensor, "hypotheses dim"],
         rotation: Rotation | None,
     ) -> Float[Tensor, "hypotheses dim"]:
-        """One decoder block for one token of each hypothesis."""
-        path = block.path
+        """One decoder block for one token of each hypothesis.
+
+        Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
+        """
+        path, kept = block.path, block.attention.kv_heads
         queries, keys, values = block.attention.project(path.enter(x, block.norm_attention), rotation)
         cache.keys = torch.cat([cache.keys, keys[:, :, None]], dim=2)
         cache.values = torch.cat([cache.values, values[:, :, None]], dim=2)
-        mixed = F.scaled_dot_product_attention(queries[:, :, None], cache.keys, cache.values)
+        grouped = queries.unflatten(1, (kept, -1))
+        mixed = F.scaled_dot_product_attention(grouped, cache.keys, cache.values, attn_mask=self.seen)
         x = path.leave(x, block.attention.out(mixed.flatten(1)), block.norm_attention)
 
         entered = path.enter(x, block.norm_cross)
-        queries = block.cross.q(entered).view(self.rows, self.width, block.cross.heads, -1).transpose(1, 2)
+        queries = block.cross.q(entered).view(self.rows, self.width, kept, -1, block.cross.size)
+        grouped = queries.transpose(1, 2).flatten(2, 3)
         mixed = F.scaled_dot_product_attention(
-            queries, cache.source_keys, cache.source_values, attn_mask=self.real
+            grouped, cache.source_keys, cache.source_values, attn_mask=self.real
         )
-        update = block.cross.out(mixed.transpose(1, 2).reshape(len(x), -1))
+        mixed = mixed.unflatten(2, (self.width, -1)).transpose(1, 2)
+        update = block.cross.out(mixed.reshape(len(x), -1))
         x = path.leave(x, update, block.norm_cross)
         update = block.feed_forward(path.enter(x, block.norm_feed_forward))
         return path.leave(x, update, block.norm_feed_forward)

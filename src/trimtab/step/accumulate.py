@@ -9,7 +9,8 @@ from trimtab.step.loss_scale import LossScale
 def accumulate(
     objective: Callable[[Pack], LossOutput], packs: Sequence[Pack], *, scale: LossScale | None = None
 ) -> LossOutput:
-    """Adds d(objective / targets) to the gradients and gives the mean loss and objective per target.
+    """Adds d(objective / targets) to the gradients and gives the mean loss and objective per target, and the number of
+    truncated ones, which count in the divisor all the same.
 
     Each micro-batch gives a *sum*; the divisor, the targets of all of them, is known before the first backward. So
     the gradient does not depend on how the window is cut (with dropout off, up to the order of additions). A mean
@@ -21,11 +22,14 @@ def accumulate(
         part = objective(pack)
         share = part.objective / targets
         (share if scale is None else scale.up(share)).backward()
-        loss, whole = part.loss.detach() / targets, share.detach()
-        total = (
-            LossOutput(whole, loss)
-            if total is None
-            else LossOutput(total.objective + whole, total.loss + loss)
-        )
+        mean = LossOutput(share.detach(), part.loss.detach() / targets, part.truncated)
+        total = mean if total is None else together(total, mean)
     assert total is not None, "a window has at least one pack"
     return total
+
+
+def together(first: LossOutput, second: LossOutput) -> LossOutput:
+    """The sum of both; labels that a loss does not count as truncated are none."""
+    counts = [part.truncated for part in (first, second) if part.truncated is not None]
+    truncated = sum(counts[1:], counts[0]) if counts else None
+    return LossOutput(first.objective + second.objective, first.loss + second.loss, truncated)

@@ -45,4 +45,5 @@ def take_step(
         learning_rate=learning_rate,
         num_targets=sum(pack.num_targets for pack in packs),
         num_tokens=sum(pack.num_tokens for pack in packs),
+        truncated=total.truncated,
     )

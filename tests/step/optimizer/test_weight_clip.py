@@ -35,3 +35,34 @@ def test_its_state_is_that_of_the_optimizer_inside():
     bare, wrapped = build_optimizer(SGD(), model), build_optimizer(SGD(), model, weight_clip=1.0)
     assert wrapped.state_tensors().keys() == bare.state_tensors().keys()
     assert [id(p) for p in wrapped.parameters] == [id(p) for p in bare.parameters]
+
+
+def test_a_resumed_run_has_the_bounds_and_the_weights_of_one_that_never_stopped():
+    def begun():
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        return model, build_optimizer(SGD(), model, weight_clip=1.5)
+
+    def steps(model, optimizer, numbers):
+        for number in numbers:
+            generator = torch.Generator().manual_seed(number)
+            for parameter in model.parameters():
+                parameter.grad = torch.randn(parameter.shape, generator=generator)
+            optimizer.update(learning_rate=0.3, skip=NEVER)
+
+    whole, optimizer = begun()
+    steps(whole, optimizer, range(8))
+    stopped, before = begun()
+    steps(stopped, before, range(4))
+    weights = {name: tensor.clone() for name, tensor in stopped.state_dict().items()}
+    moments = {name: tensor.clone() for name, tensor in before.state_tensors().items()}
+    # As a run does it: the first weights from the seed, which the bounds are read from, then those of the checkpoint.
+    resumed, after = begun()
+    resumed.load_state_dict(weights)
+    after.load_state_tensors(moments)
+    assert [float(a) for a in after.bounds] == [float(b) for b in optimizer.bounds]
+    steps(resumed, after, range(4, 8))
+    assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), whole.parameters(), strict=True))
+    assert float(resumed.weight.detach().abs().max()) == float(optimizer.bounds[0]), (
+        "the bound has been at work"
+    )

@@ -1,0 +1,113 @@
+"""First weights from another model: everything but the vocabulary as it is, the vocabulary piece by piece."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from trimtab.config.model import ModelConfig
+from trimtab.errors import InputError, Problem
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
+FREE = ("preset", "tie_embeddings", "warm_start", "warm_start_sha256")
+"""Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
+SIDES = ("heads", "kv_heads", "feed_forward")
+FREER = {"all": ("all", "decoder", "none"), "decoder": ("decoder", "none"), "none": ("none",)}
+"""How a model may be tied that starts from one that is tied so: two matrices do not fit into one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowMap:
+    """Where the rows of an embedding come from."""
+
+    same: Sequence[int]
+    """For each new id, the old id of the same piece, or -1."""
+    spelled: Mapping[int, Sequence[int]]
+    """For new ids that the old vocabulary lacks, the old ids that spell the piece."""
+
+
+@torch.no_grad()
+def take_weights(
+    model: EncoderDecoder, old: EncoderDecoder, *, source: RowMap, target: RowMap, name: str
+) -> None:
+    """Fills a new model with the weights of an old one, whose name is for messages.
+
+    A piece that both vocabularies have keeps its vectors; a new one has the mean of the vectors of the pieces that the
+    old tokenizer cuts it into (Gee et al. 2022, "Fast Vocabulary Transfer", arXiv 2402.09977), and where
+    there are none its first weights. Raises InputError, with every difference, where the models do not fit.
+    """
+    problems = [*differences(old.config, model.config, name=name)]
+    if problems:
+        raise InputError(*problems)
+    found, here = old.state_dict(), model.state_dict()
+    if unlike := [*unlike_tensors(found, here, name=name)]:
+        raise InputError(*unlike)
+    for key, tensor in here.items():
+        if key not in TABLES:
+            tensor.copy_(found[key])
+    own = old.embedding if old.source_embedding is None else old.source_embedding
+    model.embedding.weight.copy_(mapped_rows(old.embedding.weight, model.embedding.weight, target))
+    if model.source_embedding is not None:
+        model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
+    if model.output is not None:
+        model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
+
+
+def mapped_rows(
+    old: Float[Tensor, "old_rows dim"], first: Float[Tensor, "rows dim"], rows: RowMap
+) -> Float[Tensor, "rows dim"]:
+    """The first weights, with each row that has something to come from replaced."""
+    mapped = first.detach().to("cpu", copy=True)
+    old = old.detach().cpu()
+    new_ids = [id for id, found in enumerate(rows.same) if found >= 0]
+    mapped[new_ids] = old[[rows.same[id] for id in new_ids]]
+    for id, spelling in rows.spelled.items():
+        mapped[id] = old[list(spelling)].mean(0)
+    return mapped
+
+
+def differences(old: ModelConfig, new: ModelConfig, *, name: str) -> Iterator[Problem]:
+    """Each setting that makes another model of it, also where no size shows it."""
+    before, after = described(old), described(new)
+    for key in after:
+        if before.get(key) != after[key]:
+            yield Problem(
+                what=f"model.{key}: not that of the model to start from",
+                got=str(after[key]),
+                allowed=f"{before.get(key)}, as in {name}",
+                fix="set it so, or remove `model.warm_start` to train from nothing",
+            )
+    if new.tie_embeddings not in FREER[old.tie_embeddings]:
+        yield Problem(
+            what="model.tie_embeddings: several matrices of the model to start from do not fit into one",
+            got=new.tie_embeddings,
+            allowed=f"{' or '.join(FREER[old.tie_embeddings])}, since {name} has {old.tie_embeddings}",
+            fix=f"set `model.tie_embeddings: {old.tie_embeddings}`",
+        )
+
+
+def described(config: ModelConfig) -> Mapping[str, object]:
+    """What the model computes, with defaults filled in and two names of one thing made one."""
+    tree = config.model_dump(exclude={*FREE, *SIDES})
+    tree = {key: value for key, value in tree.items() if "drop" not in key}
+    for side, own in (("encoder", config.encoder), ("decoder", config.decoder)):
+        tree |= {f"{side}_{key}": getattr(own, key) for key in SIDES}
+    activation = "silu" if config.activation == "swish" else config.activation
+    return tree | {"decoder_positions": config.target_positions, "activation": activation}
+
+
+def unlike_tensors(old: Mapping[str, Tensor], new: Mapping[str, Tensor], *, name: str) -> Iterator[Problem]:
+    """Each tensor of another size, such as learned positions for sentences of another length."""
+    for key in sorted((old.keys() | new.keys()) - set(TABLES)):
+        sizes = [f"{tuple(each[key].shape)}" if key in each else "nothing" for each in (new, old)]
+        if sizes[0] != sizes[1]:
+            fix = "set data.max_tokens as there" if "positions" in key else "describe the same model"
+            yield Problem(
+                what=f"model.warm_start: {key} has another size",
+                got=sizes[0],
+                allowed=f"{sizes[1]}, as in {name}",
+                fix=fix,
+            )
