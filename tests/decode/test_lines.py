@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from tests.decode.copying import CopyingModel, copying
 from tests.decode.hostile import hostile_lines
-from trimtab.decode.lines import translate_lines
+from trimtab.decode.candidate import NOTHING
+from trimtab.decode.lines import n_best_lines, translate_lines
 from trimtab.decode.reading import read_lines
+from trimtab.decode.sampling import Sampling
+from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts
 from trimtab.errors import InputError
 
@@ -123,3 +126,53 @@ def test_normalisation_comes_before_everything_else():
     setup = copying()
     object.__setattr__(setup, "normalise", lambda line: line.replace("#", " ").upper())
     assert list(translate_lines(["a#b", "###"], setup)) == ["A B", ""]
+
+
+def test_prefixes_go_with_their_lines_across_blocks():
+    lines = ["ab", "", "cd", "ef", "gh"]
+    setup = copying()
+    setup.tokenizer.encode(["abcdefgh"])
+    found = translate_lines(lines, setup, prefixes=["xy", "zz", None, [4], ""], block_lines=2)
+    # The model writes what it expects at each place, whatever stands before.
+    assert list(found) == ["xy", "", "cd", "af", "gh"]
+    assert list(translate_lines(lines, setup, prefixes="q", block_lines=2)) == ["qb", "", "qd", "qf", "qh"]
+
+
+@pytest.mark.parametrize(
+    ("count", "got"), [(2, "no prefix for line 3"), (4, "more prefixes than the 3 lines")]
+)
+def test_as_many_prefixes_as_lines(count, got):
+    found = translate_lines(["a", "b", "c"], copying(), prefixes=["x"] * count, block_lines=2)
+    with pytest.raises(InputError, match="prefixes: not as many as lines") as caught:
+        list(found)
+    assert caught.value.problems[0].got == got
+
+
+def test_lists_of_candidates_hold_the_translation_first():
+    lines = ["ab", " ", "c" * 100]
+    lists = list(n_best_lines(lines, copying(beam=3, max_tokens=64), n=2))
+    assert [few[0].text for few in lists] == ["ab", "", "c" * 100]
+    assert [len(few) for few in lists] == [2, 1, 2]
+    assert lists[1] == [NOTHING]
+    assert lists[2][0].num_tokens == 100 + 3  # an end symbol for each of its pieces
+    assert all(few[0].score >= few[-1].score for few in lists)
+
+
+def test_samples_do_not_depend_on_blocks_and_batches():
+    lines = [f"line {number}" for number in range(30)] + ["long " * 40]
+
+    def samples(lines, *, batch_tokens, block_lines, **options):
+        setup = copying(vocabulary=40, batch_tokens=batch_tokens)
+        setup.tokenizer.encode(["line 0123456789 long"])
+        search = Search(sampling=Sampling(temperature=8.0, **options))
+        object.__setattr__(setup, "search", search)
+        return [
+            [each.text for each in few] for few in n_best_lines(lines, setup, n=3, block_lines=block_lines)
+        ]
+
+    first = samples(lines, batch_tokens=16384, block_lines=100)
+    assert samples(lines, batch_tokens=50, block_lines=7) == first
+    assert samples(lines, batch_tokens=16384, block_lines=100, seed=2) != first
+    assert samples(["gone", *lines[1:5]], batch_tokens=900, block_lines=2)[1:] == first[1:5]
+    assert len({tuple(few) for few in first}) == len(lines)
+    assert len(set(first[-1])) == 3

@@ -53,13 +53,13 @@ def test_a_wrong_byte_is_named_by_line_value_and_offset_after_the_lines_before_i
         next(found)
     (problem,) = raised.value.problems
     assert problem.what == "input.en: line 3 is not UTF-8"
-    assert problem.got.startswith("byte 0xe4 at offset 3 of the line, 15 of the input")
-    assert problem.where == "input.en:3"
+    assert problem.got.startswith("byte e4 at byte 3 of the line, 15 of the text")
+    assert problem.where == "input.en:3:4"
     assert "iconv" in problem.fix
 
 
 def test_offsets_count_the_byte_order_mark():
-    with pytest.raises(InputError, match="byte 0xff at offset 4 of the line, 4 of the input"):
+    with pytest.raises(InputError, match="byte ff at byte 1 of the line, 4 of the text"):
         read(b"\xef\xbb\xbfa\xff\n")
 
 

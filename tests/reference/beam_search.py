@@ -20,22 +20,26 @@ def slow_beam_search(
     end: int,
     suppress: tuple[int, ...] = (),
     stop_when_enough: bool = False,
+    begun: tuple[int, float] = (0, 0.0),
+    blocked: Callable[[list[int], int], bool] = lambda ids, symbol: False,
 ) -> Found:
     """`log_probabilities(ids)` are those of the symbol after `ids`; the search never stops before the limit, unless
-    it is told to stop when `beam` hypotheses have finished."""
-    going: list[tuple[float, list[int]]] = [(0.0, [])]
+    it is told to stop when `beam` hypotheses have finished. `begun` are length and score of what stands before,
+    `blocked(ids, symbol)` says what may not come after `ids`."""
+    before, score_before = begun
+    going: list[tuple[float, list[int]]] = [(score_before, [])]
     finished: list[Found] = []
     for length in range(1, limit + 1):
         candidates = []
         for score, ids in going:
             for symbol, log_probability in enumerate(log_probabilities(ids)):
-                if symbol in suppress or (length == limit and symbol != end):
+                if symbol in suppress or (length == limit and symbol != end) or blocked(ids, symbol):
                     continue
                 candidates.append((score + log_probability, [*ids, symbol]))
         candidates.sort(key=lambda candidate: -candidate[0])
         for score, ids in candidates[:beam]:
             if ids[-1] == end:
-                finished.append(Found(ids[:-1], score, score / length**length_penalty))
+                finished.append(Found(ids[:-1], score, score / (before + length) ** length_penalty))
         if stop_when_enough and len(finished) >= beam:
             break
         going = [(score, ids) for score, ids in candidates if ids[-1] != end][:beam]

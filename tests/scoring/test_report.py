@@ -3,8 +3,9 @@ import json
 import pytest
 
 from trimtab.errors import InputError
+from trimtab.scoring.measures import Measures
 from trimtab.scoring.report import EvaluationReport, Timing, report_on
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.scoring.scores import bleu, chrf, ter
 
 SOURCES = ["Ja", "Nein", "Ja", "Das ist ein kleiner Satz."]
 TRANSLATIONS = ["yes", "no", "yes", "This is one small sentence."]
@@ -74,3 +75,12 @@ def test_sets_that_do_not_belong_together_are_refused():
         report(references=REFERENCES[:3])
     with pytest.raises(InputError, match="3 sources and 4 translations"):
         report(sources=SOURCES[:3])
+
+
+def test_what_was_asked_for_besides_stands_beside_chrf():
+    found = report(measures=Measures(ter=True))
+    assert found.more == (ter(TRANSLATIONS, REFERENCES),)
+    assert found.to_dict()["ter"] == ter(TRANSLATIONS, REFERENCES).value
+    assert "case:lc" in found.to_dict()["ter_signature"]
+    assert found.render().splitlines()[3].split()[0] == "TER"
+    assert "ter" not in report().to_dict()

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trimtab.decode.constraints import Constraints
+from trimtab.decode.finished import BestFinished, Ended, FewFinished, Finished, Found
 from trimtab.decode.follow import follow
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.next_scores import OUT_OF_REACH, next_scores
@@ -16,7 +19,13 @@ from trimtab.flow import Stream, Translates
 
 @torch.inference_mode()
 def beam_search(
-    model: Translates, source: Stream, *, limits: Sequence[int], symbols: Symbols, search: Search
+    model: Translates,
+    source: Stream,
+    *,
+    limits: Sequence[int],
+    symbols: Symbols,
+    search: Search,
+    constraints: Constraints | None = None,
 ) -> list[Hypothesis]:
     """The best hypothesis found for each segment of the source, by normalised score.
 
@@ -33,14 +42,41 @@ def beam_search(
     """
     if not limits:
         return []
-    paths = _BeamPaths.begin(limits, symbols=symbols, search=search, device=source.ids.device)
+    finished = BestFinished.begin(len(limits), max(limits), end=symbols.end, device=source.ids.device)
+    paths = _BeamPaths.begin(
+        limits, symbols=symbols, search=search, finished=finished, constraints=constraints
+    )
+    session = model.open_session(source, rows=len(limits), width=search.beam, max_length=max(limits))
+    return follow(session, paths, num_steps=max(limits))
+
+
+@torch.inference_mode()
+def n_best_beam_search(
+    model: Translates,
+    source: Stream,
+    *,
+    limits: Sequence[int],
+    symbols: Symbols,
+    search: Search,
+    n: int,
+    constraints: Constraints | None = None,
+) -> list[list[Hypothesis]]:
+    """The best `n` hypotheses that the same search finishes for each segment, the best first; fewer where it found
+    fewer. With `stop: exact` it goes on until no open hypothesis can beat the last of them."""
+    if not limits:
+        return []
+    device = source.ids.device
+    finished = FewFinished.begin(len(limits), max(limits), few=n, end=symbols.end, device=device)
+    paths = _BeamPaths.begin(
+        limits, symbols=symbols, search=search, finished=finished, constraints=constraints
+    )
     session = model.open_session(source, rows=len(limits), width=search.beam, max_length=max(limits))
     return follow(session, paths, num_steps=max(limits))
 
 
 @dataclass(slots=True)
-class _BeamPaths:
-    """The open hypotheses and the best finished one of each row of the batch."""
+class _BeamPaths(Generic[Found]):
+    """The open hypotheses of each row of the batch, and the finished ones."""
 
     symbols: Symbols
     search: Search
@@ -51,19 +87,23 @@ class _BeamPaths:
     scores: Float[Tensor, "rows beam"]
     """Of the open hypotheses, best first; minus infinity where there are fewer of them than `beam`."""
     num_finished: Int[Tensor, "rows"]
-    best_ids: Int[Tensor, "rows length"]
-    best_length: Int[Tensor, "rows"]
-    """Ids of the best finished hypothesis, end symbol not counted."""
-    best_score: Float[Tensor, "rows"]
-    best_normalised: Float[Tensor, "rows"]
     done: Bool[Tensor, "rows"]
     broken: Bool[Tensor, "rows"]
+    finished: Finished[Found]
+    constraints: Constraints | None
 
     @classmethod
     def begin(
-        cls, limits: Sequence[int], *, symbols: Symbols, search: Search, device: torch.device
-    ) -> "_BeamPaths":
+        cls,
+        limits: Sequence[int],
+        *,
+        symbols: Symbols,
+        search: Search,
+        finished: Finished[Found],
+        constraints: Constraints | None,
+    ) -> "_BeamPaths[Found]":
         rows, beam, length = len(limits), search.beam, max(limits)
+        device = finished.to_beat.device
         # All hypotheses of a row begin alike; only the first counts, or the beam would hold one sentence many times.
         scores = torch.full((rows, beam), OUT_OF_REACH, device=device)
         scores[:, 0] = 0.0
@@ -76,12 +116,10 @@ class _BeamPaths:
             ids=torch.full((rows, beam, length), symbols.end, device=device),
             scores=scores,
             num_finished=torch.zeros(rows, dtype=torch.long, device=device),
-            best_ids=torch.full((rows, length), symbols.end, device=device),
-            best_length=torch.zeros(rows, dtype=torch.long, device=device),
-            best_score=torch.full((rows,), OUT_OF_REACH, device=device),
-            best_normalised=torch.full((rows,), OUT_OF_REACH, device=device),
             done=torch.zeros(rows, dtype=torch.bool, device=device),
             broken=torch.zeros(rows, dtype=torch.bool, device=device),
+            finished=finished,
+            constraints=constraints,
         )
 
     def tokens(self) -> Int[Tensor, "rows beam"]:
@@ -90,7 +128,10 @@ class _BeamPaths:
     def extend(self, logits: Float[Tensor, "rows beam vocabulary"], *, step: int) -> Int[Tensor, "rows beam"]:
         beam, vocabulary = self.search.beam, logits.shape[-1]
         at_limit = self.device_limits <= step + 1 if min(self.limits) <= step + 1 else None
-        totals = self.scores[..., None] + next_scores(logits, symbols=self.symbols, at_limit=at_limit)
+        scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
+        if self.constraints is not None:
+            scores = self.constraints.apply(scores, logits=logits, written=self.ids[:, :, :step])
+        totals = self.scores[..., None] + scores
         top, places = totals.flatten(1).topk(min(2 * beam, beam * vocabulary))
         self.broken = self.broken | top.isnan().any(1)
         parents, tokens = places // vocabulary, places % vocabulary
@@ -107,49 +148,31 @@ class _BeamPaths:
         self, scores: Float[Tensor, "rows beam"], *, parents: Int[Tensor, "rows candidates"], num_ids: int
     ) -> None:
         """Keeps the best of what ended with this step; minus infinity is what did not."""
-        score, place = scores.max(
-            1
-        )  # all of them have the same length, so the best score is the best normalised
-        normalised = score / (num_ids + 1) ** self.search.length_penalty
-        better = (normalised > self.best_normalised) & ~self.done
-        parent = parents.gather(1, place[:, None])
-        ids = self.ids.gather(1, parent[..., None].expand(-1, -1, self.ids.shape[-1]))[:, 0]
-        self.best_ids = torch.where(better[:, None], ids, self.best_ids)
-        self.best_length = self.best_length.masked_fill(better, num_ids)
-        self.best_score = torch.where(better, score, self.best_score)
-        self.best_normalised = torch.where(better, normalised, self.best_normalised)
+        ended = Ended(
+            scores=scores,
+            parents=parents,
+            ids=self.ids,
+            num_ids=num_ids,
+            length_penalty=self.search.length_penalty,
+        )
+        self.finished.add(ended, done=self.done)
         self.num_finished = self.num_finished + (scores > OUT_OF_REACH).sum(1)
 
     def _mark_done(self) -> None:
         # At the limit every hypothesis has ended or is out of reach, so the bound is minus infinity and closes the row.
         bound = self.scores[:, 0] / self.device_limits**self.search.length_penalty
-        self.done = self.done | (self.best_normalised >= bound)
+        self.done = self.done | (self.finished.to_beat >= bound)
         if self.search.stop == "enough":
             self.done = self.done | (self.num_finished >= self.search.beam)
 
     def keep(self, rows: Sequence[int]) -> None:
         self.limits = [self.limits[row] for row in rows]
         index = torch.tensor(rows, device=self.done.device)
-        for name in (
-            "device_limits",
-            "last",
-            "ids",
-            "scores",
-            "num_finished",
-            "best_ids",
-            "best_length",
-            "best_score",
-            "best_normalised",
-            "done",
-            "broken",
-        ):
+        self.finished.keep(index)
+        if self.constraints is not None:
+            self.constraints.keep(index)
+        for name in ("device_limits", "last", "ids", "scores", "num_finished", "done", "broken"):
             setattr(self, name, getattr(self, name)[index])
 
-    def hypotheses(self, rows: Sequence[int]) -> list[Hypothesis]:
-        index = torch.tensor(rows, device=self.done.device, dtype=torch.long)
-        columns = (self.best_ids, self.best_length, self.best_score, self.best_normalised)
-        found = zip(*(column[index].tolist() for column in columns), strict=True)
-        return [
-            Hypothesis(ids=ids[:length], score=score, normalised=normalised)
-            for ids, length, score, normalised in found
-        ]
+    def hypotheses(self, rows: Sequence[int]) -> list[Found]:
+        return self.finished.found(rows)

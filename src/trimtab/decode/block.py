@@ -3,8 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from trimtab.decode.candidate import NOTHING, Candidate, join_best, join_samples
+from trimtab.decode.given_prefix import Prefix, prefix_ids
+from trimtab.decode.hypothesis import Hypothesis
 from trimtab.decode.longline import Piece, cut_line
-from trimtab.decode.rows import translate_rows
+from trimtab.decode.rows import Row, n_best_rows
+from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 
 LINE_BREAKS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -16,16 +20,67 @@ def translate_block(
     lines: Sequence[str], setup: TranslationSetup, *, counts: TranslationCounts | None = None
 ) -> list[str]:
     """One translation for each line, in order, without line breaks; empty where there is nothing to translate."""
+    return [few[0].text for few in n_best_block(lines, setup, n=1, counts=counts)]
+
+
+def n_best_block(
+    lines: Sequence[str],
+    setup: TranslationSetup,
+    *,
+    n: int,
+    prefixes: Sequence[Prefix | None] | None = None,
+    first_line: int = 0,
+    counts: TranslationCounts | None = None,
+) -> list[list[Candidate]]:
+    """At most `n` translations for each line, in order, without line breaks: the best first, or samples as drawn.
+
+    An empty one alone where there is nothing to translate. `prefixes` holds for each line what its translation must
+    begin with; a line that is cut has it before its first piece. `first_line` is the first line's number in the whole
+    input, by which samples have their random numbers.
+    """
     counts = counts if counts is not None else TranslationCounts()
     pieces = _pieces(lines, setup, counts)
-    rows = [piece.ids for of_line in pieces for piece in of_line]
-    hypotheses = translate_rows(rows, setup, counts=counts)
-    texts = iter(setup.tokenizer.decode([hypothesis.ids for hypothesis in hypotheses]))
+    forced = prefix_ids(prefixes, setup, first_line=first_line) if prefixes is not None else None
+    rows = [
+        Row(
+            ids=piece.ids,
+            prefix=forced[number] if forced is not None and place == 0 else (),
+            draw=Draw(first_line + number, place),
+        )
+        for number, of_line in enumerate(pieces)
+        for place, piece in enumerate(of_line)
+    ]
+    lists = n_best_rows(rows, setup, n=n, counts=counts)
     counts.lines += len(lines)
     counts.empty_lines += sum(not of_line for of_line in pieces)
     counts.cut_lines += sum(len(of_line) > 1 for of_line in pieces)
-    joined = ("".join(piece.glue + next(texts) for piece in of_line) for of_line in pieces)
-    return [LINE_BREAKS.sub(" ", line) for line in joined]
+    found = iter(_candidates(lists, [piece for of_line in pieces for piece in of_line], setup))
+    return [_joined([next(found) for _ in of_line], setup, n=n) for of_line in pieces]
+
+
+def _candidates(
+    lists: list[list[Hypothesis]], pieces: list[Piece], setup: TranslationSetup
+) -> list[list[Candidate]]:
+    """The hypotheses of each piece as text, with what joins it to the piece before."""
+    texts = iter(setup.tokenizer.decode([hypothesis.ids for few in lists for hypothesis in few]))
+    return [
+        [
+            Candidate(
+                text=LINE_BREAKS.sub(" ", piece.glue + next(texts)),
+                score=hypothesis.normalised,
+                log_probability=hypothesis.score,
+                num_tokens=hypothesis.length,
+            )
+            for hypothesis in few
+        ]
+        for few, piece in zip(lists, pieces, strict=True)
+    ]
+
+
+def _joined(pieces: list[list[Candidate]], setup: TranslationSetup, *, n: int) -> list[Candidate]:
+    if not pieces:
+        return [NOTHING]
+    return join_best(pieces, n=n) if setup.search.sampling is None else join_samples(pieces)
 
 
 def _pieces(lines: Sequence[str], setup: TranslationSetup, counts: TranslationCounts) -> list[list[Piece]]:

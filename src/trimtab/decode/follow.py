@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.decode.hypothesis import Hypothesis
+from trimtab.decode.finished import Found
 from trimtab.errors import RunFailed
 from trimtab.flow import DecoderSession
 
@@ -18,7 +18,7 @@ SHRINK_BELOW = 0.75
 
 
 @runtime_checkable
-class Paths(Protocol):
+class Paths(Protocol[Found]):
     """The state of one search over a batch of rows, on the device."""
 
     done: Bool[Tensor, "rows"]
@@ -39,18 +39,18 @@ class Paths(Protocol):
         """Goes on with these rows only."""
         ...
 
-    def hypotheses(self, rows: Sequence[int]) -> list[Hypothesis]:
-        """The best of each of these rows."""
+    def hypotheses(self, rows: Sequence[int]) -> list[Found]:
+        """What was found for each of these rows."""
         ...
 
 
-def follow(session: DecoderSession, paths: Paths, *, num_steps: int) -> list[Hypothesis]:
-    """Runs a search until every row is done, at most `num_steps` steps, and gives one hypothesis for each row.
+def follow(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> list[Found]:
+    """Runs a search until every row is done, at most `num_steps` steps, and gives what it found for each row.
 
     A row must be done after as many steps as its limit allows. Raises RunFailed where the model's scores are NaN.
     """
     numbers = list(range(paths.done.shape[0]))
-    results: dict[int, Hypothesis] = {}
+    results: dict[int, Found] = {}
     for step in range(num_steps):
         parents = paths.extend(session.step(paths.tokens()), step=step)
         if parents is not None:
@@ -71,7 +71,7 @@ def follow(session: DecoderSession, paths: Paths, *, num_steps: int) -> list[Hyp
     return [results[number] for number in range(len(results))]
 
 
-def _open_rows(paths: Paths, *, step: int) -> list[int]:
+def _open_rows(paths: Paths[Found], *, step: int) -> list[int]:
     """The rows that are not done: the one place that waits for the device while a batch runs."""
     done, broken = torch.stack([paths.done, paths.broken]).tolist()
     if any(broken):

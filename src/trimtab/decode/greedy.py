@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trimtab.decode.constraints import Constraints
 from trimtab.decode.follow import follow
 from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.next_scores import next_scores
@@ -15,7 +16,13 @@ from trimtab.flow import Stream, Translates
 
 @torch.inference_mode()
 def greedy(
-    model: Translates, source: Stream, *, limits: Sequence[int], symbols: Symbols, length_penalty: float = 1.0
+    model: Translates,
+    source: Stream,
+    *,
+    limits: Sequence[int],
+    symbols: Symbols,
+    length_penalty: float = 1.0,
+    constraints: Constraints | None = None,
 ) -> list[Hypothesis]:
     """One hypothesis for each segment of the source.
 
@@ -28,6 +35,7 @@ def greedy(
     paths = _GreedyPaths.begin(
         limits, symbols=symbols, length_penalty=length_penalty, device=source.ids.device
     )
+    paths.constraints = constraints
     session = model.open_session(source, rows=len(limits), width=1, max_length=max(limits))
     return follow(session, paths, num_steps=max(limits))
 
@@ -46,6 +54,7 @@ class _GreedyPaths:
     scores: Float[Tensor, "rows"]
     done: Bool[Tensor, "rows"]
     broken: Bool[Tensor, "rows"]
+    constraints: Constraints | None = None
 
     @classmethod
     def begin(
@@ -69,7 +78,10 @@ class _GreedyPaths:
 
     def extend(self, logits: Float[Tensor, "rows 1 vocabulary"], *, step: int) -> None:
         at_limit = self.device_limits <= step + 1 if min(self.limits) <= step + 1 else None
-        best, choice = next_scores(logits, symbols=self.symbols, at_limit=at_limit)[:, 0].max(-1)
+        scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
+        if self.constraints is not None:
+            scores = self.constraints.apply(scores, logits=logits, written=self.ids[:, None, :step])
+        best, choice = scores[:, 0].max(-1)
         if at_limit is not None:  # said again, for a model that gives the end symbol a probability of zero
             choice = choice.masked_fill(at_limit, self.symbols.end)
         self.broken = self.broken | best.isnan()
@@ -81,6 +93,8 @@ class _GreedyPaths:
     def keep(self, rows: Sequence[int]) -> None:
         self.limits = [self.limits[row] for row in rows]
         index = torch.tensor(rows, device=self.done.device)
+        if self.constraints is not None:
+            self.constraints.keep(index)
         for name in ("device_limits", "last", "ids", "scores", "done", "broken"):
             setattr(self, name, getattr(self, name)[index])
 

@@ -51,7 +51,7 @@ def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]
     rows = tokenizer.encode([line[span.start : span.stop] for span in spans])
     for span, ids in zip(spans, rows, strict=True):
         glue = " " if pieces and span.gap < span.start else ""
-        pieces.extend(_hard_cut(ids, glue=glue, end=tokenizer.end, room=room))
+        pieces.extend(_hard_cut(ids, glue=glue, room=room))
     return pieces
 
 
@@ -100,11 +100,11 @@ def _filled(spans: list[tuple[_Span, int]], *, room: int) -> Iterator[_Span]:
         yield joined
 
 
-def _hard_cut(ids: list[int], *, glue: str, end: int, room: int) -> Iterator[Piece]:
+def _hard_cut(ids: list[int], *, glue: str, room: int) -> Iterator[Piece]:
     """The ids in one piece where they fit, else cut between tokens; none where there is nothing but the end symbol.
 
     Text that was measured in parts and joined can need this too: together its tokens may be a few more.
     """
-    content = ids[:-1]
+    *content, end = ids
     for start in range(0, len(content), room - 1):
         yield Piece([*content[start : start + room - 1], end], glue if start == 0 else "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, input_error, not_utf8
 
 LONGEST_LINE_BYTES = 1_000_000
 """A longer line is refused before it is read whole: it is a file without line feeds, or no text."""
@@ -39,19 +39,11 @@ def read_lines(binary: BinaryLines, *, name: str = "input") -> Iterator[str]:
 
 
 def _decoded(raw: bytes, *, start: int, name: str, number: int, offset: int) -> str:
-    text = raw[start:].removesuffix(b"\n").removesuffix(b"\r")
     try:
-        return text.decode("utf-8")
+        return raw[start:].removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        in_line = start + error.start
-        raise input_error(
-            f"{name}: line {number} is not UTF-8",
-            got=f"byte 0x{raw[in_line]:02x} at offset {in_line} of the line, {offset + in_line} of the input "
-            f"({error.reason})",
-            allowed="UTF-8 text, one sentence a line",
-            fix="convert it, for instance with `iconv -f WINDOWS-1252 -t UTF-8`, or correct that line",
-            where=f"{name}:{number}",
-        ) from None
+        is_utf16 = number == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        raise not_utf8(error, name=name, line=number, offset=offset + start, is_utf16=is_utf16) from None
 
 
 def _too_long(name: str, *, number: int, offset: int) -> InputError:

@@ -1,41 +1,86 @@
 """Rows of source ids to rows of target ids: batches, search, and back into the order they came in."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from trimtab.decode.batches import batches_by_tokens
-from trimtab.decode.beam import beam_search
+from trimtab.decode.beam import beam_search, n_best_beam_search
+from trimtab.decode.begun import Begun, Given
+from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.limits import target_limit
+from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What is to be translated in one piece."""
+
+    ids: Sequence[int]
+    """Source ids, end symbol included, at most `max_tokens` of them."""
+    prefix: Sequence[int] = ()
+    """Target ids that the translation must begin with, fewer than `max_tokens`."""
+    given: Given | None = None
+    """What stands before the sentence, where it is translated in a document."""
+    draw: Draw
+    """Where a sampled translation has its random numbers from."""
 
 
 def translate_rows(
     rows: Sequence[Sequence[int]], setup: TranslationSetup, *, counts: TranslationCounts | None = None
 ) -> list[Hypothesis]:
     """The best hypothesis for each row of source ids, end symbol included and at most `max_tokens` of them."""
+    placed = [Row(ids=ids, draw=Draw(line=number)) for number, ids in enumerate(rows)]
+    return [found[0] for found in n_best_rows(placed, setup, n=1, counts=counts)]
+
+
+def n_best_rows(
+    rows: Sequence[Row], setup: TranslationSetup, *, n: int, counts: TranslationCounts | None = None
+) -> list[list[Hypothesis]]:
+    """At most `n` hypotheses for each row: the best first, or samples in the order in which they were drawn."""
     counts = counts if counts is not None else TranslationCounts()
-    found: dict[int, Hypothesis] = {}
-    lengths = [len(row) for row in rows]
-    for batch in batches_by_tokens(lengths, beam=setup.search.beam, batch_tokens=setup.batch_tokens):
-        limits = [target_limit(lengths[row], max_tokens=setup.max_tokens) for row in batch]
-        hypotheses = _search([rows[row] for row in batch], limits, setup)
-        found.update(zip(batch, hypotheses, strict=True))
+    width = setup.search.width(n)
+    found: dict[int, list[Hypothesis]] = {}
+    lengths = [len(row.ids) for row in rows]
+    for batch in batches_by_tokens(lengths, beam=width, batch_tokens=setup.batch_tokens):
+        limits = [_limit(rows[row], setup) for row in batch]
+        lists = _search([rows[row] for row in batch], limits, setup, n=n)
+        found.update(zip(batch, lists, strict=True))
         counts.pieces += len(batch)
         counts.source_tokens += sum(lengths[row] for row in batch)
-        counts.target_tokens += sum(hypothesis.length for hypothesis in hypotheses)
-        counts.at_limit += sum(
-            hypothesis.length >= limit for hypothesis, limit in zip(hypotheses, limits, strict=True)
-        )
+        counts.target_tokens += sum(hypothesis.length for few in lists for hypothesis in few)
+        counts.at_limit += sum(few[0].length >= limit for few, limit in zip(lists, limits, strict=True))
     return [found[row] for row in range(len(rows))]
 
 
-def _search(rows: list[Sequence[int]], limits: list[int], setup: TranslationSetup) -> list[Hypothesis]:
-    source, search = stream_of(rows, setup.device), setup.search
+def _limit(row: Row, setup: TranslationSetup) -> int:
+    own, room = len(row.ids), setup.max_tokens
+    if row.given is not None:
+        own, room = row.given.own_tokens, room - len(row.given.target)
+    return target_limit(own, max_tokens=room, prefix_tokens=len(row.prefix))
+
+
+def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:
+    source, search = stream_of([row.ids for row in rows], setup.device), setup.search
     symbols = Symbols.of(setup.tokenizer)
+    if any(row.given is not None and row.given.target for row in rows):
+        given = [row.given.target if row.given is not None else () for row in rows]
+        setup = replace(setup, model=Begun(setup.model, given))
+    constraints = Constraints.of(
+        [row.prefix for row in rows], no_repeat_ngram=search.no_repeat_ngram, device=setup.device
+    )
+    shared = {"limits": limits, "symbols": symbols, "constraints": constraints}
+    if search.sampling is not None:
+        draws = [row.draw for row in rows]
+        uniforms = uniform_numbers(draws, seed=search.sampling.seed, samples=n, length=max(limits))
+        return sample(setup.model, source, search=search, uniforms=uniforms.to(setup.device), **shared)
     if search.beam == 1:
-        return greedy(
-            setup.model, source, limits=limits, symbols=symbols, length_penalty=search.length_penalty
-        )
-    return beam_search(setup.model, source, limits=limits, symbols=symbols, search=search)
+        found = greedy(setup.model, source, length_penalty=search.length_penalty, **shared)
+    elif n == 1:
+        found = beam_search(setup.model, source, search=search, **shared)
+    else:
+        return n_best_beam_search(setup.model, source, search=search, n=n, **shared)
+    return [[hypothesis] for hypothesis in found]

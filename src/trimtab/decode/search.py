@@ -4,9 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from trimtab.decode.sampling import Sampling
 from trimtab.errors import input_error
 
 Stop = Literal["exact", "enough"]
+MOST_CANDIDATES = 64
+"""Hypotheses of a beam, or samples of a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +24,18 @@ class Search:
     """`exact` goes on until no open hypothesis can beat the best finished one, which gives the same answer as going on
     to the limit. `enough` stops as soon as `beam` hypotheses have finished, as CTranslate2 and fairseq do: faster,
     and the answer may be a shorter one."""
+    no_repeat_ngram: int | None = None
+    """No n-gram of so many symbols comes twice in a translation; None lets them. It hides a model that repeats itself
+    and does not mend it: measure such a model without."""
+    sampling: Sampling | None = None
+    """Draws translations instead of searching for the likeliest; the beam counts for nothing then."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.beam <= 64:
+        if not 1 <= self.beam <= MOST_CANDIDATES:
             raise input_error(
                 "beam: the number of hypotheses is out of range",
                 got=str(self.beam),
-                allowed="1 to 64",
+                allowed=f"1 to {MOST_CANDIDATES}",
                 fix="4 is usual; 1 is greedy and the fastest",
             )
         if not (math.isfinite(self.length_penalty) and self.length_penalty >= 0):
@@ -39,3 +47,22 @@ class Search:
             )
         if self.stop not in get_args(Stop):
             raise input_error("stop: not known", got=repr(self.stop), allowed=" or ".join(get_args(Stop)))
+        if self.no_repeat_ngram is not None and self.no_repeat_ngram < 1:
+            raise input_error(
+                "no_repeat_ngram: out of range",
+                got=str(self.no_repeat_ngram),
+                allowed="1 or more symbols",
+                fix="3 or 4 is usual; leave it out to block nothing",
+            )
+
+    def width(self, n: int) -> int:
+        """Hypotheses followed for each row, of which `n` are wanted; InputError where there are not so many."""
+        most = self.beam if self.sampling is None else MOST_CANDIDATES
+        if not 1 <= n <= most:
+            raise input_error(
+                "n_best: the number of candidates is out of range",
+                got=str(n),
+                allowed=f"1 to {most}" + (", the beam" if self.sampling is None else " samples"),
+                fix="raise the beam to at least as many" if self.sampling is None else "ask for fewer",
+            )
+        return self.beam if self.sampling is None else n

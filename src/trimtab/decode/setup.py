@@ -1,6 +1,6 @@
 """What a translation from text to text needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -24,6 +24,13 @@ class TranslationSetup:
     search: Search = field(default_factory=Search)
     batch_tokens: int = 16384
     """Source tokens of one batch, padding included, times the beam."""
+    encode_target: Callable[[Sequence[str]], list[list[int]]] | None = None
+    """Ids of target text, end symbol included, for forced prefixes; by default the tokenizer's own."""
+
+    def spell_target(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of target text without the end symbol."""
+        encode = self.encode_target if self.encode_target is not None else self.tokenizer.encode
+        return [ids[:-1] for ids in encode(texts)]
 
 
 @dataclass(slots=True)

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.config.bleu import BleuTokenizer
+from trimtab.scoring.measures import Measures
 from trimtab.scoring.repetition import distinct_outputs, repeated_4grams
 from trimtab.scoring.scores import Score, bleu, chrf
+
+DEFAULT = Measures()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class EvaluationReport:
     """Spent translating."""
     tokens_per_second: float
     """Source and target tokens translated in a second."""
+    more: tuple[Score, ...] = ()
+    """What was asked for besides, such as TER and COMET."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON has; a number that is not finite becomes null."""
@@ -45,6 +49,7 @@ class EvaluationReport:
             "bleu_signature": self.bleu.signature,
             "chrf": _number(self.chrf.value),
             "chrf_signature": self.chrf.signature,
+            **self._more(),
             "loss": _number(self.loss),
             "repeated_4grams": _number(self.repeated_4grams),
             "distinct_outputs": _number(self.distinct_outputs),
@@ -52,12 +57,17 @@ class EvaluationReport:
             "tokens_per_second": _number(self.tokens_per_second),
         }
 
+    def _more(self) -> dict[str, Any]:
+        values = {each.name.lower(): _number(each.value) for each in self.more}
+        return values | {f"{each.name.lower()}_signature": each.signature for each in self.more}
+
     def render(self) -> str:
         """A table for people, one value a line, no line break at its end."""
         rows = [
             ("lines", f"{self.lines:,}", ""),
             ("BLEU", f"{self.bleu.value:.1f}", self.bleu.signature),
             ("chrF", f"{self.chrf.value:.1f}", self.chrf.signature),
+            *((each.name, f"{each.value:.{each.digits}f}", each.signature) for each in self.more),
             ("loss", "-" if self.loss is None else f"{self.loss:.3f}", "nats per target token"),
             ("repeated 4-grams", f"{self.repeated_4grams:.1%}", "of all 4-grams, within a line"),
             ("distinct outputs", f"{self.distinct_outputs:.1%}", "of the distinct sources"),
@@ -74,21 +84,23 @@ def report_on(
     references: Sequence[str],
     timing: Timing,
     loss: float | None = None,
-    tokenize: BleuTokenizer = "13a",
+    measures: Measures = DEFAULT,
+    gpus: int = 0,
 ) -> EvaluationReport:
     """Scores translations against references and sources of the same lines.
 
-    Raises InputError on unequal or empty sets.
+    `gpus` is how many COMET may use. Raises InputError on unequal or empty sets.
     """
     return EvaluationReport(
         lines=len(translations),
-        bleu=bleu(translations, references, tokenize=tokenize),
+        bleu=bleu(translations, references, tokenize=measures.bleu_tokenizer),
         chrf=chrf(translations, references),
         loss=loss,
         repeated_4grams=repeated_4grams(translations),
         distinct_outputs=distinct_outputs(sources, translations),
         seconds=timing.seconds,
         tokens_per_second=timing.num_tokens / timing.seconds if timing.seconds > 0 else 0.0,
+        more=tuple(measures.more(translations, sources=sources, references=references, gpus=gpus)),
     )
 
 

@@ -1,4 +1,4 @@
-"""BLEU and chrF of a set, by sacreBLEU, with the signature that makes a number comparable."""
+"""BLEU, chrF and TER of a set, by sacreBLEU, with the signature that makes a number comparable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import get_args
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from trimtab.config.bleu import BleuTokenizer
 from trimtab.errors import input_error
@@ -17,8 +18,11 @@ class Score:
 
     name: str
     value: float
-    """0 to 100."""
+    """BLEU and chrF: 0 to 100, larger is better. TER: edits for a hundred words of the reference, smaller is better.
+    COMET: about 0 to 1, larger is better."""
     signature: str
+    digits: int = 1
+    """Behind the point, where people read it."""
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: BleuTokenizer = "13a") -> Score:
@@ -27,7 +31,7 @@ def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: Bl
     Chinese and Japanese need `zh` and `ja-mecab`: the default cuts at spaces, of which they have none. Raises
     InputError on unequal or empty sets and where the tokenizer is not known or not installed.
     """
-    _check_aligned(translations, references)
+    check_aligned(translations, references)
     metric = bleu_metric(tokenize)
     value = metric.corpus_score(translations, [references]).score
     return Score(name="BLEU", value=value, signature=str(metric.get_signature()))
@@ -54,13 +58,26 @@ def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
 
     Raises InputError on unequal or empty sets.
     """
-    _check_aligned(translations, references)
+    check_aligned(translations, references)
     metric = CHRF()
     value = metric.corpus_score(translations, [references]).score
     return Score(name="chrF", value=value, signature=str(metric.get_signature()))
 
 
-def _check_aligned(translations: Sequence[str], references: Sequence[str]) -> None:
+def ter(translations: Sequence[str], references: Sequence[str]) -> Score:
+    """Corpus TER (Snover et al. 2006): edits and shifts of word groups that make the reference of the translation, for
+    a hundred words of the reference; 0 is best, and it may be above 100. Upper and lower case count alike.
+
+    Raises InputError on unequal or empty sets.
+    """
+    check_aligned(translations, references)
+    metric = TER()
+    value = metric.corpus_score(translations, [references]).score
+    return Score(name="TER", value=value, signature=str(metric.get_signature()))
+
+
+def check_aligned(translations: Sequence[str], references: Sequence[str]) -> None:
+    """Raises InputError on sets that are unequal or empty."""
     if len(translations) != len(references):
         raise input_error(
             "references: not as many lines as translations",

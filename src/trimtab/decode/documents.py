@@ -1,0 +1,183 @@
+"""Documents in, translations of their sentences out, each as soon as it is done."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from trimtab.decode.begun import Given
+from trimtab.decode.block import LINE_BREAKS, translate_block
+from trimtab.decode.document_context import DocumentContext, Written, with_context
+from trimtab.decode.longline import ROOM
+from trimtab.decode.rows import Row, n_best_rows
+from trimtab.decode.sample import Draw
+from trimtab.decode.setup import TranslationCounts, TranslationSetup
+from trimtab.decode.split_chunk import shared_out, split_at
+
+MOST_WAITING = 1024
+"""Documents that are open, or translated and waiting for one that came before them."""
+
+
+@dataclass(slots=True)
+class DocumentCounts(TranslationCounts):
+    """What happened so far."""
+
+    documents: int = 0
+    chunks: int = 0
+    """Rows of several sentences given to the model."""
+    misaligned: int = 0
+    """Chunks whose translation has more or fewer sentences than they have, so that it was shared out by length."""
+
+
+def translate_documents(
+    documents: Iterable[Iterable[str]],
+    setup: TranslationSetup,
+    context: DocumentContext,
+    *,
+    side_by_side: int = 1,
+    counts: DocumentCounts | None = None,
+) -> Iterator[tuple[int, str]]:
+    """The translation of every sentence, in order, with the number of its document.
+
+    At most `side_by_side` documents are open at a time, and the next sentences of all of them are translated together.
+    Of each no more is read than is translated next: one sentence, or a chunk of them for a model of whole chunks. So
+    with one document open, the first translation is there before the second sentence is read.
+    """
+    counts = counts if counts is not None else DocumentCounts()
+    waiting = enumerate(documents)
+    opened: list[_Document] = []
+    while True:
+        room = side_by_side - sum(not each.ended for each in opened)
+        for number, sentences in islice(waiting, max(0, min(room, MOST_WAITING - len(opened)))):
+            opened.append(_Document(number, iter(sentences)))
+            counts.documents += 1
+        if not opened:
+            return
+        active = [each for each in opened if each.read_on(setup, context)]
+        if active:
+            for each, texts in zip(active, _translated(active, setup, context, counts), strict=True):
+                each.done.extend(texts)
+        # What comes out is in the order of the documents; later ones wait for the first.
+        while opened:
+            first = opened[0]
+            for text in first.done:
+                yield first.number, text
+            first.done.clear()
+            if not first.ended:
+                break
+            opened.pop(0)
+
+
+@dataclass(slots=True)
+class _Document:
+    number: int
+    sentences: Iterator[str]
+    before: list[Written] = field(default_factory=list)
+    """The last sentences that are translated."""
+    next: list[str] = field(default_factory=list)
+    """What is translated next, as text."""
+    ids: list[list[int]] = field(default_factory=list)
+    """And as ids, tags and end symbol included."""
+    left: tuple[str, list[int]] | None = None
+    """A sentence that was read and did not fit."""
+    done: list[str] = field(default_factory=list)
+    """Translations that are not given out yet."""
+    ended: bool = False
+    place: int = 0
+    """Sentences translated so far."""
+
+    def read_on(self, setup: TranslationSetup, context: DocumentContext) -> bool:
+        """Reads what is translated next; whether there is anything."""
+        self.next, self.ids = [], []
+        most = context.sentences + 1 if context.whole else 1
+        room = int(setup.max_tokens * ROOM) if context.whole else setup.max_tokens
+        while not self.ended and len(self.next) < most:
+            sentence = self._read(setup)
+            if sentence is None:
+                self.ended = True
+                break
+            room -= len(sentence[1]) - (context.num_tags if self.ids else 0)
+            if self.ids and room < 0:
+                self.left = sentence
+                break
+            self.next.append(sentence[0])
+            self.ids.append(sentence[1])
+        return bool(self.next)
+
+    def _read(self, setup: TranslationSetup) -> tuple[str, list[int]] | None:
+        if self.left is not None:
+            sentence, self.left = self.left, None
+            return sentence
+        for line in islice(self.sentences, 1):
+            text = setup.normalise(_whole_characters(line))
+            return line, setup.tokenizer.encode([text if text.strip() else ""])[0]
+        return None
+
+    def keep(self, sentence: Written, context: DocumentContext) -> None:
+        """Adds a sentence to those that are translated."""
+        self.place += 1
+        self.before = [*self.before, sentence][-max(1, context.sentences) :]
+
+
+def _translated(
+    documents: Sequence[_Document], setup: TranslationSetup, context: DocumentContext, counts: DocumentCounts
+) -> Iterator[list[str]]:
+    """The translations of what each document has next."""
+    rows = [
+        _row(document, setup, context) if _fits(document, setup, context) else None for document in documents
+    ]
+    found = iter(n_best_rows([row for row in rows if row is not None], setup, n=1, counts=counts))
+    for document, row in zip(documents, rows, strict=True):
+        if row is None:
+            yield translate_block(document.next, setup, counts=counts)
+            written = [Written(_content(ids, context), ()) for ids in document.ids]
+        else:
+            parts = _parts(document, next(found)[0].ids, context, counts)
+            pairs = zip(document.ids, parts, strict=True)
+            written = [Written(_content(ids, context), part) for ids, part in pairs]
+            yield [LINE_BREAKS.sub(" ", text) for text in setup.tokenizer.decode(parts)]
+        for each in written:
+            document.keep(each, context)
+
+
+def _fits(document: _Document, setup: TranslationSetup, context: DocumentContext) -> bool:
+    """Whether the model can read it in one row, and finds something in it; else it is translated as lines are."""
+    content = [_content(ids, context) for ids in document.ids]
+    return any(content) and sum(len(each) + 1 for each in content) + context.num_tags <= setup.max_tokens
+
+
+def _content(ids: Sequence[int], context: DocumentContext) -> Sequence[int]:
+    return ids[context.num_tags : -1]
+
+
+def _row(document: _Document, setup: TranslationSetup, context: DocumentContext) -> Row:
+    draw = Draw(document.number, document.place)
+    if not context.whole:
+        own = document.ids[0]
+        ids, target = with_context(own, document.before, context, max_tokens=setup.max_tokens)
+        return Row(ids=ids, given=Given(target=target, own_tokens=len(own)), draw=draw)
+    # Sentences with nothing in them were never part of a chunk in training.
+    *first, last = [ids for ids in document.ids if _content(ids, context)]
+    row = [id for ids in first for id in (*_content(ids, context), context.source_separator)]
+    return Row(ids=[*last[: context.num_tags], *row, *last[context.num_tags :]], draw=draw)
+
+
+def _parts(
+    document: _Document, ids: Sequence[int], context: DocumentContext, counts: DocumentCounts
+) -> list[list[int]]:
+    """For each sentence its translation in ids; nothing for one with nothing in it."""
+    counts.lines += len(document.ids)
+    if not context.whole:
+        return [[id for id in ids if id != context.target_separator]]
+    lengths = [len(content) for each in document.ids if (content := _content(each, context))]
+    parts = split_at(ids, context.target_separator)
+    counts.chunks += 1
+    counts.misaligned += len(parts) != len(lengths)
+    shared = iter(shared_out(parts, lengths))
+    return [next(shared) if _content(each, context) else [] for each in document.ids]
+
+
+def _whole_characters(line: str) -> str:
+    """The line with a replacement character in place of each half of one."""
+    if line.isascii():
+        return line
+    return line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
