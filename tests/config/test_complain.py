@@ -34,7 +34,7 @@ def test_a_right_recipe_has_no_complaints():
          "a number, at least 0 and at most 1"),
         ({"loss": {"label_smoothing": "much"}}, "loss.label_smoothing", "wrong type", "'much'",
          "a number, at least 0 and less than 1"),
-        ({"loss": 3}, "loss", "wrong type", "3", "a group of keys: kind, label_smoothing and z_loss"),
+        ({"loss": 3}, "loss", "wrong type", "3", "a group of keys: kind, label_smoothing, z_loss and truncate"),
         ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
          "auto, fp32, bf16_mixed or fp16_mixed"),
         ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
@@ -55,17 +55,18 @@ def test_a_right_recipe_has_no_complaints():
         ({"length": "10 parsecs"}, "length", "wrong value", "the unit 'parsecs'", "steps, epochs, tokens and minutes"),
         ({"evaluate": {"every": None}}, "evaluate.every", "wrong value", "None",
          "a number and its unit, such as '500 steps'"),
-        ({"evaluate": {"metrics": ["blue"]}}, "evaluate.metrics.0", "unknown value", "'blue'", "loss, bleu or chrf"),
+        ({"evaluate": {"metrics": ["blue"]}}, "evaluate.metrics.0", "unknown value", "'blue'",
+         "loss, bleu, chrf or ter"),
         ({"evaluate": {"metrics": "bleu"}}, "evaluate.metrics", "wrong type", "'bleu'",
-         "a list, each item loss, bleu or chrf"),
+         "a list, each item loss, bleu, chrf or ter"),
         ({"evaluate": {"lines": 0}}, "evaluate.lines", "out of range", "0", "a whole number, at least 1, or null"),
         ({"data": {**DATA, "workers": "two"}}, "data.workers", "wrong type", "'two'", "a whole number or auto"),
         ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),
         ({"data": {"train": []}}, "data.train", "empty", "no item", "at least one"),
         ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
-         "a group of keys: source, target, pairs, name, tags and bleu_tokenizer"),
+         "a group of keys: source, target, pairs, documents, dataset, split, name, tags and bleu_tokenizer"),
         ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
-         "normalize, length, ratio or character_run"),
+         "normalize, length, ratio, character_run, denoise, protect or context"),
         ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation"),
     ],
 )  # fmt: skip
@@ -105,7 +106,7 @@ def test_an_unknown_key_names_the_nearest_known_one(changes, path, suggested):
 def test_an_unknown_key_is_repeated_with_what_is_allowed_there():
     complaint = only(loss={"smoothness": 3})
     assert complaint.got == "smoothness: 3"
-    assert complaint.allowed == "the keys kind, label_smoothing and z_loss"
+    assert complaint.allowed == "the keys kind, label_smoothing, z_loss and truncate"
     assert only(zzz={}).fix.startswith("remove it")
 
 

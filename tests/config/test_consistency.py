@@ -27,6 +27,9 @@ def test_defaults_contradict_nothing():
         ({"tokens_per_micro_batch": 256}, None),
         ({"tokens_per_micro_batch": 255},
          ("step.tokens_per_micro_batch", "255", "at least 256, which is data.max_tokens")),
+        ({"batch_warmup": {"start": 256}}, None),
+        ({"batch_warmup": {"start": 255}},
+         ("step.batch_warmup.start", "255", "at least 256, which is data.max_tokens")),
     ],
 )  # fmt: skip
 def test_the_longest_example_fits_in_a_step_and_in_a_micro_batch(step, complaint):
@@ -122,3 +125,27 @@ def test_a_validation_set_has_tags_that_are_trained_with(tags, complaint):
     both = {**PAIR, "tags": ["<2b>"], "both_directions": True, "reverse_tags": ["<2a>"]}
     data = {"train": [both], "valid": {"source": "c", "target": "d", "tags": tags}}
     assert found(data=data) == ([complaint] if complaint else [])
+
+
+def test_the_sources_own_vocabulary_needs_a_matrix_of_its_own():
+    own = {"source_tokenizer": {"vocabulary_size": 300}}
+    path, got, allowed = found(data=own)[0]
+    assert path == "model.tie_embeddings"
+    assert got == "all, the default, beside `data.source_tokenizer`"
+    assert allowed.startswith("decoder")
+    assert found(data=own, model={"preset": "tiny", "tie_embeddings": "all"})[0][1].startswith("all, beside")
+    for tied in ("decoder", "none"):
+        assert found(data=own, model={"preset": "tiny", "tie_embeddings": tied}) == []
+
+
+def test_both_directions_need_one_vocabulary():
+    both = {**PAIR, "tags": ["<2b>"], "both_directions": True, "reverse_tags": ["<2a>"]}
+    model = {"preset": "tiny", "tie_embeddings": "decoder"}
+    data = {"train": [both], "source_tokenizer": {"vocabulary_size": 300}}
+    assert [path for path, _, _ in found(data=data, model=model)] == ["data.train.0.both_directions"]
+
+
+def test_each_vocabulary_has_room_for_bytes():
+    data = {"source_tokenizer": {"vocabulary_size": 200}}
+    paths = [path for path, _, _ in found(data=data, model={"preset": "tiny", "tie_embeddings": "none"})]
+    assert paths == ["data.source_tokenizer.vocabulary_size"]

@@ -36,3 +36,38 @@ def test_a_tag_is_one_word(tag):
 @pytest.mark.parametrize("weight", [0, -1, 1001])
 def test_a_weight_is_above_0_and_at_most_1000(weight):
     assert "weight" in refused(TrainCorpus, **PAIR, weight=weight)
+
+
+def test_a_text_in_one_language_is_source_and_target():
+    corpus = TrainCorpus(text="mono.de", tags=("<denoise>",))
+    assert (corpus.source, corpus.target, corpus.pairs) == ("mono.de", "mono.de", None)
+    assert TrainCorpus.model_validate(corpus.model_dump()) == corpus
+    assert TrainCorpus(**PAIR).text is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"source": "other.de"}, "leave `source`, `target` and `pairs` out"),
+        ({"pairs": "p.tsv"}, "leave `source`, `target` and `pairs` out"),
+        ({"both_directions": True, "reverse_tags": ["<de>"]}, "has one direction only"),
+        ({"text": ""}, "text: is empty"),
+        ({"text": None}, "source"),
+    ],
+)
+def test_a_text_has_no_other_side(changes, said):
+    assert said in refused(TrainCorpus, **{"text": "mono.de", **changes})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"split": "train"}, "there is no `dataset`"),
+        ({"dataset": "set", "pairs": "a.tsv"}, "together with `pairs`"),
+        ({"dataset": "set", "source": 1}, "name of a column"),
+        ({"dataset": ""}, "dataset: is empty"),
+    ],
+)
+def test_a_dataset_has_columns_with_names_and_nothing_beside_it(settings, said):
+    with pytest.raises(ValidationError, match=said):
+        ParallelFiles(**{"source": "en", "target": "de", **settings})

@@ -23,7 +23,10 @@ from trimtab.units import Duration
         (tuple[float, float], "a list of 2, each item a number"),
         (dict[str, str], "a group of names"),
         (Best, "a group of keys: set and metric"),
-        (Transform, "a group of keys with the kind normalize, length, ratio or character_run"),
+        (
+            Transform,
+            "a group of keys with the kind normalize, length, ratio, character_run, denoise, protect or context",
+        ),
         (Duration, "a number and its unit, such as '500 steps', '3 epochs', '2M tokens' or '30 minutes'"),
     ],
 )

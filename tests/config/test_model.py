@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from trimtab.config.complain import complaints_about
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 
 
@@ -57,3 +58,64 @@ def test_the_width_is_even():
 def test_attention_dropout_is_refused():
     assert "attention_dropout" in refused(preset="base", attention_dropout=0.1)
     assert model(preset="base", attention_dropout=0).attention_dropout == 0
+
+
+def complaint(**values):
+    tree = {"data": {"train": [{"source": "a", "target": "b"}]}, "model": values, "length": "10 steps"}
+    (found,) = complaints_about(tree)
+    return found
+
+
+def test_each_side_may_have_sizes_of_its_own_and_the_other_keeps_the_common_ones():
+    written = model(preset="base", encoder_heads=16, decoder_feed_forward=1024, decoder_kv_heads=2)
+    encoder, decoder = written.encoder, written.decoder
+    assert (encoder.heads, encoder.kv_heads, encoder.feed_forward) == (16, 16, 2048)
+    assert (decoder.heads, decoder.kv_heads, decoder.feed_forward) == (8, 2, 1024)
+    assert model(preset="base", kv_heads=4, encoder_kv_heads=1).encoder.kv_heads == 1
+    assert model(preset="base", kv_heads=4, encoder_kv_heads=1).decoder.kv_heads == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "what", "fix"),
+    [
+        ({"dim": 64}, "model.heads", "3 heads do not divide dim 64", "`heads: 2`"),
+        ({"decoder_heads": 5}, "model.decoder_heads", "5 heads do not divide dim 192", "`decoder_heads: 4`"),
+        ({"kv_heads": 2}, "model.kv_heads", "3 heads cannot share 2 heads of keys", "`kv_heads: 1`"),
+        (
+            {"decoder_kv_heads": 2},
+            "model.decoder_kv_heads",
+            "3 heads cannot share 2",
+            "`decoder_kv_heads: 1`",
+        ),
+        ({"decoder_heads": 4, "kv_heads": 3}, "model.kv_heads", "4 heads cannot share 3", "`kv_heads: 2`"),
+        (
+            {"positions": "none"},
+            "model.positions",
+            "an encoder without positions",
+            "`decoder_positions: none`",
+        ),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_told_with_what_is_allowed_and_what_to_write(values, path, what, fix):
+    found = complaint(preset="tiny", **values)
+    assert found.path == path
+    assert what in found.what
+    assert fix in found.fix
+    assert found.got
+    assert found.allowed
+
+
+def test_missing_sizes_are_told_with_the_presets_that_fill_them():
+    found = complaint(dim=64, heads=4, layers=2)
+    assert found.path == "model.feed_forward"
+    assert found.what == "feed_forward: not given, and no preset is named to fill it"
+    assert "tiny, small, base, big" in found.allowed
+    assert complaint(dim=64).path == "model"
+
+
+def test_the_decoder_may_go_without_positions_or_have_its_own():
+    assert model(preset="tiny", decoder_positions="none").target_positions == "none"
+    assert model(preset="tiny", positions="rotary").target_positions == "rotary"
+    own = {"dim": 10, "heads": 2, "layers": 1, "feed_forward": 8, "decoder_positions": "rotary"}
+    assert "rotary needs an even head size" in refused(**own)

@@ -56,3 +56,11 @@ def test_a_relative_recipe_path_gives_absolute_paths(monkeypatch, tmp_path):
 def test_everything_else_stays_as_it_is():
     loaded = parse_recipe(TEXT.replace("  {root}\n", ""), path=Path("/r.yaml"))
     assert resolve_paths(loaded).model_copy(update={"data": loaded.recipe.data}) == loaded.recipe
+
+
+def test_a_text_in_one_language_is_resolved_on_both_sides():
+    text = TEXT.replace("  {root}\n", "").replace(
+        "{source: train.en, target: ../train.de}", "{text: mono.de}"
+    )
+    corpus = resolve_paths(parse_recipe(text, path=Path("/project/r.yaml"))).data.train[0]
+    assert {corpus.text, corpus.source, corpus.target} == {"/project/mono.de"}

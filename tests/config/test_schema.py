@@ -31,3 +31,9 @@ def test_one_validation_set_may_stand_alone():
     valid = recipe_schema()["$defs"]["DataConfig"]["properties"]["valid"]
     assert valid["anyOf"][0] == {"$ref": "#/$defs/ValidFiles"}
     assert valid["anyOf"][1]["additionalProperties"] == {"$ref": "#/$defs/ValidFiles"}
+
+
+def test_a_corpus_has_two_sides_or_a_text_in_one_language():
+    corpus = recipe_schema()["$defs"]["TrainCorpus"]
+    assert corpus["anyOf"] == [{"required": ["source", "target"]}, {"required": ["text"]}]
+    assert "required" not in corpus

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from trimtab.config.complain import complaints_about
 from trimtab.config.step import AdamW, StepConfig
 
 
@@ -39,3 +40,29 @@ def test_values_out_of_range_are_refused(values):
 def test_lengths_are_read_with_their_unit():
     step = StepConfig.model_validate({"schedule": {"kind": "inverse_sqrt", "warmup": "2k steps"}})
     assert step.schedule.warmup.steps == 2000
+
+
+def complaints(**step):
+    tree = {"data": {"train": [{"source": "a", "target": "b"}]}, "model": {"preset": "tiny"}, "step": step}
+    return complaints_about({**tree, "length": "10 steps"})
+
+
+def test_steps_may_grow_to_their_size():
+    step = StepConfig.model_validate({"batch_warmup": {"start": 4096, "over": "500 steps"}})
+    assert (step.batch_warmup.start, step.batch_warmup.shape) == (4096, "linear")
+    assert StepConfig().batch_warmup is None
+
+
+@pytest.mark.parametrize(
+    ("warmup", "path", "fix"),
+    [
+        ({"start": 40000}, "step.batch_warmup", "set `batch_warmup.start` to 4096"),
+        ({"start": 4096, "over": "1 epochs"}, "step.batch_warmup.over", "write it in steps"),
+    ],
+)
+def test_a_warmup_of_the_batch_begins_below_it_and_is_counted_in_steps(warmup, path, fix):
+    (found,) = complaints(batch_warmup=warmup)
+    assert found.path == path
+    assert fix in found.fix
+    assert found.got
+    assert found.allowed

@@ -24,6 +24,7 @@ def test_what_was_seen_is_what_was_kept_and_what_was_dropped():
     prose, ui = ledger.to_dict()["corpora"]
     assert (prose["name"], prose["seen"], prose["kept"], prose["dropped"]) == ("prose", 3, 3, {})
     assert (ui["name"], ui["seen"], ui["kept"]) == ("ui", 4, 1)
+    assert (prose["share"], ui["share"]) == (0.428571, 0.571429), "of all that was seen"
     assert ui["dropped"] == {"too_long": {"count": 1, "lines": [5]}, "ratio": {"count": 2, "lines": [6, 10]}}
 
 

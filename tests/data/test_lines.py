@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from trimtab.errors import InputError, NoRoom
 TEXTS = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"bc", b"\x00", b"\xff", b"\x85"]), max_size=30).map(
     b"".join
 )
-PACKINGS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+PACKINGS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 
 
 def split(text):

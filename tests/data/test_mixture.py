@@ -92,3 +92,54 @@ def test_the_turn_counts_how_often_a_corpus_has_been_dealt_out():
     places = mixture.at(np.arange(2 * mixture.examples_per_epoch))
     assert sorted(places.turn[places.corpus == 0].tolist()) == sorted([0, 1, 2, 3] * 10)
     assert (places.turn[places.corpus == 1] == 0).all()
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    corpora=st.lists(st.tuples(st.integers(1, 5000), st.floats(0.1, 7.0)), min_size=1, max_size=6),
+    temperature=st.floats(1.0, 100.0),
+)
+def test_shares_follow_the_formula_of_the_temperature_and_the_epoch_stays_as_long(corpora, temperature):
+    lengths, weights = zip(*corpora, strict=True)
+    natural = Mixture.of(lengths=lengths, weights=weights, seed=1)
+    mixture = Mixture.of(lengths=lengths, weights=weights, seed=1, temperature=temperature)
+    assert mixture.examples_per_epoch == natural.examples_per_epoch
+    powers = [share ** (1 / temperature) for share in natural.shares]
+    for share, power in zip(mixture.shares, powers, strict=True):
+        # Rounding moves two ends of a part by half an example each; the one example that each has comes from another.
+        slack = (1 + len(corpora)) / mixture.examples_per_epoch
+        assert share == pytest.approx(power / sum(powers), abs=slack)
+    assert min(mixture.draws) >= 1
+
+
+def test_temperature_one_is_the_mixture_without_it_and_a_very_high_one_makes_all_corpora_alike():
+    given = {"lengths": [9000, 900, 100], "weights": [1.0, 2.0, 1.0], "seed": 4}
+    assert Mixture.of(**given, temperature=1.0) == Mixture.of(**given)
+    assert Mixture.of(**given, temperature=1000.0).shares == pytest.approx([1 / 3] * 3, abs=0.003)
+    # By hand: 9000, 1800 and 100 lines at temperature 2 are as 94.87, 42.43 and 10.
+    assert Mixture.of(**given, temperature=2.0).shares == pytest.approx([0.6441, 0.2880, 0.0679], abs=2e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    corpora=corpora,
+    weights=st.lists(st.just(0.0) | st.floats(0.01, 9.0), min_size=4, max_size=4).filter(lambda w: w[0] > 0),
+    stage=st.integers(0, 5),
+    epochs=st.integers(1, 3),
+)
+def test_a_later_stage_keeps_the_length_of_the_epoch_and_deals_fairly(corpora, weights, stage, epochs):
+    whole = mixture_of(corpora, 7)
+    mixture = whole.reweighted(weights[: len(corpora)], temperature=1.0, stage=stage)
+    assert mixture.examples_per_epoch == whole.examples_per_epoch
+    for seen, weight in zip(times_seen(mixture, epochs * mixture.examples_per_epoch), weights, strict=False):
+        assert seen.max() - seen.min() <= 1
+        assert (seen.sum() > 0) == (weight > 0)
+
+
+def test_another_stage_with_the_same_weights_is_another_order():
+    whole = Mixture.of(lengths=[1000], weights=[1.0], seed=1)
+    first, second = (whole.reweighted([1.0], temperature=1.0, stage=stage) for stage in (0, 1))
+    assert first == whole
+    positions = np.arange(1000)
+    assert (first.at(positions).line == second.at(positions).line).mean() < 0.02
+    assert not set(first.at(positions).turn) & set(second.at(positions).turn)

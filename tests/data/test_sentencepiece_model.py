@@ -160,3 +160,28 @@ def test_a_model_without_the_pieces_a_run_needs_says_which(tmp_path):
     )
     with pytest.raises(InputError, match="has no pad and no bos piece"):
         SentencePiece(model.getvalue())
+
+
+def test_a_model_says_how_it_splits():
+    lines = sentences(300)
+    for kind, size, algorithm in (
+        ("unigram", 120, "unigram"),
+        ("bpe", 120, "bpe"),
+        ("char", 40, "word or character"),
+    ):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=model, model_type=kind, vocab_size=size,
+            pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+        assert SentencePiece(model.getvalue()).algorithm == algorithm
+
+
+def test_a_drawn_split_follows_from_its_seed_alone():
+    tokenizer, lines = small_tokenizer(), sentences(20, seed=4)
+    seeds = list(range(20))
+    rows = tokenizer.sample(lines, seeds, alpha=0.1, nbest=-1)
+    backwards = tokenizer.sample(lines[::-1], seeds[::-1], alpha=0.1, nbest=-1)
+    assert rows == backwards[::-1]
+    assert rows != tokenizer.sample(lines, seeds[::-1], alpha=0.1, nbest=-1)
+    assert tokenizer.decode(rows) == lines

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.small_text import sentences, small_tokenizer
-from trimtab.config.corpora import ParallelFiles
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transforms import LengthFilter, NormalizeTransform
 from trimtab.data import cache
@@ -195,3 +195,26 @@ def test_a_random_pipeline_gives_the_same_sample_each_time(corpora):
 
 def test_what_goes_to_the_sample_may_come_from_a_pickled_corpus(corpora):
     assert list(sample_lines(pickle.loads(pickle.dumps(corpora)), 16)) == list(sample_lines(corpora, 16))
+
+
+def test_lines_of_a_corpus_that_is_read_both_ways_are_taken_once(corpora, tmp_path):
+    one_way = TrainCorpus(source="a.en", target="a.de", tags=("<2de>",))
+    two_way = one_way.model_copy(update={"both_directions": True, "reverse_tags": ("<2en>",)})
+    other = TrainCorpus(source="b.en", target="b.de", tags=("<2de>",))
+    opened = [
+        open_corpora([config, other], root=tmp_path, cache=tmp_path / "cache")
+        for config in (one_way, two_way)
+    ]
+    assert [len(each) for each in opened] == [2, 3]
+    one, two = (list(sample_lines(each, 80)) for each in opened)
+    assert one == two
+    assert len(one) == 80
+    sources = list(sample_lines(opened[1], 1000, side="source"))
+    assert sum(line.startswith("a") for line in sources) == 20, "both languages are sources then"
+
+
+def test_lines_of_a_text_in_one_language_are_taken_once(corpora, tmp_path):
+    mono = open_corpora([TrainCorpus(text="a.de")], root=tmp_path, cache=tmp_path / "cache")
+    assert mono[0].is_monolingual
+    assert not corpora[0].is_monolingual
+    assert list(sample_lines(mono, 80)) == [f"a de {line}" for line in range(10)]

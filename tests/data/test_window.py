@@ -172,3 +172,23 @@ def test_a_stream_that_ends_gives_its_whole_windows():
         np.concatenate([window.line for window in found]).tolist()
         == stream[0].line[: found[-1].position].tolist()
     )
+
+
+@settings(max_examples=15, deadline=None)
+@given(sizes=st.lists(st.integers(LONGEST, 200), min_size=6, max_size=6), size=st.integers(1, 50))
+def test_windows_of_different_sizes_are_each_filled_to_their_own_and_lose_nothing(sizes, size):
+    feed = fake_feed()
+    stream = in_chunks(feed, from_position=0, size=size)
+    made = windows(
+        stream,
+        from_position=0,
+        tokens_per_step=200,
+        max_tokens=feed.max_tokens,
+        examples_per_epoch=feed.mixture.examples_per_epoch,
+        sizes=iter([*sizes, LONGEST]),
+    )
+    position = 0
+    for room, window in zip(sizes, made, strict=False):
+        (alone,) = itertools.islice(windows_of(feed, from_position=position, tokens_per_step=room), 1)
+        assert plain(window) == plain(alone)
+        position = window.position

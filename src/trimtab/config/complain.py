@@ -127,6 +127,8 @@ _RANGE = {
     "int_parsing_size",
 }
 _WRONG_VALUE = _RANGE | {"literal_error", "enum"}
+_REFUSED = ("key", "what", "got", "allowed", "fix")
+"""What `settings.refused` says."""
 
 
 def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint | None:
@@ -143,6 +145,11 @@ def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint 
             )
         case "value_error":
             return _from_validator(path, str(error["msg"]).removeprefix("Value error, "), place)
+        case "refused":
+            key, what, got, allowed, fix = ((error.get("ctx") or {})[part] for part in _REFUSED)
+            return Complaint(
+                path=".".join(filter(None, (path, key))), what=what, got=got, allowed=allowed, fix=fix
+            )
         case "union_tag_invalid":
             return _unknown_kind(path, place, error)
         case "union_tag_not_found":

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from trimtab.config.complain import Complaint
+from trimtab.config.documents import document_contradictions
+from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.run import Recipe
 from trimtab.config.step import Constant
 from trimtab.units import Duration
@@ -12,7 +14,18 @@ BYTE_PIECES = 256
 
 def contradictions(recipe: Recipe) -> list[Complaint]:
     """Everything in a recipe that cannot hold together."""
-    checks = (_longest_example, _warmup, _best_evaluation, _corpora, _tags, _vocabulary)
+    checks = (
+        _longest_example,
+        _warmup,
+        _best_evaluation,
+        _corpora,
+        mixing_contradictions,
+        document_contradictions,
+        _tags,
+        _vocabulary,
+        _two_vocabularies,
+        _start,
+    )
     return [complaint for check in checks for complaint in check(recipe)]
 
 
@@ -23,6 +36,14 @@ def _longest_example(recipe: Recipe) -> Iterator[Complaint]:
             path="step.tokens_per_step",
             what=f"a step is smaller than the longest example, {longest} tokens",
             got=str(step.tokens_per_step),
+            allowed=f"at least {longest}, which is data.max_tokens",
+            fix="raise it, or lower `data.max_tokens`",
+        )
+    elif step.batch_warmup is not None and longest > step.batch_warmup.start:
+        yield Complaint(
+            path="step.batch_warmup.start",
+            what=f"the first step is smaller than the longest example, {longest} tokens",
+            got=str(step.batch_warmup.start),
             allowed=f"at least {longest}, which is data.max_tokens",
             fix="raise it, or lower `data.max_tokens`",
         )
@@ -79,7 +100,10 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
     files: dict[tuple[object, ...], int] = {}
     names: dict[str, int] = {}
     for index, corpus in enumerate(recipe.data.train):
-        first = files.setdefault((corpus.pairs, corpus.source, corpus.target), index)
+        first = files.setdefault(
+            (corpus.pairs, corpus.documents, corpus.dataset, corpus.split, corpus.source, corpus.target),
+            index,
+        )
         if first != index:
             yield Complaint(
                 path=f"data.train.{index}",
@@ -110,13 +134,58 @@ def _tags(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _vocabulary(recipe: Recipe) -> Iterator[Complaint]:
-    tokenizer = recipe.data.tokenizer
     smallest = BYTE_PIECES + 5
-    if tokenizer.path is None and tokenizer.byte_fallback and tokenizer.vocabulary_size < smallest:
+    sides = {"data.tokenizer": recipe.data.tokenizer, "data.source_tokenizer": recipe.data.source_tokenizer}
+    for key, tokenizer in sides.items():
+        if tokenizer is None or tokenizer.path is not None or not tokenizer.byte_fallback:
+            continue
+        if tokenizer.vocabulary_size < smallest:
+            yield Complaint(
+                path=f"{key}.vocabulary_size",
+                what="no room for anything but the bytes of `byte_fallback`",
+                got=str(tokenizer.vocabulary_size),
+                allowed=f"at least {smallest}, with byte_fallback",
+                fix=f"raise it, or set `{key}.byte_fallback: false`",
+            )
+
+
+def _start(recipe: Recipe) -> Iterator[Complaint]:
+    model = recipe.model
+    if model.warm_start is not None and recipe.step.weight_clip is not None:
         yield Complaint(
-            path="data.tokenizer.vocabulary_size",
-            what="no room for anything but the bytes of `byte_fallback`",
-            got=str(tokenizer.vocabulary_size),
-            allowed=f"at least {smallest}, with byte_fallback",
-            fix="raise it, or set `data.tokenizer.byte_fallback: false`",
+            path="step.weight_clip",
+            what="its bound comes from untrained weights, and would cut those of `model.warm_start` at the first step",
+            got=str(recipe.step.weight_clip),
+            allowed="nothing, beside `model.warm_start`",
+            fix="leave one of the two out",
         )
+    if model.warm_start_sha256 is not None and model.warm_start is None:
+        yield Complaint(
+            path="model.warm_start_sha256",
+            what="written, but `model.warm_start` is not",
+            fix="remove it, or name the run in `model.warm_start`",
+        )
+
+
+def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:
+    """What cannot be shared where the source has a vocabulary of its own."""
+    if recipe.data.source_tokenizer is None:
+        return
+    if recipe.model.tie_embeddings == "all":
+        written = "tie_embeddings" in recipe.model.model_fields_set
+        yield Complaint(
+            path="model.tie_embeddings",
+            what="one matrix cannot hold two vocabularies",
+            got="all" + ("" if written else ", the default") + ", beside `data.source_tokenizer`",
+            allowed="decoder (target and output share one), or none",
+            fix="set `model.tie_embeddings: decoder`, or remove `data.source_tokenizer` to share one vocabulary",
+        )
+    for index, corpus in enumerate(recipe.data.train):
+        if corpus.both_directions:
+            yield Complaint(
+                path=f"data.train.{index}.both_directions",
+                what="each language is a source and a target, so the vocabulary of either side would need both",
+                got="true, beside `data.source_tokenizer`",
+                allowed="false, or one shared vocabulary",
+                fix="remove `data.source_tokenizer`, or train one direction",
+            )

@@ -1,5 +1,8 @@
 """The texts that a run reads: aligned files to train on and to be scored on, with their tags."""
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from pydantic import Field, model_validator
 
 from trimtab.config.bleu import BleuTokenizer
@@ -7,15 +10,24 @@ from trimtab.config.settings import Settings
 
 
 class ParallelFiles(Settings):
-    """Two aligned text files (plain, .gz or .xz), or one TSV or JSONL file of pairs."""
+    """Two aligned text files (plain, .gz, .xz or .zst), or pairs in one TSV, JSONL or Parquet file or in a dataset."""
 
     source: str | int
     """Path of the source text; with `pairs`, the column's name or number (counted from 1)."""
     target: str | int
     """Path of the target text; with `pairs`, the column's name or number (counted from 1)."""
     pairs: str | None = None
-    """Path of a .tsv or .jsonl file (also .gz, .xz) that holds both sides. Column names in a TSV are read from its
-    first line; with column numbers it has no such line."""
+    """Path of a .tsv or .jsonl file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names in a
+    TSV are read from its first line; with column numbers it has no such line. Parquet needs
+    `pip install "trimtab[arrow]"`."""
+    documents: str | None = None
+    """Path of a .jsonl file (also .gz, .xz, .zst) with a document a line; `source` and `target` name its two lists of
+    sentences, equally long. Each sentence pair is an example, and the transform `context` knows those before it."""
+    dataset: str | None = None
+    """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two columns of
+    text, `translation.en` one inside another. Needs `pip install "trimtab[arrow]"`."""
+    split: str | None = None
+    """With `dataset`, the split to read, where it has several."""
     name: str = ""
     """What the ledger and the reports call this corpus; by default made from the path."""
     tags: tuple[str, ...] = ()
@@ -23,7 +35,11 @@ class ParallelFiles(Settings):
 
     @model_validator(mode="after")
     def _paths_or_columns(self) -> "ParallelFiles":
-        if self.pairs is None:
+        if self.dataset is not None or self.split is not None:
+            self._check_dataset()
+        elif self.documents is not None:
+            self._check_documents()
+        elif self.pairs is None:
             for side in ("source", "target"):
                 if not isinstance(getattr(self, side), str):
                     raise ValueError(f"{side}: a number, which names a column, but there is no `pairs` file")
@@ -32,7 +48,8 @@ class ParallelFiles(Settings):
                 column = getattr(self, side)
                 if isinstance(column, int) and column < 1:
                     raise ValueError(f"{side}: got column {column}; columns are counted from 1")
-        empty = [side for side in ("source", "target", "pairs") if getattr(self, side) == ""]
+        named = ("source", "target", "pairs", "documents", "dataset", "split")
+        empty = [key for key in named if getattr(self, key) == ""]
         if empty:
             raise ValueError(f"{empty[0]}: is empty")
         if any(not is_tag(tag) for tag in self.tags):
@@ -41,16 +58,55 @@ class ParallelFiles(Settings):
             )
         return self
 
+    def _check_dataset(self) -> None:
+        if self.dataset is None:
+            raise ValueError("split: written, but there is no `dataset`")
+        if self.pairs is not None or self.documents is not None:
+            raise ValueError("dataset: written together with `pairs` or `documents`; leave one of them out")
+        for side in ("source", "target"):
+            if not isinstance(getattr(self, side), str):
+                raise ValueError(f"{side}: a number; with `dataset` it is the name of a column")
+
+    def _check_documents(self) -> None:
+        if self.pairs is not None:
+            raise ValueError("documents: written together with `pairs`; leave one of them out")
+        for side in ("source", "target"):
+            if not isinstance(getattr(self, side), str):
+                raise ValueError(f"{side}: a number; with `documents` it is the name of a list of sentences")
+
 
 class TrainCorpus(ParallelFiles):
     """A corpus to train on."""
 
+    text: str | None = None
+    """Path of a text in one language (plain, .gz, .xz or .zst), in place of `source` and `target`: each line is both,
+    and the transform `denoise` spoils the source, so that the model learns to write the language. Give it a tag."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Times the corpus's natural sampling rate: 2 shows each line twice an epoch. Never touches the loss."""
     both_directions: bool = False
     """Train from target to source as well, on the same files; then `tags` and `reverse_tags` say which way."""
     reverse_tags: tuple[str, ...] = ()
     """Symbols put before each target line where it is read as a source: `tags: [<2de>], reverse_tags: [<2en>]`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_on_both_sides(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(cast("Mapping[str, Any]", value))
+        text = given.get("text")
+        if text == "":
+            raise ValueError("text: is empty")
+        return {"source": text, "target": text, **given} if isinstance(text, str) else given
+
+    @model_validator(mode="after")
+    def _text_alone(self) -> "TrainCorpus":
+        one = (self.source, self.target, self.pairs, self.dataset)
+        if self.text is not None and one != (self.text, self.text, None, None):
+            raise ValueError("text: is source and target at once; leave `source`, `target` and `pairs` out")
+        if self.text is not None and self.both_directions:
+            raise ValueError("both_directions: a `text` in one language has one direction only")
+        return self
 
     @model_validator(mode="after")
     def _directions_told_apart(self) -> "TrainCorpus":

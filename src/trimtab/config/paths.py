@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from trimtab.config.corpora import ParallelFiles
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.config.data import DataConfig
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
 
 Files = TypeVar("Files", bound=ParallelFiles)
 
@@ -16,27 +17,38 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
     """The recipe with absolute paths and without `data.root`; `~` is the user's home. Files need not exist."""
     data = loaded.recipe.data
     folder = _absolute(loaded.folder, data.root) if data.root is not None else loaded.folder
-    path = data.tokenizer.path
-    tokenizer = (
-        data.tokenizer
-        if path is None
-        else data.tokenizer.model_copy(update={"path": str(_absolute(folder, path))})
-    )
     update = {
         "root": None,
         "train": tuple(_resolved(corpus, folder) for corpus in data.train),
         "valid": {name: _resolved(files, folder) for name, files in data.valid.items()},
-        "tokenizer": tokenizer,
+        "tokenizer": _with_path(data.tokenizer, folder),
+        "source_tokenizer": data.source_tokenizer and _with_path(data.source_tokenizer, folder),
     }
     resolved: DataConfig = data.model_copy(update=update)
-    return loaded.recipe.model_copy(update={"data": resolved})
+    model = loaded.recipe.model
+    if model.warm_start is not None:
+        model = model.model_copy(update={"warm_start": str(_absolute(loaded.folder, model.warm_start))})
+    return loaded.recipe.model_copy(update={"data": resolved, "model": model})
+
+
+def _with_path(tokenizer: SentencePieceTokenizer, folder: Path) -> SentencePieceTokenizer:
+    if tokenizer.path is None:
+        return tokenizer
+    return tokenizer.model_copy(update={"path": str(_absolute(folder, tokenizer.path))})
 
 
 def _resolved(files: Files, folder: Path) -> Files:
+    if files.documents is not None:
+        return files.model_copy(update={"documents": str(_absolute(folder, files.documents))})
+    if files.dataset is not None:
+        return files.model_copy(update={"dataset": str(_absolute(folder, files.dataset))})
     if files.pairs is not None:
         return files.model_copy(update={"pairs": str(_absolute(folder, files.pairs))})
     sides = {"source": str(files.source), "target": str(files.target)}
-    return files.model_copy(update={side: str(_absolute(folder, path)) for side, path in sides.items()})
+    resolved = {side: str(_absolute(folder, path)) for side, path in sides.items()}
+    if isinstance(files, TrainCorpus) and files.text is not None:
+        resolved["text"] = resolved["source"]
+    return files.model_copy(update=resolved)
 
 
 def _absolute(folder: Path, path: str) -> Path:

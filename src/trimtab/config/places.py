@@ -65,7 +65,7 @@ class Place:
             if self.named and self.item is not None:
                 return self.item.below(group, name) if is_one_set(group) else self.item
             model = self.model_for(group)
-            return _field(model, name) if model is not None else None
+            return field_of(model, name) if model is not None else None
         return self.item if isinstance(value, list) and not self.named else None
 
 
@@ -114,13 +114,14 @@ def _keys_below(place: Place, path: str) -> Iterator[str]:
     for model in place.models:
         for key in keys_of(model):
             yield path + key
-            if (field := _field(model, key)) is not None:
+            if (field := field_of(model, key)) is not None:
                 yield from _keys_below(field, f"{path}{key}.")
     if place.item is not None:
         yield from _keys_below(place.item, path if place.named else f"{path}0.")
 
 
-def _field(model: type[Settings], name: str) -> Place | None:
+def field_of(model: type[Settings], name: str) -> Place | None:
+    """The place of a key of a group, None where it has no such field."""
     field = model.model_fields.get(name)
     if field is None:
         return None

@@ -11,7 +11,8 @@ from trimtab.config.settings import Settings
 from trimtab.config.step import StepConfig
 from trimtab.units import Duration
 
-Metric = Literal["loss", "bleu", "chrf"]
+Metric = Literal["loss", "bleu", "chrf", "ter"]
+LOWER_IS_BETTER = frozenset({"loss", "ter"})
 
 
 class Best(Settings):
@@ -20,14 +21,16 @@ class Best(Settings):
     set: str | None = None
     """Name of a validation set; by default the first."""
     metric: Metric = "chrf"
+    """The score that is compared; of `loss` and `ter` the lowest is best."""
 
 
 class EvaluateConfig(Settings):
     """When and how the validation sets are scored."""
 
     every: Duration = Duration(500, "steps")
+    """How often; there is one at the end in any case."""
     metrics: tuple[Metric, ...] = ("bleu", "chrf")
-    """`loss` is always measured; BLEU and chrF translate the validation sets."""
+    """`loss` is always measured; BLEU, chrF and TER translate the validation sets. TER is slow for long lines."""
     beam: int = Field(default=1, ge=1, le=64)
     """Beam size for these translations; 1 is greedy."""
     lines: int | None = Field(default=500, ge=1)
@@ -35,6 +38,7 @@ class EvaluateConfig(Settings):
     samples: int = Field(default=5, ge=0, le=100)
     """Lines of the first set whose translations go to `samples.jsonl`."""
     best: Best = Best()
+    """What the best checkpoint is chosen by."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many evaluations in a row without a new best."""
 
@@ -43,6 +47,7 @@ class CheckpointConfig(Settings):
     """When the run is saved."""
 
     every: Duration = Duration(500, "steps")
+    """How often; there is one at the end in any case."""
     keep: int = Field(default=3, ge=1)
     """Newest checkpoints kept; the best one is kept besides."""
 
@@ -51,15 +56,23 @@ class Recipe(Settings):
     """The whole run."""
 
     task: Literal["translation"] = "translation"
+    """What is learned."""
     data: DataConfig
+    """What is read, and how text becomes ids."""
     model: ModelConfig
+    """The shape of the model."""
     loss: LossConfig = LossConfig()
+    """What is minimised."""
     step: StepConfig = StepConfig()
+    """How one update is made."""
     length: Duration
     """How long to train."""
     evaluate: EvaluateConfig = EvaluateConfig()
+    """When and how the validation sets are scored."""
     checkpoint: CheckpointConfig = CheckpointConfig()
+    """When the run is saved."""
     seed: int = Field(default=1, ge=0, lt=2**63)
+    """Of the first weights, the order of examples, dropout and everything else that is drawn."""
 
     @field_validator("length", mode="after")
     @classmethod

@@ -15,6 +15,11 @@ def recipe_schema() -> dict[str, Any]:
         "anyOf": [{"$ref": "#/$defs/ValidFiles"}, {"type": "object", **data["valid"]}],
         "description": data["valid"].pop("description"),
     }
+    # `text` stands for both.
+    schema["$defs"]["TrainCorpus"]["anyOf"] = [
+        {"required": schema["$defs"]["TrainCorpus"].pop("required")},
+        {"required": ["text"]},
+    ]
     model = schema["$defs"]["EncoderDecoderModel"]
     model["properties"]["layers"] = {
         "type": "integer",

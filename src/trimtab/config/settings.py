@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
 
 
 class Settings(BaseModel):
@@ -28,6 +29,13 @@ class Settings(BaseModel):
             if isinstance(part, Mapping) and "kind" not in part:
                 given[name] = {"kind": kind, **cast("Mapping[str, Any]", part)}
         return given
+
+
+def refused(key: str, what: str, *, got: str, allowed: str, fix: str) -> PydanticCustomError:
+    """What a validator raises to say all that a message of ours says; `key` is the field of the validated group that
+    it is about, or empty for the group (or the field) itself."""
+    told = {"key": key, "what": what, "got": got, "allowed": allowed, "fix": fix}
+    return PydanticCustomError("refused", "{what}", told)
 
 
 def default_kinds(model: type[Settings]) -> dict[str, str]:

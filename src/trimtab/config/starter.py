@@ -23,15 +23,20 @@ _TRANSLATION = """\
 task: translation
 
 data:
-  # Two aligned text files, line by line (also .gz or .xz). Paths start from this file's folder. One file with both
+  # Two aligned text files, line by line (or .gz, .xz, .zst). Paths start from this file's folder. One file with both
   # sides is {pairs: corpus.tsv, source: 1, target: 2}, with columns by number or name; .jsonl takes names.
   # weight 2 shows a corpus twice as often as its size says; tags puts words such as <ui> before each source line.
   train:
     - {source: train.en, target: train.de, weight: 1.0, tags: []}
+  # More text of the target language: {text: mono.de, tags: [<denoise>]} with the transform {kind: denoise}, or
+  # back-translated, {source: bt.en, target: mono.de, tags: [<bt>]}; docs/how_to/back_translation.md has both.
+  # temperature: 5.0 evens out corpora of very different size; stages mixes them by other weights at other steps:
+  # stages: [{until: 5000 steps, weights: {crawl: 1.0}}, {weights: {crawl: 0}}]   (a corpus of the name crawl)
   # Held-out text that the run is judged by. Several sets have names: valid: {news: {...}, talks: {...}}
   valid: {source: dev.en, target: dev.de}
   # One vocabulary for both languages, learned from the training text when the run begins. 4000 to 8000 pieces for
-  # less than 100,000 lines, 16000 to 32000 for millions.
+  # less than 100,000 lines, 16000 to 32000 for millions. Where there is little text, splitting each line in another way
+  # each time makes more of it: sampling: {kind: subword_regularization, alpha: 0.1}
   tokenizer: {kind: sentencepiece, model: unigram, vocabulary_size: 16000}
   # Applied to each pair in this order, while training. What a filter drops is counted in data_ledger.json.
   transforms:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from trimtab.config.settings import Settings
+from trimtab.config.settings import Settings, refused
 from trimtab.units import Duration
 
 
@@ -13,9 +13,13 @@ class AdamW(Settings):
 
     kind: Literal["adamw"] = "adamw"
     learning_rate: float = Field(default=5.0e-4, gt=0, le=10)
+    """The peak rate; the schedule says which share of it holds at a step."""
     betas: tuple[float, float] = (0.9, 0.98)
+    """Decay of the moving averages of the gradient and of its square."""
     eps: float = Field(default=1.0e-8, gt=0, le=1)
+    """Added to the root of the second moment, so that nothing is divided by zero."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Share of a weight, times the learning rate, taken off in each update."""
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "AdamW":
@@ -29,6 +33,7 @@ class Adafactor(Settings):
 
     kind: Literal["adafactor"] = "adafactor"
     learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
+    """The peak rate; the schedule says which share of it holds at a step."""
     clip_update: float = Field(default=1.0, gt=0)
     """An update whose root mean square is above this is scaled down to it (section 6)."""
     decay_exponent: float = Field(default=0.8, gt=0, lt=1)
@@ -36,6 +41,7 @@ class Adafactor(Settings):
     eps: float = Field(default=1.0e-30, gt=0)
     """Added to the squared gradient."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Share of a weight, times the learning rate, taken off in each update."""
 
 
 class StableAdamW(AdamW):
@@ -51,8 +57,11 @@ class Lion(Settings):
 
     kind: Literal["lion"] = "lion"
     learning_rate: float = Field(default=1.0e-4, gt=0, le=10)
+    """The peak rate; the schedule says which share of it holds at a step."""
     betas: tuple[float, float] = (0.9, 0.99)
+    """Share of the momentum in the sign that is stepped along, and decay of the momentum."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Share of a weight, times the learning rate, taken off in each update."""
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "Lion":
@@ -66,10 +75,13 @@ class SGD(Settings):
 
     kind: Literal["sgd"] = "sgd"
     learning_rate: float = Field(default=0.1, gt=0, le=100)
+    """The peak rate; the schedule says which share of it holds at a step."""
     momentum: float = Field(default=0.9, ge=0, lt=1)
+    """Decay of the sum of gradients that is stepped along."""
     nesterov: bool = False
     """Looks one step ahead along the momentum (Sutskever et al. 2013)."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Share of a weight, times the learning rate, taken off in each update."""
 
 
 class Constant(Settings):
@@ -77,6 +89,7 @@ class Constant(Settings):
 
     kind: Literal["constant"] = "constant"
     warmup: Duration | None = None
+    """How long the rate rises from zero; by default not at all."""
 
 
 class LinearWarmup(Settings):
@@ -84,6 +97,7 @@ class LinearWarmup(Settings):
 
     kind: Literal["linear_warmup"] = "linear_warmup"
     warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
 
 
 class InverseSqrt(Settings):
@@ -91,6 +105,7 @@ class InverseSqrt(Settings):
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     warmup: Duration = Duration(4000, "steps")
+    """How long the rate rises in a line from zero."""
 
 
 class Cosine(Settings):
@@ -98,6 +113,7 @@ class Cosine(Settings):
 
     kind: Literal["cosine"] = "cosine"
     warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
     floor: float = Field(default=0.0, ge=0, lt=1)
     """Share of the peak rate that is left at the end."""
 
@@ -107,6 +123,7 @@ class WarmupStableDecay(Settings):
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
     warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
     decay_share: float = Field(default=0.2, gt=0, le=1)
     """Share of `length` at its end in which the rate falls."""
     shape: Literal["linear", "sqrt"] = "sqrt"
@@ -132,6 +149,7 @@ class Exponential(Settings):
 
     kind: Literal["exponential"] = "exponential"
     warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
     floor: float = Field(default=0.1, gt=0, lt=1)
     """Share of the peak rate that is left at the end."""
 
@@ -143,6 +161,7 @@ class Noam(Settings):
 
     kind: Literal["noam"] = "noam"
     warmup: Duration = Duration(4000, "steps")
+    """How long the rate rises in a line from zero."""
 
     @model_validator(mode="after")
     def _warmup_in_steps(self) -> "Noam":
@@ -158,6 +177,7 @@ class ClipGlobalNorm(Settings):
 
     kind: Literal["global_norm"] = "global_norm"
     at: float = Field(default=1.0, gt=0)
+    """Largest norm of the whole gradient; 1 is usual."""
 
 
 class ClipAdaptive(Settings):
@@ -189,20 +209,51 @@ Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="k
 Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
 
 
+class BatchWarmup(Settings):
+    """Steps that begin small and grow to `tokens_per_step`: early gradients point so clearly that fewer tokens show the
+    way (McCandlish et al. 2018, arXiv 1812.06162, section 2.4). The learning rate is not changed by it."""
+
+    start: int = Field(ge=1)
+    """Target tokens of the first step."""
+    over: Duration = Duration(2000, "steps")
+    """When `tokens_per_step` is reached, in steps."""
+    shape: Literal["linear", "doubling"] = "linear"
+    """A little more with every step, or twice as much at equal distances (as in arXiv 1711.00489)."""
+
+    @model_validator(mode="after")
+    def _in_steps(self) -> "BatchWarmup":
+        if self.over.unit != "steps":
+            raise refused(
+                "over",
+                "the size of a step must follow from its number alone, so that a resumed run has the same steps",
+                got=str(self.over),
+                allowed="a number of steps",
+                fix="write it in steps, such as `over: 2000 steps`",
+            )
+        return self
+
+
 class StepConfig(Settings):
     """How one step is made."""
 
     tokens_per_step: int = Field(default=32768, ge=1)
     """Target tokens that count in the loss, all micro-batches and ranks together."""
+    batch_warmup: BatchWarmup | None = None
+    """Steps that begin smaller than that; by default they are all alike."""
     tokens_per_micro_batch: int | None = Field(default=None, ge=1)
     """How many target slots run at once on one rank; changes speed and memory, never the arithmetic. By default
     8192, or the whole step where that is smaller."""
     source_tokens_per_micro_batch: int | None = Field(default=None, ge=1)
     """Source slots that go with them; follows from the corpus, and stands in the resolved recipe."""
     precision: Precision = "auto"
+    """auto takes bf16 where the GPU has it, fp16 with loss scaling on older ones, fp32 on a CPU. Weights are always
+    fp32."""
     optimizer: Optimizer = AdamW()
+    """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
+    """How the learning rate goes over the run."""
     clip: Clip = ClipGlobalNorm()
+    """How large gradients are bounded."""
     weight_clip: float | None = Field(default=None, ge=1)
     """After each update no weight of a matrix is larger than this many times the largest it began with (arXiv
     2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
@@ -210,6 +261,19 @@ class StepConfig(Settings):
     """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the model's blocks on a GPU; auto does where the run is long enough for it to pay."""
+
+    @model_validator(mode="after")
+    def _warmup_begins_small(self) -> "StepConfig":
+        warmup = self.batch_warmup
+        if warmup is not None and warmup.start >= self.tokens_per_step:
+            raise refused(
+                "batch_warmup",
+                "its first step is not smaller than the others",
+                got=f"start {warmup.start}, tokens_per_step {self.tokens_per_step}",
+                allowed=f"a start below {self.tokens_per_step}",
+                fix=f"set `batch_warmup.start` to {max(1, self.tokens_per_step // 8)}, or leave batch_warmup out",
+            )
+        return self
 
     @property
     def micro_batch_tokens(self) -> int:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from trimtab.config.sampling import Sampling
 from trimtab.config.settings import Settings
 
 
@@ -14,7 +15,7 @@ class SentencePieceTokenizer(Settings):
     model: Literal["unigram", "bpe"] = "unigram"
     """How pieces are chosen: Kudo 2018 (arXiv 1804.10959) or Sennrich et al. 2016 (arXiv 1508.07909)."""
     vocabulary_size: int = Field(default=16000, ge=64, le=1_000_000)
-    """Pieces in the shared vocabulary, special symbols included."""
+    """Pieces in the vocabulary, special symbols included."""
     character_coverage: float = Field(default=0.9995, gt=0.9, le=1.0)
     """Share of characters that get a piece of their own."""
     byte_fallback: bool = True
@@ -25,3 +26,7 @@ class SentencePieceTokenizer(Settings):
     """At most so many lines, spread evenly over the corpora, are read to train the model."""
     path: str | None = None
     """A trained sentencepiece model to use instead; its size must be `vocabulary_size` where both are written."""
+    sampling: Sampling | None = None
+    """Split each line in another way each time it is seen, which helps where there is little text:
+    `{kind: subword_regularization, alpha: 0.1}` or `{kind: bpe_dropout, dropout: 0.1}`. Never in validation or
+    translation; `max_tokens` counts what was drawn."""

@@ -1,9 +1,12 @@
 """What is done to each pair before it becomes ids, one class a kind."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.context import ContextTransform
+from trimtab.config.corpora import TrainCorpus
 from trimtab.config.settings import Settings
 
 
@@ -12,6 +15,7 @@ class NormalizeTransform(Settings):
 
     kind: Literal["normalize"] = "normalize"
     form: Literal["nfc", "nfkc", "none"] = "nfc"
+    """The Unicode form; nfkc also maps full-width letters and ligatures to plain ones."""
 
 
 class LengthFilter(Settings):
@@ -19,8 +23,11 @@ class LengthFilter(Settings):
 
     kind: Literal["length"] = "length"
     unit: Literal["words", "characters"] = "words"
+    """What is counted: words by spaces, or characters."""
     min: int = Field(default=1, ge=0)
+    """Shortest side that is kept."""
     max: int = Field(default=200, ge=1)
+    """Longest side that is kept."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "LengthFilter":
@@ -34,6 +41,7 @@ class RatioFilter(Settings):
 
     kind: Literal["ratio"] = "ratio"
     max: float = Field(default=4.0, gt=1.0)
+    """Largest ratio that is kept."""
     min_characters: int = Field(default=20, ge=0)
     """Pairs with no side longer than this are kept, since short strings vary."""
 
@@ -43,8 +51,88 @@ class CharacterRunFilter(Settings):
 
     kind: Literal["character_run"] = "character_run"
     max: int = Field(default=16, ge=1)
+    """Longest run that is kept."""
+
+
+class DenoiseTransform(Settings):
+    """Spoils sources after they have become pieces, in training only, so that the model learns to write text from what
+    is left of it. Its default is the infilling of BART (Lewis et al. 2020, arXiv 1910.13461)."""
+
+    kind: Literal["denoise"] = "denoise"
+    only: tuple[str, ...] = ()
+    """The `name`s of the corpora whose sources are spoiled; by default all that are given as `text`."""
+    unit: Literal["words", "pieces"] = "words"
+    """What is taken out or moved as a whole: words by spaces, or pieces, for languages without spaces."""
+    infill: float = Field(default=0.3, ge=0, le=1)
+    """Share of the words taken out in spans; each span leaves one `<mask>`."""
+    mean_span: float = Field(default=3.0, ge=1, le=100)
+    """Mean length of these spans, which is Poisson distributed; an empty one only puts a `<mask>` in."""
+    mask: float = Field(default=0.0, ge=0, le=1)
+    """Share of the words replaced by a `<mask>` one by one."""
+    delete: float = Field(default=0.0, ge=0, le=1)
+    """Share of the words left out; one stays in any case. 0.1 is usual (Lample et al. 2018, arXiv 1711.00043)."""
+    shuffle: int = Field(default=0, ge=0, le=1000)
+    """No word is moved further than this; 0 moves none. 3 is usual (arXiv 1711.00043)."""
+
+    @model_validator(mode="after")
+    def _does_something(self) -> "DenoiseTransform":
+        if not (self.masks or self.delete or self.shuffle):
+            raise ValueError("nothing is spoiled: infill, mask, delete and shuffle are all 0")
+        return self
+
+    @property
+    def masks(self) -> bool:
+        """Whether it needs the symbol `<mask>`."""
+        return bool(self.infill or self.mask)
+
+    def is_for(self, corpus: TrainCorpus) -> bool:
+        """Whether the sources of a corpus are spoiled."""
+        return corpus.name in self.only if self.only else corpus.text is not None
+
+
+ProtectedKind = Literal["url", "email", "tag", "placeholder", "number"]
+
+
+class ProtectTransform(Settings):
+    """Keeps what must be copied through translation: in a pair, each text that matches a pattern on both sides becomes
+    a symbol `<ph0>`, `<ph1>` ... of the vocabulary; in a translation the symbols become the source's texts again."""
+
+    kind: Literal["protect"] = "protect"
+    patterns: tuple[ProtectedKind, ...] = ("url", "email", "tag", "placeholder", "number")
+    """What is protected: URLs, e-mail addresses, tags and entities of XML and HTML, placeholders (`%s`, `%(name)s`,
+    `%1$s`, `{0}`, `{name}`, `${name}`, `%NAME%`), whole numbers without separators."""
+    expressions: tuple[str, ...] = ()
+    """Regular expressions of your own, such as product names: `['LibreOffice \\w+']`."""
+    symbols: int = Field(default=16, ge=1, le=1000)
+    """How many different texts of a line can be protected; further ones stay as they are. Each is a piece of the
+    vocabulary."""
+    exact: bool = True
+    """Each protected text stands in the translation as often as in the source: what the model left out is put at the
+    end, what it wrote too often is left out. With false, what it wrote is put back as it is."""
+
+    @model_validator(mode="after")
+    def _readable(self) -> "ProtectTransform":
+        if not self.patterns and not self.expressions:
+            raise ValueError("nothing is protected: patterns and expressions are both empty")
+        for expression in self.expressions:
+            try:
+                compiled = re.compile(expression)
+            except re.error as error:
+                raise ValueError(f"expressions: {expression!r} is no regular expression: {error}") from None
+            if compiled.groups:
+                raise ValueError(f"expressions: {expression!r} has a group; write (?:...) in place of (...)")
+            if compiled.match(""):
+                raise ValueError(f"expressions: {expression!r} matches where there is nothing")
+        return self
 
 
 Transform = Annotated[
-    NormalizeTransform | LengthFilter | RatioFilter | CharacterRunFilter, Field(discriminator="kind")
+    NormalizeTransform
+    | LengthFilter
+    | RatioFilter
+    | CharacterRunFilter
+    | DenoiseTransform
+    | ProtectTransform
+    | ContextTransform,
+    Field(discriminator="kind"),
 ]

@@ -9,9 +9,14 @@ from numpy.random import Generator
 
 from trimtab.data.id_filter import reasons_in_ids
 from trimtab.data.mixture import Mixture, Places
+from trimtab.data.noises import Noises
 from trimtab.data.order import random_stream
+from trimtab.data.subword_sampling import SubwordSampling
 from trimtab.data.transforms.apply import Dropped
 from trimtab.flow import DroppedExample, Ragged
+
+# What a random stream is for; the transforms of texts have theirs without such a number.
+_NOISE = 1
 
 
 @runtime_checkable
@@ -55,6 +60,17 @@ class EncodesLines(Protocol):
         ...
 
 
+@runtime_checkable
+class PutsContext(Protocol):
+    """Puts what stands before an example in its document before its ids."""
+
+    def added(
+        self, source: Ragged, target: Ragged, places: Places, *, num_tags: np.ndarray, seed: int
+    ) -> tuple[Ragged, Ragged, np.ndarray]:
+        """The rows behind their contexts, and how many leading target tokens of each do not count, int32."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Feed:
     """All that turns positions into ids; may be pickled where its parts may."""
@@ -65,6 +81,15 @@ class Feed:
     mixture: Mixture
     max_tokens: int
     """Longest side in tokens, tags and end symbol included; what is longer is dropped."""
+    source_tokenizer: EncodesLines | None = None
+    """Of the sources, where they do not share `tokenizer`."""
+    source_sampling: SubwordSampling | None = None
+    """How sources are split by chance; not at all by default."""
+    target_sampling: SubwordSampling | None = None
+    noises: Noises = ()
+    """What spoils the sources of each corpus; nothing by default."""
+    contexts: PutsContext | None = None
+    """What puts sentences of the same document before examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +107,15 @@ class Chunk:
     dropped: tuple[DroppedExample, ...]
     dropped_position: np.ndarray
     """Position in the stream of each example that was dropped, int64."""
+    prompt: np.ndarray
+    """How many leading target tokens of each example do not count in the loss, int32; fewer than it has."""
+
+    @property
+    def counted(self) -> np.ndarray:
+        """Target tokens that count, added up: of the examples before each, and of all; int64."""
+        ends = self.target.offsets.copy()
+        ends[1:] -= np.cumsum(self.prompt, dtype=np.int64)
+        return ends
 
 
 def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
@@ -92,8 +126,9 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
     places = feed.mixture.at(np.arange(start, start + count))
     sources, targets, reasons = _read(feed, places)
     read = np.flatnonzero([reason == "" for reason in reasons])
-    source = Ragged.of(_encode_sources(feed, places.corpus[read], sources))
-    target = Ragged.of(feed.tokenizer.encode(targets))
+    passed = places.take(read)
+    source = Ragged.of(_encode_sources(feed, sources, passed))
+    target = Ragged.of(_encode(feed.tokenizer, targets, feed.target_sampling, passed))
     num_tags = np.array([len(corpus.tags) for corpus in feed.corpora])[places.corpus[read]]
     found = reasons_in_ids(source, target, num_tags=num_tags, max_tokens=feed.max_tokens)
     for place, reason in zip(read.tolist(), found, strict=True):
@@ -101,9 +136,14 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
     fits = np.flatnonzero([reason == "" for reason in found])
     kept = read[fits]
     gone = np.flatnonzero([reason != "" for reason in reasons])
+    source, target, prompt = source.take(fits), target.take(fits), np.zeros(len(fits), np.int32)
+    if feed.contexts is not None:
+        source, target, prompt = feed.contexts.added(
+            source, target, places.take(kept), num_tags=num_tags[fits], seed=feed.mixture.seed
+        )
     return Chunk(
-        source=source.take(fits),
-        target=target.take(fits),
+        source=source,
+        target=target,
         corpus=places.corpus[kept],
         line=places.line[kept],
         position=start + kept,
@@ -112,6 +152,7 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
             for place in gone
         ),
         dropped_position=start + gone,
+        prompt=prompt,
     )
 
 
@@ -137,14 +178,26 @@ def _read(feed: Feed, places: Places) -> tuple[list[str], list[str], list[str]]:
     return sources, targets, reasons
 
 
-def _encode_sources(feed: Feed, corpus: np.ndarray, lines: list[str]) -> list[list[int]]:
-    """Ids of each line behind the tags of its corpus, with one call to the tokenizer for each corpus."""
-    rows: list[list[int]] = [[]] * len(lines)
-    for number in np.unique(corpus).tolist():
-        places = np.flatnonzero(corpus == number).tolist()
-        encoded = feed.tokenizer.encode_with_tags(
-            [lines[place] for place in places], feed.corpora[number].tags
-        )
-        for place, row in zip(places, encoded, strict=True):
-            rows[place] = row
+def _encode_sources(feed: Feed, lines: list[str], places: Places) -> list[list[int]]:
+    """Ids of each line behind the tags of its corpus, spoiled where the corpus has noise."""
+    tokenizer, seed = feed.source_tokenizer or feed.tokenizer, feed.mixture.seed
+    rows = _encode(tokenizer, lines, feed.source_sampling, places)
+    tags = [tokenizer.encode_with_tags([""], corpus.tags)[0][:-1] for corpus in feed.corpora]
+    numbers = zip(places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True)
+    for place, (corpus, line, turn) in enumerate(numbers):
+        if noises := feed.noises[corpus] if feed.noises else ():
+            rng = random_stream(seed, turn, corpus, line, _NOISE)
+            *ids, end = rows[place]
+            for noise in noises:
+                ids = noise.spoil(ids, rng)
+            rows[place] = [*ids, end]
+        if tags[corpus]:
+            rows[place] = tags[corpus] + rows[place]
     return rows
+
+
+def _encode(
+    tokenizer: EncodesLines, lines: list[str], sampling: SubwordSampling | None, places: Places
+) -> list[list[int]]:
+    """Ids of each line, split by chance where there is a sampling."""
+    return tokenizer.encode(lines) if sampling is None else sampling.encode(lines, places)

@@ -1,23 +1,29 @@
-"""Reads a file block by block, unpacking .gz and .xz on the way."""
+"""Reads a file block by block, unpacking .gz, .xz and .zst on the way."""
 
 import gzip
+import io
 import lzma
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
+from trimtab.data.zstd_stream import Reads, ZstdStream, zstd_library
 from trimtab.errors import input_error
 
-Packing = Literal["plain", "gzip", "xz"]
+Packing = Literal["plain", "gzip", "xz", "zstd"]
 
 _BLOCK_BYTES = 1 << 20
-_SUFFIXES: dict[str, Packing] = {".gz": "gzip", ".xz": "xz"}
-_MAGIC: dict[bytes, Packing] = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"}
+_HEAD_BYTES = 16
+_SUFFIXES: dict[str, Packing] = {".gz": "gzip", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
+_MAGIC: dict[bytes, Packing] = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 _STRANGERS = {
     re.compile(rb"BZh[1-9]1AY&SY"): "bzip2",
-    re.compile(rb"\x28\xb5\x2f\xfd"): "zstd",
     re.compile(rb"PK\x03\x04"): "zip",
 }
 
@@ -27,7 +33,8 @@ def packing_of(path: Path, head: bytes) -> Packing:
 
     Raises InputError where name and content differ, or for packings that are not read.
     """
-    found: Packing = next((packing for magic, packing in _MAGIC.items() if head.startswith(magic)), "plain")
+    plain: Packing = "plain"
+    found = next((packing for magic, packing in _MAGIC.items() if head.startswith(magic)), plain)
     said = _SUFFIXES.get(path.suffix.lower())
     if said is not None and found != said:
         raise input_error(
@@ -38,14 +45,14 @@ def packing_of(path: Path, head: bytes) -> Packing:
         )
     if stranger := next((name for magic, name in _STRANGERS.items() if magic.match(head)), None):
         raise input_error(
-            f"{path}: packed with {stranger}", allowed="plain text, .gz or .xz", fix="unpack it first"
+            f"{path}: packed with {stranger}", allowed="plain text, .gz, .xz or .zst", fix="unpack it first"
         )
     return found
 
 
 def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[bytes]:
     """The unpacked content in blocks that are not empty; InputError where it is damaged or cut short."""
-    stream = {"plain": _as_it_is, "gzip": gzip.open, "xz": lzma.open}[packing](file)
+    stream = _opened(file, packing)
     unpacked = 0
     try:
         while block := stream.read(_BLOCK_BYTES):
@@ -58,7 +65,7 @@ def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[byt
             allowed=f"a complete {packing} file",
             fix="fetch or pack it again",
         ) from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+    except _damage(packing) as error:
         raise input_error(
             f"{path}: the file is damaged",
             got=f"{unpacked} bytes unpacked, then: {error}",
@@ -69,6 +76,21 @@ def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[byt
         raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
 
 
+def unpacked(file: io.BufferedReader, *, path: Path) -> io.BufferedReader:
+    """The file's unpacked content as a file to read once; the file itself where it is plain or no regular file.
+
+    Raises InputError as `packing_of` does, and while it is read as `read_blocks` does.
+    """
+    if not file.seekable():
+        return file
+    head = file.read(_HEAD_BYTES)
+    file.seek(0)
+    packing = packing_of(path, head)
+    if packing == "plain":
+        return file
+    return io.BufferedReader(_Unpacked(read_blocks(file, path=path, packing=packing)), _BLOCK_BYTES)
+
+
 def copied(blocks: Iterator[bytes], copy: BinaryIO) -> Iterator[bytes]:
     """The same blocks, each written to `copy` on the way."""
     for block in blocks:
@@ -76,5 +98,36 @@ def copied(blocks: Iterator[bytes], copy: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _as_it_is(file: BinaryIO) -> BinaryIO:
-    return file
+class _Unpacked(io.RawIOBase):
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not self._rest:
+            self._rest = memoryview(next(self._blocks, b""))
+        size = min(len(self._rest), len(buffer))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _opened(file: BinaryIO, packing: Packing) -> Reads:
+    match packing:
+        case "plain":
+            return file
+        case "gzip":
+            return gzip.open(file)
+        case "xz":
+            return lzma.open(file)
+        case "zstd":
+            return ZstdStream(file)
+
+
+def _damage(packing: Packing) -> tuple[type[Exception], ...]:
+    if packing == "zstd":
+        return (zstd_library().ZstdError,)
+    return gzip.BadGzipFile, zlib.error, lzma.LZMAError

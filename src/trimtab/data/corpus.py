@@ -1,21 +1,23 @@
 """A corpus: pairs of strings by number, read in place from two aligned files, a TSV or a JSONL file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
+from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
 from trimtab.data.formats.reversed import ReversedPairs
+from trimtab.data.formats.table import TablePairs, open_dataset, open_parquet
 from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
 _MOST_PROBLEMS = 10
 
 
-Pairs = AlignedPairs | TsvPairs | JsonlPairs | ReversedPairs
+Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs
 """What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
 
 
@@ -38,12 +40,36 @@ class Corpus:
         """Whether it is another corpus read from target to source."""
         return isinstance(self.pairs, ReversedPairs)
 
+    @property
+    def is_monolingual(self) -> bool:
+        """Whether each line of one file is both source and target."""
+        pairs = self.pairs
+        return isinstance(pairs, AlignedPairs) and pairs.source.path == pairs.target.path
+
     def __len__(self) -> int:
         return len(self.pairs)
 
     def pair(self, line: int) -> tuple[str, str]:
         """Source and target of a line; InputError with file, line (from 1) and place where it is malformed."""
         return self.pairs.pair(line)
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """At most `count` pairs before a line in its document, in their order; none where there are no documents."""
+        pairs = self.pairs
+        return pairs.before(line, count) if isinstance(pairs, DocumentPairs | ReversedPairs) else []
+
+    def place(self, line: int) -> str:
+        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
+        pairs = self.pairs.pairs if isinstance(self.pairs, ReversedPairs) else self.pairs
+        if isinstance(pairs, AlignedPairs):
+            return f"{pairs.source.path}:{line + 1}"
+        if isinstance(pairs, TsvPairs):
+            return f"{pairs.lines.path}:{line + pairs.num_header_lines + 1}"
+        if isinstance(pairs, JsonlPairs):
+            return f"{pairs.lines.path}:{line + 1}"
+        if isinstance(pairs, TablePairs):
+            return f"{pairs.path}:{line + 1}"
+        return f"{self.name}, pair {line + 1}"
 
     def check(self, limit: int = 1000) -> None:
         """Reads the first `limit` lines and as many spread over the rest, the last one too.
@@ -64,12 +90,20 @@ class Corpus:
 
 def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path) -> Corpus:
     """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty."""
-    if config.pairs is None:
+    if config.documents is not None:
+        files = (_place(config.documents, root),)
+        pairs: Pairs = open_documents(files[0], source=config.source, target=config.target, cache=cache)
+    elif config.dataset is not None:
+        files = (_place(config.dataset, root),)
+        pairs = open_dataset(
+            files[0], split=config.split, source=config.source, target=config.target, cache=cache
+        )
+    elif config.pairs is None:
         files = (_place(str(config.source), root), _place(str(config.target), root))
-        pairs: Pairs = open_aligned(*files, cache=cache)
+        pairs = open_aligned(*files, cache=cache)
     else:
         files = (_place(config.pairs, root),)
-        read = open_jsonl if _bare(files[0]).suffix in (".jsonl", ".ndjson") else open_tsv
+        read = _reader(files[0])
         pairs = read(files[0], source=config.source, target=config.target, cache=cache)
     if len(pairs) == 0:
         raise input_error(
@@ -79,7 +113,9 @@ def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path)
             fix="look whether this is the right file, or leave the corpus out",
         )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
-    name = config.name or _default_name(config.pairs or str(config.source))
+    name = config.name or _default_name(
+        config.documents or config.dataset or config.pairs or str(config.source)
+    )
     return Corpus(name, pairs, config.tags, weight)
 
 
@@ -114,13 +150,19 @@ def reverse(corpus: Corpus, *, tags: tuple[str, ...]) -> Corpus:
     return Corpus(f"{corpus.name} reversed", ReversedPairs(corpus.pairs), tags, corpus.weight)
 
 
+def _reader(path: Path) -> Callable[..., Pairs]:
+    if path.suffix == ".parquet":
+        return open_parquet
+    return open_jsonl if _bare(path).suffix in (".jsonl", ".ndjson") else open_tsv
+
+
 def _place(path: str, root: Path) -> Path:
     return root / Path(path).expanduser()
 
 
 def _bare(path: PurePath) -> PurePath:
     """The path without the suffix of a compression."""
-    return path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
+    return path.with_suffix("") if path.suffix.lower() in (".gz", ".xz", ".zst", ".zstd") else path
 
 
 def _default_name(path: str) -> str:

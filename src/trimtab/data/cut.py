@@ -10,29 +10,50 @@ from trimtab.errors import input_error
 from trimtab.flow import Pack, Ragged, Window
 
 
-def cut(window: Window, shape: PackShape, *, start_symbol: int, pad_symbol: int) -> list[Pack]:
-    """The window in `shape.num_packs` packs that hold about the same number of targets; no pack is empty.
+def cut(
+    window: Window,
+    shape: PackShape,
+    *,
+    start_symbol: int,
+    pad_symbol: int,
+    source_pad_symbol: int | None = None,
+) -> list[Pack]:
+    """The window in `shape.num_packs` packs that hold about as many target tokens; no pack is empty.
 
     Fewer packs where there are too few examples for so many, more where the window does not fit into so many.
     """
-    source, target = _ordered(window.source, window.target, shape)
+    prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
+    source, target, prompt = _ordered(window.source, window.target, prompt, shape)
     bounds = _even_bounds(target.offsets, shape.num_packs)
     if _fits(source, target, bounds, shape):
-        pieces = _runs(source, target, bounds)
+        pieces = _runs(source, target, prompt, bounds)
     elif shape.sort:
         # Longest first would throw long and short rows together.
-        pieces = _runs(source, target, _greedy_bounds(source, target, shape))
+        pieces = _runs(source, target, prompt, _greedy_bounds(source, target, shape))
     else:
         groups = _largest_first(source.lengths, target.lengths, shape)
-        pieces = [(source.take(group), target.take(group)) for group in groups]
-    return [assemble(*piece, shape, start_symbol=start_symbol, pad_symbol=pad_symbol) for piece in pieces]
+        pieces = [(source.take(group), target.take(group), prompt[group]) for group in groups]
+    symbols = {
+        "start_symbol": start_symbol,
+        "pad_symbol": pad_symbol,
+        "source_pad_symbol": source_pad_symbol,
+    }
+    return [assemble(*rows, shape, prompt=prompt, **symbols) for *rows, prompt in pieces]
 
 
 def pack_pairs(
-    source: Ragged, target: Ragged, shape: PackShape, *, start_symbol: int, pad_symbol: int
+    source: Ragged,
+    target: Ragged,
+    shape: PackShape,
+    *,
+    start_symbol: int,
+    pad_symbol: int,
+    source_pad_symbol: int | None = None,
+    prompt: np.ndarray | None = None,
 ) -> Iterator[Pack]:
     """A whole set in as few packs as its order allows, such as a validation set; sorted first if the shape says so.
 
+    `prompt` says how many leading target tokens of each pair do not count; none by default.
     InputError for a pair that is longer than a pack's longest segment.
     """
     lengths = (
@@ -48,16 +69,28 @@ def pack_pairs(
                 allowed=f"at most {longest}",
                 fix="raise data.max_tokens",
             )
-    source, target = _ordered(source, target, shape)
-    for piece in _runs(source, target, _greedy_bounds(source, target, shape)):
-        yield assemble(*piece, shape, start_symbol=start_symbol, pad_symbol=pad_symbol)
+    prompt = np.zeros(len(target), np.int32) if prompt is None else prompt
+    source, target, prompt = _ordered(source, target, prompt, shape)
+    for *rows, given in _runs(source, target, prompt, _greedy_bounds(source, target, shape)):
+        yield assemble(
+            *rows,
+            shape,
+            prompt=given,
+            start_symbol=start_symbol,
+            pad_symbol=pad_symbol,
+            source_pad_symbol=source_pad_symbol,
+        )
 
 
-def _ordered(source: Ragged, target: Ragged, shape: PackShape) -> tuple[Ragged, Ragged]:
+Rows = tuple[Ragged, Ragged, np.ndarray]
+"""Source, target, and how many leading target tokens do not count."""
+
+
+def _ordered(source: Ragged, target: Ragged, prompt: np.ndarray, shape: PackShape) -> Rows:
     if not shape.sort:
-        return source, target
+        return source, target, prompt
     order = np.lexsort((source.lengths, target.lengths))
-    return source.take(order), target.take(order)
+    return source.take(order), target.take(order), prompt[order]
 
 
 def _even_bounds(ends: np.ndarray, num_packs: int) -> np.ndarray:
@@ -92,9 +125,12 @@ def _fits(source: Ragged, target: Ragged, bounds: np.ndarray, shape: PackShape) 
     )
 
 
-def _runs(source: Ragged, target: Ragged, bounds: np.ndarray) -> list[tuple[Ragged, Ragged]]:
+def _runs(source: Ragged, target: Ragged, prompt: np.ndarray, bounds: np.ndarray) -> list[Rows]:
     pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    return [(source.between(start, stop), target.between(start, stop)) for start, stop in pairs]
+    return [
+        (source.between(start, stop), target.between(start, stop), prompt[start:stop])
+        for start, stop in pairs
+    ]
 
 
 def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> list[np.ndarray]:

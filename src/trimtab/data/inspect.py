@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from trimtab.data.corpus import Corpus
+from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.inspection_report import (
     MOST_EXAMPLES,
@@ -21,7 +22,7 @@ from trimtab.data.inspection_report import (
     render,
 )
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.data.transforms.apply import Dropped, Pipeline, TextStep
+from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.flow import Ragged
 
 __all__ = ["Report", "inspect_data", "render"]
@@ -34,22 +35,27 @@ def inspect_data(
     *,
     pipeline: Pipeline,
     tokenizer: SentencePiece,
+    source_tokenizer: SentencePiece | None = None,
     max_tokens: int,
     valid: Sequence[Corpus] = (),
     limit: int = 200_000,
 ) -> Report:
-    """Reads at most `limit` pairs of each corpus, evenly spread, and counts.
+    """Reads at most `limit` pairs of each corpus, evenly spread, and counts; a corpus that is read both ways once.
 
     Duplicates and overlap are those among the pairs that were read, so with a limit they are lower bounds.
     """
     # Validation sets are not filtered.
-    unfiltered = Pipeline(tuple(step for step in pipeline.steps if isinstance(step, TextStep)))
-    look = _Look(tokenizer, max_tokens, limit)
-    trains = [look.at(corpus, pipeline) for corpus in corpora]
+    unfiltered = pipeline.of_translation
+    look = _Look(tokenizer, source_tokenizer or tokenizer, max_tokens, limit)
+    trains = [look.at(corpus, pipeline) for corpus in corpora if not corpus.is_reversed]
+    both = [corpus.pairs.pairs for corpus in corpora if isinstance(corpus.pairs, ReversedPairs)]
     valids = [look.at(corpus, unfiltered) for corpus in valid]
     return Report(
         max_tokens=max_tokens,
-        train=tuple(seen.summary(tokenizer) for seen in trains),
+        train=tuple(
+            replace(seen.summary(tokenizer), both_directions=any(seen.corpus.pairs is each for each in both))
+            for seen in trains
+        ),
         valid=tuple(seen.summary(tokenizer) for seen in valids),
         overlap=tuple(_overlap(held, train) for held in valids for train in trains),
     )
@@ -138,6 +144,7 @@ class _Look:
     """How corpora are read."""
 
     tokenizer: SentencePiece
+    source_tokenizer: SentencePiece
     max_tokens: int
     limit: int
 
@@ -159,9 +166,9 @@ class _Look:
                     lines.append(line)
                     sources.append(outcome[0])
                     targets.append(outcome[1])
-            source = Ragged.of(self.tokenizer.encode_with_tags(sources, corpus.tags))
+            source = Ragged.of(self.source_tokenizer.encode_with_tags(sources, corpus.tags))
             target = Ragged.of(self.tokenizer.encode(targets))
-            seen.source.add(sources, source, self.tokenizer)
+            seen.source.add(sources, source, self.source_tokenizer)
             seen.target.add(targets, target, self.tokenizer)
             found = reasons_in_ids(source, target, num_tags=len(corpus.tags), max_tokens=self.max_tokens)
             gone += [(line, reason) for line, reason in zip(lines, found, strict=True) if reason]

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from trimtab.data.checks import DataChecks
+from trimtab.data.checks_report import render_checks
+from trimtab.data.stages import StageShares, render_shares
+
 MOST_EXAMPLES = 3
 _EXAMPLE_CHARACTERS = 80
 
@@ -71,6 +75,8 @@ class CorpusReport:
     """Share of pairs whose source is their target."""
     duplicate_share: float
     """Share of pairs that an earlier one repeats, both sides exactly."""
+    both_directions: bool = False
+    """Whether the corpus is read from target to source too, on the same lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,15 @@ class Report:
     valid: tuple[CorpusReport, ...]
     """Filters are not applied to these, as in training."""
     overlap: tuple[Overlap, ...]
+    checks: DataChecks | None = None
+    """What the whole corpora were checked for."""
+    stages: tuple[StageShares, ...] = ()
+    """How the corpora are mixed, in each part of the run."""
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether every pair that was looked at is dropped."""
+        return not any(corpus.kept for corpus in self.train)
 
 
 def example(line: int, source: str, target: str) -> Example:
@@ -110,11 +125,18 @@ def render(report: Report) -> str:
             for each in report.overlap
         ]
         parts.append("\n".join(["overlap of validation and training", *lines]))
+    if report.stages and (len(report.train) > 1 or len(report.stages) > 1):
+        parts.append(render_shares(report.stages))
+    if report.checks is not None:
+        parts.append(render_checks(report.checks))
+    if report.nothing_left:
+        parts.append("nothing is left to train on: every pair is dropped")
     return "\n\n".join(parts)
 
 
 def _corpus(corpus: CorpusReport, role: str, max_tokens: int) -> str:
     of = "" if corpus.inspected == corpus.pairs else f", {corpus.inspected:,} inspected"
+    role += ", both directions" * corpus.both_directions
     lines = [
         f"{corpus.name} ({role}): {corpus.pairs:,} pairs{of}, {corpus.kept:,} kept",
         f"  {'':<16}{'min':>7}{'5%':>7}{'50%':>7}{'95%':>7}{'99%':>7}{'max':>7}",

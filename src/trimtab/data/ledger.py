@@ -116,12 +116,14 @@ class Ledger:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `data_ledger.json` and a checkpoint's state hold them."""
+        total = max(1, sum(corpus.seen for corpus in self.corpora))
         return {
             "corpora": [
                 {
                     "name": corpus.name,
                     "fingerprint": corpus.fingerprint,
                     "seen": corpus.seen,
+                    "share": round(corpus.seen / total, 6),
                     "kept": corpus.kept,
                     "dropped": {
                         name: {"count": reason.count, "lines": list(reason.lines)}

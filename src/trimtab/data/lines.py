@@ -20,7 +20,7 @@ _LAYOUT = "trimtab lines 1"
 
 
 def open_lines(path: Path, *, cache: Path) -> "Lines":
-    """The lines of a plain, .gz or .xz file; only a newline ends a line, and one carriage return before it goes too.
+    """The lines of a plain, .gz, .xz or .zst file; only a newline ends a line, with one carriage return before it.
 
     The first opening reads the file once, for its index and its fingerprint (and unpacks it); both are kept in `cache`
     under a key made from the content, so that later openings cost nothing and a rewritten file is noticed.

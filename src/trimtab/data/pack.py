@@ -9,36 +9,51 @@ from trimtab.data.shape import PackShape
 from trimtab.flow import IGNORE, Pack, Ragged, Stream
 
 
-def assemble(source: Ragged, target: Ragged, shape: PackShape, *, start_symbol: int, pad_symbol: int) -> Pack:
-    """The pack of these rows, which fit into the shape.
+def assemble(
+    source: Ragged,
+    target: Ragged,
+    shape: PackShape,
+    *,
+    start_symbol: int,
+    pad_symbol: int,
+    source_pad_symbol: int | None = None,
+    prompt: np.ndarray | None = None,
+) -> Pack:
+    """The pack of these rows, which fit into the shape; the source is padded as the target, or with its own symbol.
+
+    `prompt` says how many leading target tokens of each row do not count in the loss; fewer than it has.
 
     Where the shape is fixed, the tail of both streams is cut into segments of padding: none longer than the longest
     sentence, since kernels take their time from the longest one; none beyond the last boundary, where attention kernels
     leave the gradient undefined; and none with a target but no source.
     """
-    num_targets, num_sources = int(target.offsets[-1]), int(source.offsets[-1])
+    num_written, num_sources = int(target.offsets[-1]), int(source.offsets[-1])
     used, room = (
-        (num_sources, num_targets, len(target)),
+        (num_sources, num_written, len(target)),
         (shape.source_room, shape.target_room, shape.segment_room),
     )
     assert all(one <= other for one, other in zip(used, room, strict=True)), f"{used} do not fit into {room}"
-    source_tail, target_tail = _tail(num_sources, num_targets, shape)
+    source_pad = pad_symbol if source_pad_symbol is None else source_pad_symbol
+    source_tail, target_tail = _tail(num_sources, num_written, shape)
     decoder_input = np.empty_like(target.values)
     decoder_input[1:] = target.values[:-1]
     decoder_input[target.offsets[:-1]] = start_symbol
     source_offsets = _boundaries(source.offsets, source_tail, shape)
     target_offsets = _boundaries(target.offsets, target_tail, shape)
+    labels = _filled(target.values, target_offsets, IGNORE)
+    if prompt is not None:
+        labels[_leading(target.offsets, prompt)] = IGNORE
     return Pack(
         source=_stream(
-            _filled(source.values, source_offsets, pad_symbol), source_offsets, shape.source_longest, shape
+            _filled(source.values, source_offsets, source_pad), source_offsets, shape.source_longest, shape
         ),
         target=_stream(
             _filled(decoder_input, target_offsets, pad_symbol), target_offsets, shape.target_longest, shape
         ),
-        labels=torch.from_numpy(_filled(target.values, target_offsets, IGNORE)),
+        labels=torch.from_numpy(labels),
         num_segments=len(target),
-        num_targets=num_targets,
-        num_tokens=num_sources + num_targets,
+        num_targets=num_written - (0 if prompt is None else int(prompt.sum())),
+        num_tokens=num_sources + num_written,
     )
 
 
@@ -52,6 +67,12 @@ def fill(packs: Sequence[Pack]) -> float:
     """Share of the slots of both streams that hold real tokens."""
     slots = sum(len(pack.source.ids) + len(pack.target.ids) for pack in packs)
     return sum(pack.num_tokens for pack in packs) / slots
+
+
+def _leading(offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The places of so many first tokens of each row."""
+    before = np.cumsum(counts, dtype=np.int64) - counts
+    return np.repeat(offsets[:-1] - before, counts) + np.arange(counts.sum())
 
 
 def _tail(num_sources: int, num_targets: int, shape: PackShape) -> tuple[np.ndarray, np.ndarray]:

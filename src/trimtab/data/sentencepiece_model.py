@@ -9,12 +9,13 @@ import difflib
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor
+from sentencepiece import SentencePieceProcessor, set_random_generator_seed
 
 from trimtab.data.input_file import open_input
 from trimtab.errors import input_error
@@ -23,6 +24,7 @@ MODEL_FILE = "sentencepiece.model"
 CARD_FILE = "tokenizer.json"
 
 _PIECES = ("pad", "bos", "eos")
+_DRAWING = threading.Lock()
 # Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
 _LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 
@@ -62,6 +64,39 @@ class SentencePiece:
         rows = self.encode(lines)
         return [before + row for row in rows] if before else rows
 
+    def sample(
+        self, lines: Sequence[str], seeds: Sequence[int], *, alpha: float, nbest: int
+    ) -> list[list[int]]:
+        """As `encode`, each line split as its seed draws; seeds are below 2^31. See `subword_sampling`."""
+        rows: list[list[int]] = []
+        settings: dict[str, Any] = {"enable_sampling": True, "alpha": alpha, "nbest_size": nbest}
+        try:
+            for line, seed in zip(lines, seeds, strict=True):
+                # One generator serves the whole process.
+                with _DRAWING:
+                    set_random_generator_seed(seed)
+                    rows.append(self._processor.encode(line, out_type=int, add_eos=True, **settings))
+        except (TypeError, RuntimeError, UnicodeEncodeError):
+            _refuse_half_characters(lines)
+            raise
+        return rows
+
+    @property
+    def algorithm(self) -> Literal["unigram", "bpe", "word or character"]:
+        """How the model splits lines."""
+        # Only a unigram model ranks splits, and of the others only BPE draws one.
+        try:
+            self._processor.nbest_encode("a", nbest_size=2)
+        except RuntimeError:
+            pass
+        else:
+            return "unigram"
+        try:
+            self.sample(["a"], [0], alpha=0.1, nbest=-1)
+        except RuntimeError:
+            return "word or character"
+        return "bpe"
+
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without tags and special symbols; never holds anything that ends a line."""
         texts = self._processor.decode([[int(each) for each in row] for row in rows], num_threads=1)
@@ -80,7 +115,8 @@ class SentencePiece:
                 f"the vocabulary has no piece {piece!r}",
                 got=piece,
                 allowed=f"its tags are {', '.join(near)}" if near else "it has no tags",
-                fix="tags must be known when the tokenizer is trained: train another, or take this one out",
+                fix="tags must be known when the tokenizer is trained: train another with "
+                f"`trimtab tokenizer train --tag '{piece}'`, or take this one out",
             )
         return found
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sentencepiece
@@ -28,11 +28,19 @@ _TAKEN = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>")
 
 
 def train_tokenizer(
-    config: SentencePieceTokenizer, *, lines: Iterable[str], symbols: Sequence[str], out: Path
+    config: SentencePieceTokenizer,
+    *,
+    lines: Iterable[str],
+    symbols: Sequence[str],
+    pieces: Sequence[str] = (),
+    out: Path,
+    key: str = "data.tokenizer",
 ) -> SentencePiece:
     """Trains a model and writes it into the folder `out`; the same lines give the same bytes.
 
-    Raises InputError where lines and vocabulary size do not fit each other, with the size that would.
+    No text ever becomes one of the `symbols`; each of `pieces` does, wherever it stands in a text, and stays whole.
+    Raises InputError where lines and vocabulary size do not fit each other, with the size that would; `key` is how the
+    recipe calls this tokenizer.
     """
     symbols = tuple(dict.fromkeys(symbols))
     if taken := [symbol for symbol in symbols if _TAKEN.fullmatch(symbol)]:
@@ -54,6 +62,7 @@ def train_tokenizer(
             byte_fallback=config.byte_fallback,
             normalization_rule_name=config.normalization,
             control_symbols=list(symbols),
+            user_defined_symbols=list(pieces),
             pad_id=_PAD,
             unk_id=_UNKNOWN,
             bos_id=_START,
@@ -62,7 +71,7 @@ def train_tokenizer(
             minloglevel=_ERRORS_ONLY,
         )
     except RuntimeError as error:
-        raise guarded.error or _explained(str(error), config, guarded.count) from None
+        raise guarded.error or _explained(str(error), config, guarded.count, key=key) from None
     if guarded.error is not None:
         raise guarded.error
     tokenizer = SentencePiece(model.getvalue(), symbols=symbols)
@@ -73,49 +82,85 @@ def train_tokenizer(
 
 
 def adopt_tokenizer(
-    config: SentencePieceTokenizer, out: Path, *, symbols: Sequence[str] = ()
+    config: SentencePieceTokenizer,
+    out: Path,
+    *,
+    symbols: Sequence[str] = (),
+    pieces: Sequence[str] = (),
+    key: str = "data.tokenizer",
 ) -> SentencePiece:
     """Copies the model that `config.path` names into the folder `out`.
 
-    Raises InputError where it is no usable model, has another size than the recipe asks for, or lacks a symbol.
+    Raises InputError where it is no usable model, has another size than the recipe asks for, or lacks a symbol or a
+    piece.
     """
     assert config.path is not None, "adopt_tokenizer needs a path"
     try:
         tokenizer = load_tokenizer(Path(config.path).expanduser())
     except InputError as error:
-        problems = [replace(each, what=f"data.tokenizer.path: {each.what}") for each in error.problems]
+        problems = [replace(each, what=f"{key}.path: {each.what}") for each in error.problems]
         raise InputError(*problems) from None
     if "vocabulary_size" in config.model_fields_set and config.vocabulary_size != tokenizer.num_ids:
         raise input_error(
-            f"data.tokenizer.vocabulary_size: {config.path} has another size",
+            f"{key}.vocabulary_size: {config.path} has another size",
             got=f"{tokenizer.num_ids} pieces in the model, vocabulary_size {config.vocabulary_size}",
             allowed=f"{tokenizer.num_ids}",
             fix=f"set vocabulary_size to {tokenizer.num_ids}, or leave it out",
         )
     for symbol in symbols:
         tokenizer.id(symbol)
+    _check_pieces(tokenizer, pieces, key=key, path=config.path)
     tokenizer = SentencePiece(tokenizer.model, symbols=tuple(dict.fromkeys((*tokenizer.symbols, *symbols))))
     _write(tokenizer, out, adopted_from=config.path)
     return tokenizer
 
 
-def sample_lines(corpora: Sequence[Corpus], limit: int, *, pipeline: Pipeline | None = None) -> Iterator[str]:
-    """At most `limit` lines, half of them sources, spread evenly over all corpora laid end to end.
+def _check_pieces(tokenizer: SentencePiece, pieces: Sequence[str], *, key: str, path: str) -> None:
+    rows = [row[:-1] for row in tokenizer.encode(pieces)]
+    split = [
+        piece
+        for piece, row in zip(pieces, rows, strict=True)
+        if not row or tokenizer.piece(row[-1]) != piece or len(row) > 2
+    ]
+    if split:
+        raise input_error(
+            f"{key}.path: {path} splits symbols that the transform `protect` puts into the text",
+            got=f"{', '.join(split[:4])}{' ...' if len(split) > 4 else ''}",
+            allowed="one piece for each, that is, a user-defined symbol",
+            fix="train it with --user_defined_symbols, let the run train one, or lower the transform's `symbols`",
+        )
 
-    Each corpus so gives in proportion to its size. With a pipeline, its transforms are applied, and what it drops is
-    left out; a random one draws from a fixed seed.
+
+def sample_lines(
+    corpora: Sequence[Corpus],
+    limit: int,
+    *,
+    pipeline: Pipeline | None = None,
+    side: Literal["source", "target"] | None = None,
+) -> Iterator[str]:
+    """At most `limit` lines, half of them sources or all of one side, spread evenly over all corpora laid end to end.
+
+    Each corpus so gives in proportion to its size, once where it is read both ways or is in one language. With a
+    pipeline, its transforms are applied, and what it drops is left out; a random one draws from a fixed seed.
     """
     pipeline = pipeline or Pipeline()
+    if side is None:
+        # The other direction has the same lines, and both of them are taken.
+        corpora = [corpus for corpus in corpora if not corpus.is_reversed]
     starts = np.cumsum([0, *(len(corpus) for corpus in corpora)])
     total = int(starts[-1])
-    num_pairs = min(total, max(1, limit // 2))
+    num_pairs = min(total, max(1, limit if side else limit // 2))
     rng = np.random.default_rng(0) if pipeline.needs_random else None
     for number in range(num_pairs):
         place = number * total // num_pairs
         corpus = int(np.searchsorted(starts, place, side="right")) - 1
         pair = pipeline.apply(*corpora[corpus].pair(place - int(starts[corpus])), rng)
-        if not isinstance(pair, Dropped):
+        if isinstance(pair, Dropped):
+            continue
+        if side is None and not corpora[corpus].is_monolingual:
             yield from pair
+        else:
+            yield pair[side == "target"]
 
 
 class _Guarded:
@@ -137,31 +182,31 @@ class _Guarded:
             self.error = error
 
 
-def _explained(message: str, config: SentencePieceTokenizer, num_lines: int) -> InputError:
+def _explained(message: str, config: SentencePieceTokenizer, num_lines: int, *, key: str) -> InputError:
     size = config.vocabulary_size
     if found := re.search(r"too high.*<= (\d+)", message):
         return input_error(
-            f"data.tokenizer.vocabulary_size: {num_lines:,} lines do not hold so many different pieces",
+            f"{key}.vocabulary_size: {num_lines:,} lines do not hold so many different pieces",
             got=str(size),
             allowed=f"at most {found[1]} for these lines",
-            fix=f"set data.tokenizer.vocabulary_size to {found[1]} or less, or train on more text",
+            fix=f"set {key}.vocabulary_size to {found[1]} or less, or train on more text",
         )
     if found := re.search(r"required_chars\D+\d+ vs (\d+)", message):
         return input_error(
-            "data.tokenizer.vocabulary_size: too small for the characters of the text"
+            f"{key}.vocabulary_size: too small for the characters of the text"
             + (" and 256 bytes" if config.byte_fallback else ""),
             got=str(size),
             allowed=f"at least {found[1]}, and more to have any words",
-            fix="set a larger data.tokenizer.vocabulary_size, or a smaller character_coverage",
+            fix=f"set a larger {key}.vocabulary_size, or a smaller character_coverage",
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return input_error(
-            "data.tokenizer: there is no text to train on",
+            f"{key}: there is no text to train on",
             got=f"{num_lines:,} lines without text" if num_lines else "no line; every pair was dropped",
             allowed="lines with words in them",
             fix="look at `trimtab data inspect`; transforms may have dropped every pair",
         )
-    return input_error("data.tokenizer: sentencepiece could not train a model", got=message.strip())
+    return input_error(f"{key}: sentencepiece could not train a model", got=message.strip())
 
 
 def _write(tokenizer: SentencePiece, out: Path, **origin: Any) -> None:

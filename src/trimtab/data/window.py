@@ -1,7 +1,8 @@
 """Windows: the examples of each step, taken from the stream while their target tokens fit."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,11 +20,13 @@ def windows(
     tokens_per_step: int,
     max_tokens: int,
     examples_per_epoch: int,
-) -> Iterator[Window]:
+    sizes: Iterator[int] | None = None,
+) -> Generator[Window, None, None]:
     """The windows of the stream from a position on, across the ends of epochs.
 
     A window takes examples while their target tokens fit into `tokens_per_step`; the first that does not fit begins the
     next one, and its position is the window's `position`. So what comes after a window depends on that number alone.
+    Where windows are not all alike, `sizes` gives the number of each in its place, none below `max_tokens`.
     Each dropped example is reported by one window, the one that it comes before the end of.
 
     Raises InputError at once where an example of `max_tokens` would not fit into a window; later where everything was
@@ -37,27 +40,27 @@ def windows(
             fix="raise step.tokens_per_step or lower data.max_tokens",
         )
     patience = min(examples_per_epoch, _MOST_DROPPED_IN_A_ROW)
-    return _windows(_kept_from(chunks, from_position, patience), tokens_per_step=tokens_per_step)
+    sizes = itertools.repeat(tokens_per_step) if sizes is None else sizes
+    return _windows(_kept_from(chunks, from_position, patience), sizes)
 
 
-def _windows(chunks: Iterator[Chunk], *, tokens_per_step: int) -> Iterator[Window]:
+def _windows(chunks: Iterator[Chunk], sizes: Iterator[int]) -> Generator[Window, None, None]:
     waiting: list[Chunk] = []
-    num_tokens = 0
+    num_tokens, size = 0, next(sizes)
     for chunk in chunks:
         waiting.append(chunk)
-        num_tokens += int(chunk.target.offsets[-1])
+        num_tokens += int(chunk.counted[-1])
         # A window is whole once something does not fit any more.
-        if num_tokens > tokens_per_step:
-            rest = _joined(waiting)
-            rest = yield from _cut(rest, tokens_per_step)
-            waiting, num_tokens = [rest], int(rest.target.offsets[-1])
+        if num_tokens > size:
+            rest, size = yield from _cut(_joined(waiting), size, sizes)
+            waiting, num_tokens = [rest], int(rest.counted[-1])
 
 
-def _cut(stream: Chunk, tokens_per_step: int) -> Iterator[Window]:
-    """All whole windows of what has been read; gives back what is left of it."""
-    start, dropped_start, ends = 0, 0, stream.target.offsets
-    while ends[-1] - ends[start] > tokens_per_step:
-        stop = int(np.searchsorted(ends, ends[start] + tokens_per_step, side="right")) - 1
+def _cut(stream: Chunk, size: int, sizes: Iterator[int]) -> Generator[Window, None, tuple[Chunk, int]]:
+    """All whole windows of what has been read; gives back what is left of it, and the size of the next window."""
+    start, dropped_start, ends = 0, 0, stream.counted
+    while ends[-1] - ends[start] > size:
+        stop = int(np.searchsorted(ends, ends[start] + size, side="right")) - 1
         assert stop > start, "an example is longer than a window"
         position = int(stream.position[stop])
         dropped_stop = int(np.searchsorted(stream.dropped_position, position))
@@ -68,9 +71,10 @@ def _cut(stream: Chunk, tokens_per_step: int) -> Iterator[Window]:
             line=stream.line[start:stop],
             position=position,
             dropped=stream.dropped[dropped_start:dropped_stop],
+            prompt=stream.prompt[start:stop],
         )
-        start, dropped_start = stop, dropped_stop
-    return _between(stream, start, len(stream.target), dropped_start)
+        start, dropped_start, size = stop, dropped_stop, next(sizes)
+    return _between(stream, start, len(stream.target), dropped_start), size
 
 
 def _kept_from(chunks: Iterable[Chunk], from_position: int, patience: int) -> Iterator[Chunk]:
@@ -108,6 +112,7 @@ def _between(chunk: Chunk, start: int, stop: int, dropped_start: int) -> Chunk:
         position=chunk.position[start:stop],
         dropped=chunk.dropped[dropped_start:],
         dropped_position=chunk.dropped_position[dropped_start:],
+        prompt=chunk.prompt[start:stop],
     )
 
 
@@ -120,4 +125,5 @@ def _joined(chunks: Sequence[Chunk]) -> Chunk:
         position=np.concatenate([chunk.position for chunk in chunks]),
         dropped=tuple(example for chunk in chunks for example in chunk.dropped),
         dropped_position=np.concatenate([chunk.dropped_position for chunk in chunks]),
+        prompt=np.concatenate([chunk.prompt for chunk in chunks]),
     )

@@ -38,9 +38,9 @@ def test_bytes_that_are_not_utf8_are_named_with_line_and_place(tmp_path, packed)
         text_of(lines, 1)
     (problem,) = caught.value.problems
     assert problem.what == f"{tmp_path / name}: line 2 is not UTF-8"
-    assert "byte f6 at byte 13 of the text, 8 of the line" in problem.got
+    assert problem.got.startswith("byte f6 at byte 8 of the line, 13 of the text")
     assert problem.where == f"{tmp_path / name}:2:8"
-    assert "LATIN1" in problem.fix
+    assert "iconv" in problem.fix
 
 
 def test_a_line_that_ends_within_a_character_is_named(tmp_path):

@@ -4,7 +4,9 @@ import hashlib
 from dataclasses import dataclass
 
 from trimtab.data.formats.aligned import AlignedPairs
+from trimtab.data.formats.documents import DocumentPairs
 from trimtab.data.formats.jsonl import JsonlPairs
+from trimtab.data.formats.table import TablePairs
 from trimtab.data.formats.tsv import TsvPairs
 
 
@@ -12,7 +14,7 @@ from trimtab.data.formats.tsv import TsvPairs
 class ReversedPairs:
     """Pairs whose target is the source; the files and their index are those of `pairs`."""
 
-    pairs: AlignedPairs | TsvPairs | JsonlPairs
+    pairs: AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs
 
     @property
     def fingerprint(self) -> str:
@@ -26,3 +28,9 @@ class ReversedPairs:
         """Target and source of a line; InputError where it is malformed."""
         source, target = self.pairs.pair(line)
         return target, source
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """Target and source of those before a line in its document; none where there are no documents."""
+        if not isinstance(self.pairs, DocumentPairs):
+            return []
+        return [(target, source) for source, target in self.pairs.before(line, count)]

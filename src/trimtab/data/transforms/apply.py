@@ -7,17 +7,22 @@ from typing import assert_never
 
 from numpy.random import Generator
 
+from trimtab.config.context import ContextTransform
 from trimtab.config.transforms import (
     CharacterRunFilter,
+    DenoiseTransform,
     LengthFilter,
     NormalizeTransform,
+    ProtectTransform,
     RatioFilter,
     Transform,
 )
 from trimtab.data.transforms.character_run import has_character_run
 from trimtab.data.transforms.length import is_outside_length
 from trimtab.data.transforms.normalize import normalize
+from trimtab.data.transforms.protect import REASON, Protected, Protector, protector_of
 from trimtab.data.transforms.ratio import is_outside_ratio
+from trimtab.data.transforms.restore import Restorer
 
 EMPTY_SOURCE, EMPTY_TARGET = "empty_source", "empty_target"
 
@@ -51,7 +56,24 @@ class RandomStep:
     rewrite: Callable[[str, str, Generator], tuple[str, str] | Dropped]
 
 
-Step = TextStep | FilterStep | RandomStep
+@dataclass(frozen=True, slots=True)
+class ProtectStep:
+    """Puts symbols for what is copied: in pairs for what both sides have, in translation for all of it."""
+
+    protector: Protector
+    exact: bool
+
+    def pair(self, source: str, target: str) -> tuple[str, str] | Dropped:
+        """The pair with symbols in it."""
+        return self.protector.protect_pair(source, target) or Dropped(REASON)
+
+    def rewrite(self, source: str) -> str:
+        """The source of a translation with symbols in it."""
+        return self.protector.protect(source).text
+
+
+Step = TextStep | FilterStep | RandomStep | ProtectStep
+TextTransform = NormalizeTransform | LengthFilter | RatioFilter | CharacterRunFilter | ProtectTransform
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +97,11 @@ class Pipeline:
                     # What is empty is called so, whichever filter sees it first.
                     return _empty(source, target) or Dropped(step.reason)
             else:
-                assert rng is not None, "this pipeline needs a random generator"
-                pair = step.rewrite(source, target, rng)
+                if isinstance(step, ProtectStep):
+                    pair = step.pair(source, target)
+                else:
+                    assert rng is not None, "this pipeline needs a random generator"
+                    pair = step.rewrite(source, target, rng)
                 if isinstance(pair, Dropped):
                     return pair
                 source, target = pair
@@ -85,17 +110,45 @@ class Pipeline:
     def apply_source(self, source: str) -> str:
         """What also belongs to translation: the steps that rewrite one side, no filters, nothing random."""
         for step in self.steps:
-            if isinstance(step, TextStep):
+            if isinstance(step, TextStep | ProtectStep):
                 source = step.rewrite(source)
         return source
 
+    def apply_reference(self, source: str, target: str) -> str:
+        """The target as the model should write it where the source is read as `apply_source` gives it: with the same
+        symbols for what is copied, otherwise as it is."""
+        for step in self.steps:
+            if isinstance(step, ProtectStep):
+                target = step.protector.protect_reference(source, target)
+            elif isinstance(step, TextStep):
+                source = step.rewrite(source)
+        return target
+
+    @property
+    def of_translation(self) -> "Pipeline":
+        """The steps that translation has too."""
+        return Pipeline(tuple(step for step in self.steps if isinstance(step, TextStep | ProtectStep)))
+
+    def restorer(self) -> Restorer | None:
+        """What puts back into translations what was protected; None where nothing is."""
+        for place, step in enumerate(self.steps):
+            if isinstance(step, ProtectStep):
+                before = Pipeline(self.steps[:place])
+                return Restorer(step.protector, partial(_protected, before, step.protector), step.exact)
+        return None
+
 
 def build_transforms(configs: Sequence[Transform]) -> Pipeline:
-    """The pipeline of the configured transforms, in their order."""
-    return Pipeline(tuple(_build(config) for config in configs))
+    """The pipeline of the configured transforms, in their order.
+
+    `denoise` is not among them: it is for the sources of some corpora only, and spoils them when they are ids. Neither
+    is `context`, which knows more than the pair.
+    """
+    in_ids = (DenoiseTransform, ContextTransform)
+    return Pipeline(tuple(_build(config) for config in configs if not isinstance(config, in_ids)))
 
 
-def _build(config: Transform) -> Step:
+def _build(config: TextTransform) -> Step:
     match config:
         case NormalizeTransform():
             return TextStep(partial(normalize, form=config.form))
@@ -109,8 +162,14 @@ def _build(config: Transform) -> Step:
             )
         case CharacterRunFilter():
             return FilterStep(config.kind, partial(has_character_run, most=config.max))
+        case ProtectTransform():
+            return ProtectStep(protector_of(config), config.exact)
         case _:
             assert_never(config)
+
+
+def _protected(before: Pipeline, protector: Protector, line: str) -> Protected:
+    return protector.protect(before.apply_source(line))
 
 
 def _empty(source: str, target: str) -> Dropped | None:

@@ -1,0 +1,113 @@
+"""The reference page of recipes: every key with what is allowed, its default and its meaning, from the settings."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from trimtab.config.describe import describe
+from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of
+from trimtab.config.settings import Settings
+from trimtab.units import Duration
+
+REFERENCE_PAGE = "docs/recipe.md"
+
+_HEAD = """\
+# The recipe, key by key
+
+Every key that a recipe may have, with what is allowed, the default and the meaning. `trimtab schema` prints the same
+for editors, `trimtab init` a commented recipe to start from. A group with a `kind` has the keys of that kind. A length
+is a number and its unit: `500 steps`, `3 epochs`, `2M tokens` (of the target side), `30 minutes`. Written from the
+settings by `python tools/write_pages.py`.
+"""
+
+
+def reference_page() -> str:
+    """The page in Markdown: a section for each group of keys, in the order of the recipe."""
+    return "\n".join([_HEAD, *_sections(ROOT, "")]).rstrip() + "\n"
+
+
+def _sections(place: Place, path: str) -> Iterator[str]:
+    several = len(place.models) > 1
+    for model in place.models:
+        yield from _section(model, path, with_kind=several or "kind" in model.model_fields)
+        for key in model.model_fields:
+            below = field_of(model, key)
+            if below is not None and key != "kind":
+                yield from _below(below, f"{path}.{key}" if path else key)
+
+
+def _below(place: Place, path: str) -> Iterator[str]:
+    if place.item is None:
+        yield from _sections(place, path)
+        return
+    # A list of groups, or groups under names of the user's choice; both may be mixed with a single group.
+    yield from _sections(place.item, f"{path}.NAME" if place.named else f"{path}[]")
+
+
+def _section(model: type[Settings], path: str, *, with_kind: bool) -> Iterator[str]:
+    name = f"`{path}`" if path else "The whole"
+    kind = f", kind `{kind_of(model)}`" if path and with_kind else ""
+    yield from (f"## {name}{kind}", "", _one_line(inspect.getdoc(model) or ""), "")
+    keys = [key for key in keys_of(model) if key != "kind"]
+    if not keys:
+        yield from ("No keys besides `kind`.", "")
+        return
+    yield from ("| key | allowed | default | meaning |", "|---|---|---|---|")
+    for key in keys:
+        place = field_of(model, key)
+        if place is None:
+            yield f"| `{key}` | a shorthand | | {_cell(_shorthand(model))} |"
+        else:
+            cells = (_allowed(place), _default(model, key, place), _one_line(place.meaning))
+            yield f"| `{key}` | " + " | ".join(_cell(each) for each in cells) + " |"
+    yield ""
+
+
+def _allowed(place: Place) -> str:
+    """What `describe` says, but for groups and lengths, which have their own lines on the page."""
+    below = place.item or place
+    if below.models:
+        words = "one or several groups" if place.named else "a list of groups" if place.item else "a group"
+        return words + (" or null" if type(None) in place.choices else "")
+    return describe(place).replace(describe(Place(Duration)), "a length")
+
+
+def _default(model: type[Settings], key: str, place: Place) -> str:
+    """As one would write it; empty where the key must be given or the default is filled in later."""
+    if model.model_fields[key].is_required():
+        return "must be given"
+    # A default below what is allowed stands for what a preset fills in.
+    if place.default == 0 and any(getattr(bound, "ge", 0) > 0 for bound in place.bounds):
+        return "the preset's"
+    return _written(place.default)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Settings):
+        kind = kind_of(type(value))
+        return f"kind `{kind}`" if kind else "see below"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        return f"`[{', '.join(_written(each).strip('`') for each in items)}]`"
+    if isinstance(value, dict):
+        return "`{}`"
+    return f"`{value}`" if value != "" else "empty"
+
+
+def _shorthand(model: type[Settings]) -> str:
+    """The lines under `shorthands`, which say what each is short for."""
+    source = inspect.getsource(model)
+    after = source.split("shorthands", 1)[1].split('"""', 2)
+    return _one_line(after[1]) if len(after) > 1 else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

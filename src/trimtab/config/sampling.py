@@ -1,0 +1,35 @@
+"""Ways to split a line into pieces by chance, in training only."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trimtab.config.settings import Settings
+
+Sides = Literal["source", "target", "both"]
+
+
+class SubwordRegularization(Settings):
+    """Draws one of the possible splits each time a line is seen; for unigram models (Kudo 2018, arXiv 1804.10959)."""
+
+    kind: Literal["subword_regularization"] = "subword_regularization"
+    alpha: float = Field(default=0.1, gt=0, le=100)
+    """How far likely splits are preferred: splits are drawn by their probability to this power."""
+    nbest: Annotated[int, Field(ge=2, le=1024)] | Literal["all"] = "all"
+    """Draw from so many of the best splits, or from all."""
+    sides: Sides = "both"
+    """Which sides are split by chance; with a `source_tokenizer`, each tokenizer is written for its own."""
+
+
+class BpeDropout(Settings):
+    """Leaves out some of the merges each time a line is seen; for bpe models (Provilkov et al. 2020,
+    arXiv 1910.13267), as sentencepiece does it: a merge that is left out is not tried again."""
+
+    kind: Literal["bpe_dropout"] = "bpe_dropout"
+    dropout: float = Field(default=0.1, ge=0, le=1)
+    """Share of the merges that are left out."""
+    sides: Sides = "both"
+    """Which sides are split by chance; with a `source_tokenizer`, each tokenizer is written for its own."""
+
+
+Sampling = Annotated[SubwordRegularization | BpeDropout, Field(discriminator="kind")]

@@ -1,0 +1,155 @@
+"""One file with a document a line: lists of sentences, source and target, each sentence with its translation."""
+
+import hashlib
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.text import text_of
+from trimtab.data.lines import Lines, open_lines
+from trimtab.errors import InputError, input_error
+
+_REPAIR = "repair or remove the line"
+_MOST_KEPT = 16
+"""Documents kept as read, since neighbours are asked for one after another."""
+
+Sentences = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPairs:
+    """The sentence pairs of all documents, numbered through; each knows those before it in its document."""
+
+    lines: Lines
+    source: str
+    target: str
+    fingerprint: str
+    first: np.ndarray
+    """Number of the first pair of each document, and one past the last pair of all, int64."""
+    _kept: "OrderedDict[int, Sentences]" = field(default_factory=OrderedDict, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    @property
+    def num_documents(self) -> int:
+        """Documents in the file, those without a sentence too."""
+        return len(self.first) - 1
+
+    def document(self, number: int) -> Sentences:
+        """All sentence pairs of a document."""
+        return read_document(self.lines, number, source=self.source, target=self.target)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """Sentence pair number `line`."""
+        sentences, place = self._at(line)
+        return sentences[place]
+
+    def before(self, line: int, count: int) -> Sentences:
+        """At most `count` pairs that come before that one in its document, in their order."""
+        sentences, place = self._at(line)
+        return sentences[max(0, place - count) : place]
+
+    def _at(self, line: int) -> tuple[Sentences, int]:
+        if not 0 <= line < len(self):
+            raise IndexError(f"{self.lines.path}: pair {line} of {len(self)}, counted from 0")
+        # The last of those that begin there: documents without a sentence begin where the next one does.
+        number = int(np.searchsorted(self.first, line, side="right")) - 1
+        kept = self._kept.get(number)
+        if kept is None:
+            kept = read_document(self.lines, number, source=self.source, target=self.target)
+            self._kept[number] = kept
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return kept, line - int(self.first[number])
+
+
+def open_documents(path: Path, *, source: str | int, target: str | int, cache: Path) -> DocumentPairs:
+    """The file, read once for the number of sentences of each document; later openings find it in the cache.
+
+    Raises InputError, with the line, for a document that is malformed or has unequal sides.
+    """
+    for side, name in (("source", source), ("target", target)):
+        if isinstance(name, int):
+            raise input_error(
+                f"{side}: got the number {name}, but {path} has fields with names",
+                got=str(name),
+                allowed="the name of a list of sentences",
+                fix="write the name of the field",
+            )
+    lines = open_lines(path, cache=cache)
+    key = json.dumps(["documents", lines.fingerprint, source, target])
+    fingerprint = hashlib.sha256(key.encode()).hexdigest()
+    first = _load(cache / f"{fingerprint}.npy", len(lines))
+    if first is None:
+        counts = [
+            len(read_document(lines, line, source=str(source), target=str(target)))
+            for line in range(len(lines))
+        ]
+        first = np.cumsum([0, *counts], dtype=np.int64)
+        with committed(writable_folder(cache) / f"{fingerprint}.npy") as file:
+            np.save(file, first, allow_pickle=False)
+    return DocumentPairs(lines, str(source), str(target), fingerprint, first)
+
+
+def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:
+    """The sentence pairs of the document on a line (from 0); InputError where they are not two equal lists of text."""
+    text = text_of(lines, line)
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _problem(
+            lines, line, "is not valid JSON", got=str(error)[:200] if text.strip() else "nothing"
+        ) from None
+    if not isinstance(fields, dict):
+        raise _problem(lines, line, "is no JSON object", got=type(fields).__name__)
+    left, right = (_sentences(lines, line, fields, name) for name in (source, target))
+    if len(left) != len(right):
+        raise _problem(
+            lines,
+            line,
+            f"has different numbers of sentences in {source!r} and {target!r}",
+            got=f"{len(left)} and {len(right)}",
+            allowed="the same number",
+        )
+    return list(zip(left, right, strict=True))
+
+
+def _sentences(lines: Lines, line: int, fields: dict[str, Any], name: str) -> list[str]:
+    if name not in fields:
+        raise _problem(lines, line, f"has no field {name!r}", got=", ".join(fields)[:300] or "no fields")
+    value = fields[name]
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _problem(
+            lines,
+            line,
+            f"has no list of sentences in {name!r}",
+            got=type(value).__name__,
+            allowed='["...", "..."]',
+        )
+    if any("\ud800" <= each <= "\udfff" for sentence in value if not sentence.isascii() for each in sentence):
+        raise _problem(lines, line, f"has half a character in {name!r}", got="a lone \\ud800-\\udfff")
+    return value
+
+
+def _problem(lines: Lines, line: int, what: str, *, got: str, allowed: str = "") -> InputError:
+    return input_error(
+        f"{lines.path}: line {line + 1} {what}",
+        got=got,
+        allowed=allowed or "a JSON object with two lists of sentences, equally long",
+        fix=_REPAIR,
+        where=f"{lines.path}:{line + 1}:1",
+    )
+
+
+def _load(path: Path, documents: int) -> np.ndarray | None:
+    try:
+        first = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return first if first.dtype == np.int64 and first.shape == (documents + 1,) else None

@@ -1,0 +1,104 @@
+"""Pairs from two columns of a Parquet file or of a folder that Hugging Face `datasets` saved.
+
+The two columns are written once into the cache, a JSON array a row, and read from there line by line: random access to
+a row of a compressed column would unpack thousands of others, and the memory stays that of one batch.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
+from trimtab.data.lines import Lines, open_lines
+from trimtab.errors import input_error
+
+_LAYOUT = "trimtab table 1"
+"""Part of every key; another layout of the cached file needs another word here."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePairs:
+    """The pairs of two columns."""
+
+    path: Path
+    """The file or folder that the recipe names."""
+    lines: Lines
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """The two columns of a row; what is no text was refused when the table was opened."""
+        source, target = json.loads(self.lines[line])
+        return source, target
+
+
+def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
+    """A `.parquet` file; a column inside a struct is called `translation.en`.
+
+    Raises InputError where the file or a column is missing, or a row has no text there.
+    """
+    return _opened(parquet_rows(path), path, _names(path, source, target), cache)
+
+
+def open_dataset(
+    path: Path, *, split: str | None, source: str | int, target: str | int, cache: Path
+) -> TablePairs:
+    """A folder that `save_to_disk` wrote, one split of it where it has several; as `open_parquet`."""
+    return _opened(dataset_rows(path, split), path, _names(path, source, target), cache)
+
+
+def _opened(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
+    key = _key(rows.files, columns)
+    spooled = cache / f"{key}.jsonl"
+    if not spooled.exists():
+        spooled = writable_folder(cache) / f"{key}.jsonl"
+    if not spooled.exists():
+        with committed(spooled) as file:
+            for row in _checked(rows.read(columns), path, columns):
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    lines = open_lines(spooled, cache=spooled.parent)
+    digest = hashlib.sha256(f"table {lines.fingerprint}".encode()).hexdigest()
+    return TablePairs(path, lines, digest)
+
+
+def _checked(
+    rows: Iterable[tuple[Any, Any]], path: Path, columns: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    for number, row in enumerate(rows, start=1):
+        for name, value in zip(columns, row, strict=True):
+            if not isinstance(value, str):
+                raise input_error(
+                    f"{path}: row {number} has no text in the column {name!r}",
+                    got="null" if value is None else type(value).__name__,
+                    allowed="a string",
+                    fix="name a column of text, or remove the row",
+                    where=f"{path}:{number}",
+                )
+        yield row
+
+
+def _names(path: Path, source: str | int, target: str | int) -> tuple[str, str]:
+    for side, name in (("source", source), ("target", target)):
+        if isinstance(name, int):
+            raise input_error(
+                f"{side}: got the number {name}, but {path} has columns with names",
+                got=str(name),
+                allowed="a name",
+                fix="write the name of the column, `translation.en` for one inside another",
+            )
+    return str(source), str(target)
+
+
+def _key(files: Iterable[Path], columns: tuple[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps([_LAYOUT, *columns]).encode())
+    for file in files:
+        stat = os.stat(file)
+        digest.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())
+    return digest.hexdigest()

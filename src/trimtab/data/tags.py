@@ -1,0 +1,72 @@
+"""Tags at work: which a run was trained with, and what is told where lines come with others, or with none."""
+
+from collections.abc import Iterator, Sequence
+
+from trimtab.config.data import DataConfig
+from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.errors import input_error
+from trimtab.finding import Finding
+
+
+def trained_tags(config: DataConfig) -> tuple[str, ...]:
+    """Every tag of a training corpus, of both directions, each once."""
+    tags = [tag for corpus in config.train for tag in (*corpus.tags, *corpus.reverse_tags)]
+    return tuple(dict.fromkeys(tags))
+
+
+def always_tagged(config: DataConfig) -> bool:
+    """Whether no line was trained on without a tag."""
+    return all(corpus.tags and (corpus.reverse_tags or not corpus.both_directions) for corpus in config.train)
+
+
+def check_tags(tags: Sequence[str], tokenizer: SentencePiece) -> None:
+    """Raises InputError for a tag that the vocabulary does not have, or has as a piece of ordinary text."""
+    for tag in tags:
+        tokenizer.id(tag)
+        if tag not in tokenizer.symbols:
+            raise input_error(
+                f"{tag!r} is a piece of ordinary text, not a tag",
+                got=tag,
+                allowed=" or ".join(tokenizer.symbols) or "none, because the vocabulary has no tags",
+                fix="take a tag of the vocabulary, or leave it out",
+            )
+
+
+def unlike_training(tags: Sequence[str], config: DataConfig) -> Iterator[Finding]:
+    """A warning where lines to translate are tagged as no line of the training was."""
+    known = trained_tags(config)
+    strange = [tag for tag in tags if tag not in known]
+    if not tags and always_tagged(config):
+        message = f"lines come without a tag, and every line of the training had one of {', '.join(known)}"
+    elif strange:
+        message = (
+            f"no line of the training had {' or '.join(strange)}; its tags are {', '.join(known) or 'none'}"
+        )
+    else:
+        return
+    yield Finding(
+        code="E902",
+        name="tags-unlike-training",
+        severity="warning",
+        message=message,
+        why="The model was told by the tag what to write; without it, it mixes what it learned.",
+        fix=f"say one by --tag, or `tags` in Python: {' or '.join(known)}" if known else "leave the tag out",
+    )
+
+
+def untagged_sets(config: DataConfig) -> Iterator[Finding]:
+    """A warning for each validation set without tags, where every line that is trained on has one."""
+    if not always_tagged(config):
+        return
+    for name, files in config.valid.items():
+        if not files.tags:
+            yield Finding(
+                code="D204",
+                name="validation-set-without-tags",
+                severity="warning",
+                message=f"the validation set {name} has no tags, and every training corpus has: "
+                f"{', '.join(trained_tags(config))}",
+                why="Its lines look like none that the model learns from, so its scores are worse than the model is, "
+                "and they choose the best checkpoint.",
+                fix="write under data.valid the `tags` that say what is wanted of it, as in data.train",
+            )

@@ -1,0 +1,150 @@
+"""The tokenizers of a run: one that both sides share, or one for each side with a vocabulary of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from trimtab.config.context import ContextTransform
+from trimtab.config.data import DataConfig
+from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transforms import ProtectTransform, Transform
+from trimtab.data.corpus import Corpus
+from trimtab.data.noises import mask_symbols
+from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.tokenizer import adopt_tokenizer, sample_lines, train_tokenizer
+from trimtab.data.transforms.apply import Pipeline
+from trimtab.data.transforms.patterns import SYMBOL
+from trimtab.errors import input_error
+from trimtab.progress import Progress
+
+SOURCE, TARGET = "source", "target"
+"""Folders of the two tokenizers, where there are two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizers:
+    """What turns each side into ids; the very same object twice where the sides share a vocabulary."""
+
+    source: SentencePiece
+    target: SentencePiece
+
+    @property
+    def shared(self) -> bool:
+        """Whether there is one vocabulary for both sides."""
+        return self.source is self.target
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What must not change when a run goes on or is translated with, by name."""
+        marks = {"tokenizer": self.target.fingerprint}
+        return marks if self.shared else {**marks, "source_tokenizer": self.source.fingerprint}
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """The ids that packs are made with: a decoder starts from the target's start symbol, and each side is filled
+        up with its own padding."""
+        return {
+            "start_symbol": self.target.start,
+            "pad_symbol": self.target.pad,
+            "source_pad_symbol": self.source.pad,
+        }
+
+
+def load_tokenizers(folder: Path) -> Tokenizers:
+    """The tokenizers of a run folder's `tokenizer/`; InputError where one is missing or damaged."""
+    if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
+        return Tokenizers(load_tokenizer(folder / SOURCE), load_tokenizer(folder / TARGET))
+    shared = load_tokenizer(folder)
+    return Tokenizers(shared, shared)
+
+
+def prepare_tokenizers(
+    config: DataConfig, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
+) -> Tokenizers:
+    """The run's tokenizers: those in its folder, or those given by the recipe, or new ones.
+
+    Where each side has its own, it is trained on the lines of that side alone, and tags are pieces of the source's.
+    Raises InputError where the folder holds what the recipe does not ask for.
+    """
+    separate = config.source_tokenizer is not None
+    held = [
+        (folder / CARD_FILE).exists(),
+        all((folder / side / CARD_FILE).exists() for side in (SOURCE, TARGET)),
+    ]
+    if any(held):
+        if held[not separate]:
+            raise _other_sides(folder, separate=separate)
+        return load_tokenizers(folder)
+    tags = [tag for corpus in (*config.train, *config.valid.values()) for tag in corpus.tags]
+    tags += [tag for corpus in config.train for tag in corpus.reverse_tags]
+    tags += mask_symbols(config.transforms)
+    separators = _separators(config.transforms)
+    tags += separators
+    maker = _Maker(
+        corpora,
+        pipeline,
+        tuple(dict.fromkeys(tags)),
+        progress,
+        _protected(config.transforms, tags),
+        separators,
+    )
+    if config.source_tokenizer is None:
+        shared = maker.make(config.tokenizer, side=None, out=folder)
+        return Tokenizers(shared, shared)
+    source = maker.make(config.source_tokenizer, side=SOURCE, out=folder / SOURCE)
+    return Tokenizers(source, maker.make(config.tokenizer, side=TARGET, out=folder / TARGET))
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    corpora: Sequence[Corpus]
+    pipeline: Pipeline
+    tags: tuple[str, ...]
+    progress: Progress
+    pieces: tuple[str, ...] = ()
+    """Symbols that stand in the text itself, on both sides."""
+    separators: tuple[str, ...] = ()
+    """Those of the tags that the target has too, where the sides have vocabularies of their own."""
+
+    def make(
+        self, config: SentencePieceTokenizer, *, side: Literal["source", "target"] | None, out: Path
+    ) -> SentencePiece:
+        """Adopts or trains one, for both sides or for one."""
+        symbols = self.separators if side == TARGET else self.tags
+        key = "data.source_tokenizer" if side == SOURCE else "data.tokenizer"
+        if config.path is not None:
+            return adopt_tokenizer(config, out, symbols=symbols, pieces=self.pieces, key=key)
+        whose = f" of the {side}" if side else ""
+        self.progress.message(f"training a tokenizer{whose} of {config.vocabulary_size} pieces")
+        lines = sample_lines(self.corpora, config.training_lines, pipeline=self.pipeline, side=side)
+        return train_tokenizer(config, lines=lines, symbols=symbols, pieces=self.pieces, out=out, key=key)
+
+
+def _separators(transforms: Sequence[Transform]) -> tuple[str, ...]:
+    """What stands between the sentences of a context."""
+    return tuple(each.separator for each in transforms if isinstance(each, ContextTransform))
+
+
+def _protected(transforms: Sequence[Transform], tags: Sequence[str]) -> tuple[str, ...]:
+    """The symbols of the transform `protect`; InputError where one of them is a tag too."""
+    counts = [each.symbols for each in transforms if isinstance(each, ProtectTransform)]
+    pieces = tuple(SYMBOL.format(number) for count in counts for number in range(count))
+    if taken := sorted(set(pieces) & set(tags)):
+        raise input_error(
+            f"tags: {', '.join(taken)} is a symbol of the transform `protect`",
+            got=", ".join(taken),
+            allowed=f"a word that is none of {pieces[0]} to {pieces[-1]}",
+            fix="take another word",
+        )
+    return pieces
+
+
+def _other_sides(folder: Path, *, separate: bool) -> Exception:
+    one, two = "one tokenizer for both sides", "a tokenizer for each side"
+    return input_error(
+        f"{folder}: data.source_tokenizer is not what it was when the run began",
+        got=f"{two if separate else one} in the recipe",
+        allowed=f"{one if separate else two}, as the run has",
+        fix="put it back, or begin a new run with another --out",
+    )

@@ -1,0 +1,50 @@
+import pytest
+
+from tests.data.demo_pairs import demo_pairs, lost
+from trimtab.config.corpora import TrainCorpus
+from trimtab.data.corpus import open_corpora
+from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+
+
+@pytest.fixture
+def found(tmp_path):
+    """What is found in a corpus of given pairs with a validation set."""
+
+    def look(train, valid, **settings):
+        for side, number in (("en", 0), ("de", 1)):
+            (tmp_path / f"train.{side}").write_text("".join(pair[number] + "\n" for pair in train))
+        config = TrainCorpus(source="train.en", target="train.de", **settings)
+        corpora = open_corpora([config], root=tmp_path, cache=tmp_path / "cache")
+        held = ListedPairs("dev", tuple(settings.get("tags", ())), *zip(*valid, strict=True))
+        return list(corpus_findings(corpora, [held]))
+
+    return look
+
+
+TRAIN, VALID = demo_pairs(1500), demo_pairs(100, "valid")
+
+
+def test_nothing_is_said_of_good_text(found):
+    assert found(TRAIN, VALID) == []
+    assert found(TRAIN, VALID, tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"]) == []
+
+
+def test_a_lost_line_is_told_with_its_place(found):
+    (finding,) = found(lost(TRAIN, 500), VALID)
+    assert (finding.code, finding.severity) == ("D206", "warning")
+    assert abs(int(finding.where.rsplit(":", 1)[1]) - 501) < 24
+    assert "1 line of the target" in finding.message
+
+
+def test_exchanged_sides_are_told(found):
+    (finding,) = found(TRAIN, [pair[::-1] for pair in VALID])
+    assert finding.code == "D206"
+    assert finding.message.startswith("dev: source and target seem to be exchanged")
+
+
+def test_validation_lines_in_training_are_told_from_a_tenth_on(found):
+    (finding,) = found(TRAIN, [*VALID[:80], *TRAIN[:20]])
+    assert (finding.code, finding.severity) == ("D205", "warning")
+    assert "at least 20 of 100 pairs" in finding.message
+    assert "line 81 in line 1" in finding.message
+    assert found(TRAIN, [*VALID[:95], *TRAIN[:5]]) == []

@@ -1,0 +1,77 @@
+"""Leading target tokens that do not count: in packs, in windows, and in the gradient for every cut."""
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.data.rows import PAD, START, rows
+from tests.document_run import document_recipe
+from trimtab.build import build
+from trimtab.config.load import load_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.data.cut import cut, pack_pairs
+from trimtab.data.shape import PackShape
+from trimtab.flow import IGNORE, Window
+from trimtab.progress import Silent
+from trimtab.sources import open_sources
+from trimtab.step.accumulate import accumulate
+
+SYMBOLS = {"start_symbol": START, "pad_symbol": PAD}
+examples = st.lists(
+    st.tuples(st.integers(1, 16), st.integers(1, 16), st.integers(0, 15)), min_size=1, max_size=30
+).map(lambda found: [(source, target, min(prompt, target - 1)) for source, target, prompt in found])
+
+
+def window_of(found):
+    source, target, prompt = (np.array(each) for each in zip(*found, strict=True))
+    zeros = np.zeros(len(found), np.int64)
+    return Window(rows(source), rows(target, first=10_000), zeros, zeros, 0, prompt=prompt.astype(np.int32))
+
+
+@given(found=examples, num_packs=st.integers(1, 4), fixed=st.booleans(), sort=st.booleans())
+def test_the_labels_of_all_packs_are_the_targets_without_their_prompts(found, num_packs, fixed, sort):
+    shape = PackShape(num_packs, 512, 512, 100, 16, 16, fixed, sort)
+    window = window_of(found)
+    packs = cut(window, shape, **SYMBOLS)
+    labels = [label for pack in packs for label in pack.labels.tolist() if label != IGNORE]
+    wanted = [
+        id for row, prompt in enumerate(window.prompt) for id in window.target.row(row)[prompt:].tolist()
+    ]
+    assert sorted(labels) == sorted(wanted)
+    assert sum(pack.num_targets for pack in packs) == window.num_targets == len(wanted)
+    assert sum(pack.num_tokens for pack in packs) == window.num_tokens
+    again = list(pack_pairs(window.source, window.target, shape, prompt=window.prompt, **SYMBOLS))
+    assert sum(pack.num_targets for pack in again) == len(wanted)
+
+
+def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it(tmp_path):
+    recipe = resolve_paths(
+        load_recipe(document_recipe(tmp_path, **{"model.dropout": 0.0, "step.precision": "fp32"}))
+    )
+    sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    gradients = []
+    for micro in (256, 64, 32):
+        step = recipe.step.model_copy(update={"tokens_per_micro_batch": micro})
+        parts = build(recipe.model_copy(update={"step": step}), sources, device=torch.device("cpu"))
+        window, packs = next(iter(parts.windows(0)))
+        assert window.prompt.any()
+        total = accumulate(parts.objective, packs)
+        gradients.append(torch.cat([p.grad.double().flatten() for p in parts.model.parameters()]))
+    for other in gradients[1:]:
+        assert (other - gradients[0]).norm() <= 1e-6 * gradients[0].norm()
+    # The slow twin: every example by itself, its loss read off where it counts.
+    summed, count = 0.0, 0
+    for row in range(len(window.target)):
+        source, target = window.source.between(row, row + 1), window.target.between(row, row + 1)
+        pack = next(iter(pack_pairs(source, target, parts.shape, **sources.tokenizers.symbols)))
+        with torch.no_grad():
+            logits = parts.model(pack) @ parts.model.output_matrix.T
+            losses = torch.nn.functional.cross_entropy(
+                logits[:, : sources.tokenizer.num_ids], pack.labels.clamp(min=0), reduction="none"
+            )
+        prompt = int(window.prompt[row])
+        summed += float(losses[prompt : int(target.lengths[0])].sum())
+        count += int(target.lengths[0]) - prompt
+    assert count == window.num_targets <= recipe.step.tokens_per_step
+    assert abs(float(total.loss) - summed / count) < 1e-5
