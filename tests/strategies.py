@@ -54,7 +54,7 @@ def recipe_trees() -> st.SearchStrategy[Tree]:
         {
             "data": data(),
             "model": models(),
-            "loss": st.fixed_dictionaries({"label_smoothing": st.floats(0, 0.99), "z_loss": st.floats(0, 1)}),
+            "loss": losses(),
             "step": steps(),
             "length": durations(),
             "evaluate": st.fixed_dictionaries(
@@ -71,6 +71,14 @@ def recipe_trees() -> st.SearchStrategy[Tree]:
             "checkpoint": st.fixed_dictionaries({"every": durations(), "keep": st.integers(1, 99)}),
             "seed": st.integers(0, 2**63 - 1),
         }
+    )
+
+
+def losses() -> st.SearchStrategy[Tree]:
+    """Cross-entropy with and without what can be added."""
+    truncate = st.fixed_dictionaries({"error_norm": st.floats(0.01, 1.4), "after": durations()})
+    return st.fixed_dictionaries(
+        {"label_smoothing": st.floats(0, 0.99), "z_loss": st.floats(0, 1), "truncate": st.none() | truncate}
     )
 
 
@@ -114,6 +122,9 @@ def data() -> st.SearchStrategy[Tree]:
         ),
         _kind("ratio", max=st.floats(1.01, 1e9), min_characters=st.integers(0, 99)),
         _kind("character_run", max=st.integers(1, 99)),
+        _kind(
+            "denoise", only=st.lists(words(), max_size=2), infill=st.floats(0.1, 1), shuffle=st.integers(0, 9)
+        ),
     )
     tokenizer = _kind(
         "sentencepiece",
@@ -122,16 +133,35 @@ def data() -> st.SearchStrategy[Tree]:
         character_coverage=st.floats(0.91, 1.0),
         byte_fallback=st.booleans(),
         path=st.none() | words(),
+        sampling=st.none()
+        | _kind("subword_regularization", alpha=st.floats(0.01, 9), nbest=st.just("all") | st.integers(2, 99))
+        | _kind("bpe_dropout", dropout=st.floats(0, 1), sides=st.sampled_from(["source", "target", "both"])),
     )
     return st.fixed_dictionaries(
         {
             "root": st.none() | words(),
-            "train": st.lists(parallel_files(weight=st.floats(1e-6, 1000)), min_size=1, max_size=3),
+            "train": st.lists(
+                parallel_files(weight=st.floats(1e-6, 1000)) | st.fixed_dictionaries({"text": words()}),
+                min_size=1,
+                max_size=3,
+            ),
             "valid": st.dictionaries(words(), parallel_files(), max_size=3),
             "tokenizer": tokenizer,
             "transforms": st.lists(transforms, max_size=3),
+            "temperature": st.floats(1, 1000),
+            "stages": st.lists(stages(), max_size=2),
             "max_tokens": st.integers(2, 512),
             "workers": st.integers(0, 256) | st.just("auto"),
+        }
+    )
+
+
+def stages() -> st.SearchStrategy[Tree]:
+    """Weights by any name, for so many steps or to the end."""
+    return st.fixed_dictionaries(
+        {
+            "until": st.none() | st.integers(1, 10**6).map(lambda count: f"{count} steps"),
+            "weights": st.dictionaries(words(), st.floats(0, 1000), min_size=1, max_size=2),
         }
     )
 
@@ -141,11 +171,15 @@ def models() -> st.SearchStrategy[Tree]:
     parts = {
         "dropout": st.floats(0, 0.99),
         "positions": st.sampled_from(["sinusoidal", "learned", "rotary"]),
+        "decoder_positions": st.sampled_from([None, "none", "sinusoidal", "learned", "rotary"]),
+        "kv_heads": st.sampled_from([None, 1]),
+        "decoder_kv_heads": st.sampled_from([None, 1]),
+        "encoder_feed_forward": st.none() | st.integers(8, 999),
         "norm": st.sampled_from(["layer", "rms"]),
         "norm_position": st.sampled_from(["before", "after"]),
-        "activation": st.sampled_from(["relu", "gelu", "swiglu"]),
+        "activation": st.sampled_from(["relu", "gelu", "silu", "swish", "swiglu", "geglu"]),
         "bias": st.booleans(),
-        "tie_embeddings": st.sampled_from(["all", "decoder"]),
+        "tie_embeddings": st.sampled_from(["all", "decoder", "none"]),
     }
     sizes = {
         "dim": st.just(64),
@@ -174,12 +208,24 @@ def steps() -> st.SearchStrategy[Tree]:
             "tokens_per_step": st.integers(512, 10**6),
             "tokens_per_micro_batch": st.none() | st.integers(512, 10**6),
             "source_tokens_per_micro_batch": st.none() | st.integers(512, 10**6),
+            "batch_warmup": st.none() | growth(),
             "precision": st.sampled_from(["auto", "fp32", "bf16_mixed", "fp16_mixed"]),
             "optimizer": optimizer,
             "schedule": schedule,
             "clip": _kind("off") | _kind("global_norm", at=st.floats(1e-9, 1e9)),
             "deterministic": st.booleans(),
             "compile": st.sampled_from(["auto", "on", "off"]),
+        }
+    )
+
+
+def growth() -> st.SearchStrategy[Tree]:
+    """Steps that begin small."""
+    return st.fixed_dictionaries(
+        {
+            "start": st.integers(1, 511),
+            "over": st.integers(1, 10**6).map(lambda count: f"{count} steps"),
+            "shape": st.sampled_from(["linear", "doubling"]),
         }
     )
 

@@ -178,7 +178,7 @@ def test_a_half_copy_is_near_the_model_and_leaves_it_as_it_is(parts, positions):
         assert tensor.dtype == torch.float32
         assert torch.equal(tensor, before[name])
     if positions == "rotary":
-        assert half.turns.dtype == torch.float32
+        assert half.source_turns.dtype == torch.float32
 
 
 def test_on_a_cpu_the_model_itself_is_evaluated(parts):

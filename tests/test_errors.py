@@ -11,6 +11,7 @@ from trimtab.errors import (
     Terminated,
     TrimtabError,
     input_error,
+    not_utf8,
     one_line,
 )
 
@@ -59,3 +60,14 @@ def test_text_of_others_cannot_begin_a_line_of_its_own_in_a_problem():
         r"a.yaml\n::error::\x1b[2J\u202e: gone   (a.yaml\n::error::\x1b[2J\u202e)",
         r"  got     a.yaml\n::error::\x1b[2J\u202e",
     ]
+
+
+def test_bytes_that_are_no_utf8_are_told_with_their_place():
+    with pytest.raises(UnicodeDecodeError) as raised:
+        "zwölf Söhne".encode().replace("Sö".encode(), b"S\xf6").decode()
+    (problem,) = not_utf8(raised.value, name="a.de", line=2, offset=5).problems
+    assert problem.what == "a.de: line 2 is not UTF-8"
+    assert problem.got == "byte f6 at byte 8 of the line, 13 of the text, from 0"
+    assert problem.where == "a.de:2:8"
+    assert "WINDOWS-1252" in problem.fix
+    assert "UTF-16" in not_utf8(raised.value, name="a", line=1, offset=0, is_utf16=True).problems[0].fix

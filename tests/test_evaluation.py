@@ -1,9 +1,13 @@
 import dataclasses
 import gzip
+import io
 import lzma
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
+import zstandard
 
 from tests.small_run import small_pairs, write_pairs
 from tests.streams import pack_of
@@ -94,7 +98,9 @@ def test_sources_are_normalised_as_they_were_in_training(loaded):
     assert reference_loss(loaded, odd, REFERENCES) != pytest.approx(plain, rel=1e-3)
 
 
-@pytest.mark.parametrize(("suffix", "opened"), [("gz", gzip.open), ("xz", lzma.open)])
+@pytest.mark.parametrize(
+    ("suffix", "opened"), [("gz", gzip.open), ("xz", lzma.open), ("zst", zstandard.open)]
+)
 def test_compressed_files_are_read_as_they_are(trained_run, files, suffix, opened):
     packed = {}
     for name, path in files.items():
@@ -103,6 +109,15 @@ def test_compressed_files_are_read_as_they_are(trained_run, files, suffix, opene
             file.write(path.read_bytes())
     plain, compressed = (evaluate(str(trained_run), **each, beam=1) for each in (files, packed))
     assert (compressed.bleu, compressed.chrf, compressed.loss) == (plain.bleu, plain.chrf, plain.loss)
+
+
+def test_one_of_the_files_may_be_standard_input(trained_run, files, monkeypatch):
+    named = evaluate(str(trained_run), **files, beam=1)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(files["source"].read_bytes())))
+    piped = evaluate(str(trained_run), source="-", reference=files["reference"], beam=1)
+    assert (piped.bleu, piped.chrf, piped.loss) == (named.bleu, named.chrf, named.loss)
+    with pytest.raises(InputError, match="both are standard input"):
+        evaluate(str(trained_run), source="-", reference="-")
 
 
 def test_unequal_empty_missing_and_broken_files_are_wrong_input(trained_run, files, tmp_path):

@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from tests.streams import pack_of
-from trimtab.config.loss import CrossEntropyLoss
+from tests.streams import START, pack_of, stream_of
+from trimtab.config.loss import CrossEntropyLoss, Truncate
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.loss.build import build_loss
+from trimtab.loss.plain import plain_cross_entropy
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.session import SessionOpener
 from trimtab.step.precision import autocast
 
 pytestmark = [
@@ -17,8 +19,8 @@ pytestmark = [
 CUDA = torch.device("cuda")
 
 
-def gradients(kernel, precision, *, compiled=False, dtype=torch.float32, positions="sinusoidal"):
-    config = EncoderDecoderModel(preset="tiny", dropout=0.0, positions=positions)
+def gradients(kernel, precision, *, compiled=False, dtype=torch.float32, **changes):
+    config = EncoderDecoderModel(preset="tiny", dropout=0.0, **changes)
     model = EncoderDecoder(config, num_ids=500, max_positions=64, seed=1).to(CUDA, dtype)
     model.kernel = kernel
     if compiled:
@@ -42,3 +44,46 @@ def test_packs_in_bf16_err_no_more_than_padded_rows_in_bf16(compiled, positions)
     for exact, obvious, ours in zip(truth, slow, fast, strict=True):
         scale = exact.norm()
         assert (ours - exact).norm() / scale <= 1.1 * (obvious - exact).norm() / scale + 1e-3
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_grouped_heads_and_a_decoder_without_positions_err_no_more_in_packs_either(compiled):
+    changes = {"kv_heads": 1, "activation": "geglu", "decoder_positions": "none"}
+    truth = gradients("padded", "fp32", dtype=torch.float64, **changes)
+    slow = gradients("padded", "bf16_mixed", **changes)
+    fast = gradients("varlen", "bf16_mixed", compiled=compiled, **changes)
+    for exact, obvious, ours in zip(truth, slow, fast, strict=True):
+        scale = exact.norm()
+        assert (ours - exact).norm() / scale <= 1.1 * (obvious - exact).norm() / scale + 1e-3
+
+
+def test_the_compiled_loss_truncates_what_the_plain_one_does():
+    torch._dynamo.reset()  # other tests compile the same function without truncation
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(300, 64, generator=generator).to(CUDA).requires_grad_()
+    matrix = torch.randn(512, 64, generator=generator).to(CUDA)
+    labels = torch.randint(0, 500, (300,), generator=generator).to(CUDA)
+    config = CrossEntropyLoss(truncate=Truncate(error_norm=1.2))
+    loss = build_loss(config, num_ids=500, device=CUDA, compiled=True)
+    loss.truncating = True
+    out = loss(hidden, matrix, labels)
+    plain = plain_cross_entropy(hidden, matrix, labels, loss.terms)
+    assert out.truncated == plain.truncated > 0
+    torch.testing.assert_close(out.objective, plain.objective, rtol=1e-4, atol=1e-2)
+    for one, other in zip(
+        *(torch.autograd.grad(each.objective, hidden) for each in (out, plain)), strict=True
+    ):
+        assert (one - other).norm() <= 1e-2 * other.norm()
+
+
+@torch.no_grad()
+def test_a_cached_step_of_grouped_heads_equals_the_whole_forward_on_a_gpu():
+    config = EncoderDecoderModel(preset="tiny", dropout=0.0, heads=4, kv_heads=2, positions="rotary")
+    model = EncoderDecoder(config, num_ids=500, max_positions=64, seed=1).to(CUDA).eval()
+    sources, targets = [[5, 6, 7, 3], [8, 3]], [[20, 21, 22, 3], [30, 31, 32, 3]]
+    whole = (model(pack_of(sources, targets).to(CUDA)) @ model.output_matrix.T)[:, :500].view(2, 4, -1)
+    source = stream_of(sources).to(CUDA)
+    session = SessionOpener(model).open_session(source, rows=2, width=1, max_length=8)
+    for place, column in enumerate(zip(*[[START, *row[:-1]] for row in targets], strict=True)):
+        stepped = session.step(torch.tensor(column, device=CUDA)[:, None])
+        torch.testing.assert_close(stepped[:, 0], whole[:, place], atol=1e-3, rtol=1e-3)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.small_text import small_tokenizer
 from trimtab.config.load import parse_recipe
 from trimtab.errors import InputError
 from trimtab.inspection import inspect_recipe, render
@@ -60,3 +61,57 @@ def test_nothing_is_left_behind(folder):
 def test_a_missing_file_is_wrong_input(folder):
     with pytest.raises(InputError, match=r"a\.enn"):
         inspected(folder, "data.train.0.source=a.enn")
+
+
+def test_the_shares_of_the_corpora_are_shown_for_each_stage(folder):
+    for side in ("en", "de"):
+        lines = (folder / f"a.{side}").read_text().splitlines()[100:200]
+        (folder / f"b.{side}").write_text("".join(line + "\n" for line in lines))
+    train = "data.train=[{name: a, source: a.en, target: a.de}, {name: b, source: b.en, target: b.de}]"
+    report = inspected(folder, train)
+    assert report.stages[0].shares == {"a": 0.75, "b": 0.25}
+    assert "shares of the 400 examples of an epoch\n  from step 0: a 75.0%, b 25.0%" in render(report)
+    evened = inspected(folder, train, "data.temperature=1000").stages[0].shares
+    assert evened == pytest.approx({"a": 0.5, "b": 0.5}, abs=0.01)
+    staged = inspected(folder, train, "data.stages=[{until: 20 steps, weights: {b: 0}}, {weights: {a: 0}}]")
+    assert "  from step 0: a 100.0%, b 0.0%\n  from step 20: a 0.0%, b 100.0%" in render(staged)
+    assert "shares of" not in render(inspected(folder))
+
+
+def test_each_side_is_counted_with_a_vocabulary_of_its_own(folder):
+    (folder / "given.model").write_bytes(small_tokenizer().model)
+    given, default = "data.tokenizer={path: given.model}", inspected(folder).train[0]
+    both = "data.source_tokenizer={path: given.model}"
+    shared = inspected(folder, given).train[0]
+    assert inspected(folder, given, both, "model.tie_embeddings=none").train[0] == shared
+    apart = inspected(folder, both, "model.tie_embeddings=none").train[0]
+    assert apart.source == shared.source != default.source
+    assert apart.target not in (shared.target, shared.source)
+
+
+def test_a_corpus_of_both_directions_is_shown_once_and_sets_by_their_names(folder):
+    both = (
+        "data.train.0.tags=['<2de>']",
+        "data.train.0.reverse_tags=['<2en>']",
+        "data.train.0.both_directions=true",
+    )
+    report = inspected(folder, *both)
+    (train,) = report.train
+    assert train.both_directions
+    assert [each.name for each in report.valid] == ["valid"]
+    assert f"{train.name} (train, both directions): 300 pairs" in render(report)
+    assert [each.name for each in report.checks.corpora] == [train.name, "valid"]
+
+
+def test_it_is_said_where_nothing_is_left(folder):
+    report = inspected(folder, "data.max_tokens=2")
+    assert report.nothing_left
+    assert render(report).endswith("nothing is left to train on: every pair is dropped")
+    assert not inspected(folder).nothing_left
+
+
+def test_every_line_is_checked_whatever_the_limit(folder):
+    report = inspected(folder, limit=50)
+    assert report.checks.corpora[0].repeats.lines == 300
+    assert report.checks.shared[0].pair == 10
+    assert f"valid in {report.train[0].name}: 10 sources (100.00%)" in render(report)

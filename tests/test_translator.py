@@ -154,14 +154,14 @@ def test_a_line_that_is_not_utf_8_is_named_after_those_before_it_are_written(loa
     translator = loaded.translator(search=Search(beam=1))
     with pytest.raises(InputError, match=r"in\.txt: line 4 is not UTF-8") as caught:
         translator.translate_stream(io.BytesIO(given), output, name="in.txt")
-    assert caught.value.problems[0].where == "in.txt:4"
+    assert caught.value.problems[0].where == "in.txt:4:5"
     assert output.getvalue().split("\n")[:-1] == translator.translate(good)
 
 
 def test_tags_stand_before_the_line_and_are_no_part_of_what_is_empty(tmp_path):
     parts = small_parts(tmp_path, **TAGS)
     model, inner = parts.model.eval(), parts.sources.tokenizer
-    tagged = Tagged(inner, ("<ui>",))
+    tagged = Tagged(parts.sources.tokenizers, ("<ui>",))
     assert tagged.encode(["ship", "\u200b", ""]) == [
         [inner.id("<ui>"), *inner.encode(["ship"])[0]],
         [inner.end],
@@ -233,3 +233,9 @@ def test_a_recipe_of_another_model_is_wrong_input(copied):
     with pytest.raises(InputError, match="describes another model") as caught:
         load_model(str(copied))
     assert "size mismatch" in caught.value.problems[0].got
+
+
+def test_a_piece_of_text_is_refused_as_a_tag(trained_run, loaded):
+    piece = loaded.tokenizer.piece(10)
+    with pytest.raises(InputError, match="is a piece of ordinary text, not a tag"):
+        load_translator(str(trained_run), tags=[piece], device="cpu")

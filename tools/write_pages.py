@@ -1,4 +1,4 @@
-"""Writes docs/rules/ and docs/tips.md from the rules, the pages of guards and the table of tips.
+"""Writes docs/rules/ and docs/tips.md from the rules, the guards and the tips, and docs/recipe.md from the settings.
 
 python tools/write_pages.py
 """
@@ -7,13 +7,14 @@ from pathlib import Path
 
 from trimtab.checks.say.pages import PAGES_FOLDER
 from trimtab.checks.say.site import generated_pages
+from trimtab.config.reference import REFERENCE_PAGE, reference_page
 
 ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
     """Writes what differs, and takes away pages of rules that are gone."""
-    pages = generated_pages()
+    pages = {**generated_pages(), REFERENCE_PAGE: reference_page()}
     for name, text in pages.items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -5,12 +5,12 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     cli                                         one file a command, nothing heavy before it runs
     demo                                        a translator from the sample that comes with the package
-    launch | inspection | evaluation            what the commands call
+    launch | inspection | evaluation | likelihood | adapters    what the commands call; for loops of others
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
-    build                                       introduces the stages to one another: the only file that knows them
+    build | parts                               introduces the stages to one another; single parts for other loops
     sources | pace | device                     the data, opened; lengths of training; where it runs
-    data | model | loss | step | checkpoint | decode | scoring | checks      the stages, as data flows; the linter
+    data | model | loss | step | guard | watch | checkpoint | decode | scoring | checks    the stages; the linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells
     finding                                     what rules and guards say
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
+    from trimtab.likelihood import score as score
     from trimtab.translator import load_model as load_model
     from trimtab.translator import load_translator as load_translator
 
@@ -41,6 +42,7 @@ HOMES = {
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation",
     "inspect_recipe": "trimtab.inspection",
+    "score": "trimtab.likelihood",
     "load_model": "trimtab.translator",
     "load_translator": "trimtab.translator",
 }

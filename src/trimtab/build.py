@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
@@ -14,8 +15,11 @@ from trimtab.config.run import Recipe
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.ledger import Ledger
 from trimtab.data.loader import chunks, resolve_workers
+from trimtab.data.mixture import Mixture
 from trimtab.data.prefetch import prefetched
 from trimtab.data.shape import PackShape, plan_shape
+from trimtab.data.stages import across_stages
+from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.window import windows
 from trimtab.device import choose_device, wants_compile
 from trimtab.flow import LossOutput, Pack, Ragged, TrainState, Window
@@ -23,6 +27,7 @@ from trimtab.loss.build import Loss, build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.pace import Pace
 from trimtab.sources import Sources, ValidSet
+from trimtab.step.batch_warmup import tokens_at
 from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
@@ -55,37 +60,55 @@ class Parts:
     clip: Clip
     scale: LossScale
 
-    def windows(self, position: int) -> Generator[tuple[Window, list[Pack]], None, None]:
-        """The windows from a position of the stream on, each with its packs on the device."""
-        made = self.cut_windows(position)
+    def windows(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
+        """The windows from a step and its position of the stream on, each with its packs on the device."""
+        made = self.cut_windows(position, step=step)
         if self.device.type != "cuda":
             yield from made
             return
         for window, packs in prefetched(((w, [p.pin() for p in ps]) for w, ps in made), ahead=4):
             yield window, [pack.to(self.device) for pack in packs]
 
-    def cut_windows(self, position: int) -> Iterator[tuple[Window, list[Pack]]]:
-        """The windows from a position on, each cut into packs in host memory."""
-        data = self.recipe.data
-        stream = chunks(self.sources.feed, from_position=position, workers=resolve_workers(data))
-        for window in windows(
-            stream,
+    def cut_windows(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, list[Pack]]]:
+        """The windows from a step and its position on, each cut into packs in host memory."""
+
+        def open_stream(mixture: Mixture, position: int) -> Generator[Window, None, None]:
+            return self.stream(mixture, position, step=step)  # as it is by then
+
+        for window in across_stages(open_stream, self.sources.stages, step=step, position=position):
+            packs = self.cut(window, self.shape_at(step))
+            step += 1
+            yield window, packs
+
+    def tokens_at(self, step: int) -> int:
+        """Target tokens that the window of a step may hold."""
+        config = self.recipe.step
+        return tokens_at(config.batch_warmup, step=step, full=config.tokens_per_step)
+
+    def shape_at(self, step: int) -> PackShape:
+        """The packs of a step: always of one size, fewer of them where the step is smaller."""
+        full = self.recipe.step.tokens_per_step
+        return replace(self.shape, num_packs=-(-self.tokens_at(step) * self.shape.num_packs // full))
+
+    def stream(self, mixture: Mixture, position: int, *, step: int = 0) -> Generator[Window, None, None]:
+        """The endless windows of one mixture from a step and its position on."""
+        data, feed = self.recipe.data, replace(self.sources.feed, mixture=mixture)
+        return windows(
+            chunks(feed, from_position=position, workers=resolve_workers(data)),
             from_position=position,
             tokens_per_step=self.recipe.step.tokens_per_step,
             max_tokens=data.max_tokens,
             examples_per_epoch=self.pace.examples_per_epoch,
-        ):
-            yield window, self.cut(window)
+            sizes=map(self.tokens_at, itertools.count(step)),
+        )
 
     def cut(self, window: Window, shape: PackShape | None = None) -> list[Pack]:
         """A window in packs of the run's shape, or of another, in host memory."""
-        tokenizer = self.sources.tokenizer
-        return cut(window, shape or self.shape, start_symbol=tokenizer.start, pad_symbol=tokenizer.pad)
+        return cut(window, shape or self.shape, **self.sources.tokenizers.symbols)
 
     def pack_pairs(self, source: Ragged, target: Ragged) -> Iterator[Pack]:
         """A whole set in packs on the device."""
-        symbols = {"start_symbol": self.sources.tokenizer.start, "pad_symbol": self.sources.tokenizer.pad}
-        for pack in pack_pairs(source, target, self.shape, **symbols):
+        for pack in pack_pairs(source, target, self.shape, **self.sources.tokenizers.symbols):
             yield pack.to(self.device)
 
     def learning_rate(self, state: TrainState) -> float:
@@ -103,6 +126,12 @@ class Parts:
         """The highest rate that the schedule reaches."""
         step = self.recipe.step
         return step.optimizer.learning_rate * peak_factor(step.schedule, dim=self.recipe.model.dim)
+
+    def begin(self, state: TrainState) -> None:
+        """What of the next step is a function of where the run is: its dropout, and whether its loss truncates."""
+        truncate = self.recipe.loss.truncate
+        self.loss.truncating = truncate is not None and self.pace.share(truncate.after, state) >= 1
+        self.reseed(state.step)
 
     def reseed(self, step: int) -> None:
         """Dropout of a step is a function of the seed and the step, so that nothing of it need be saved."""
@@ -130,8 +159,7 @@ class Parts:
 def half_copy(model: EncoderDecoder, dtype: torch.dtype) -> EncoderDecoder:
     """A copy with weights in half precision; angles of rotary positions keep theirs."""
     narrow = copy.deepcopy(model).to(dtype)
-    if model.config.positions == "rotary":
-        narrow.turns = model.turns
+    narrow.source_turns, narrow.target_turns = model.source_turns, model.target_turns
     return narrow
 
 
@@ -142,9 +170,9 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     packed = device.type == "cuda" and precision != "fp32"
     pace = Pace(sources.feed.mixture.examples_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
-    shape = shape_for(recipe, sources.lengths, packed=packed)
+    shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)
     recipe = settled(recipe, shape, precision=precision, compiled=compiled)
-    model = build_model(recipe, num_ids=sources.tokenizer.num_ids, device=device)
+    model = build_model(recipe, sources.tokenizers, device=device)
     model.kernel = "varlen" if packed else "padded"
     loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device, compiled=compiled)
     if compiled:
@@ -171,16 +199,31 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     )
 
 
-def build_model(recipe: Recipe, *, num_ids: int, device: torch.device) -> EncoderDecoder:
+def build_model(recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device) -> EncoderDecoder:
     """The model that a recipe describes, with its first weights."""
     longest = -(-recipe.data.max_tokens // 64) * 64
-    return EncoderDecoder(recipe.model, num_ids=num_ids, max_positions=longest, seed=recipe.seed).to(device)
+    return EncoderDecoder(
+        recipe.model,
+        num_ids=tokenizers.target.num_ids,
+        num_source_ids=tokenizers.source.num_ids,
+        max_positions=longest,
+        seed=recipe.seed,
+    ).to(device)
 
 
-def shape_for(recipe: Recipe, lengths: tuple[np.ndarray, np.ndarray], *, packed: bool) -> PackShape:
-    """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows."""
+def shape_for(
+    recipe: Recipe,
+    lengths: tuple[np.ndarray, np.ndarray],
+    *,
+    packed: bool,
+    slots_per_target: float = 1.0,
+) -> PackShape:
+    """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows.
+
+    `slots_per_target` is above 1 where some target tokens are only context: they count in packs, not in steps.
+    """
     shape = plan_shape(
-        tokens_per_step=recipe.step.tokens_per_step,
+        tokens_per_step=math.ceil(recipe.step.tokens_per_step * slots_per_target),
         tokens_per_micro_batch=recipe.step.micro_batch_tokens,
         lengths=lengths,
         max_tokens=recipe.data.max_tokens,

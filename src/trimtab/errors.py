@@ -57,6 +57,25 @@ def input_error(what: str, *, got: str = "", allowed: str = "", fix: str = "", w
     return InputError(Problem(what=what, got=got, allowed=allowed, fix=fix, where=where))
 
 
+def not_utf8(
+    error: UnicodeDecodeError, *, name: str, line: int, offset: int, is_utf16: bool = False
+) -> InputError:
+    """An InputError for the bytes of a line that are no UTF-8: `line` from 1, `offset` of its first byte in the text.
+
+    `error` is that of decoding the line; `is_utf16` says that the whole text looks like UTF-16.
+    """
+    raw, start = error.object, error.start
+    bad = raw[start : max(error.end, start + 1)].hex(" ")
+    encoding = "UTF-16" if is_utf16 else "WINDOWS-1252"
+    return input_error(
+        f"{name}: line {line} is not UTF-8",
+        got=f"byte{'s' * (len(bad) > 2)} {bad} at byte {start} of the line, {offset + start} of the text, from 0",
+        allowed="UTF-8 text",
+        fix=f"convert it, for instance with `iconv -f {encoding} -t UTF-8`, or correct that line",
+        where=f"{name}:{line}:{len(raw[:start].decode('utf-8')) + 1}",
+    )
+
+
 class RunFailed(TrimtabError):
     """The run itself failed: a preflight error, a diverged run. Exit code 1."""
 

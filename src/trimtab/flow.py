@@ -98,11 +98,13 @@ class Window:
     """Where in the endless stream of examples the next window begins."""
     dropped: tuple[DroppedExample, ...] = ()
     """What was passed over between where the window before ended and `position`."""
+    prompt: np.ndarray | None = None
+    """For each example, how many leading target tokens the model is given and do not count, int32; None for none."""
 
     @property
     def num_targets(self) -> int:
         """Target tokens that count in the loss, of the whole window."""
-        return int(self.target.offsets[-1])
+        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
 
     @property
     def num_tokens(self) -> int:
@@ -192,6 +194,8 @@ class LossOutput:
     """What is minimised, summed over targets: with smoothing and auxiliary terms. Carries the gradient."""
     loss: Float[Tensor, ""]
     """Nats, summed over targets, without smoothing or auxiliary terms. No gradient."""
+    truncated: Float[Tensor, ""] | None = None
+    """How many targets were left out of the objective; None where nothing is ever left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,8 @@ class StepReport:
     learning_rate: float
     num_targets: int
     num_tokens: int
+    truncated: Float[Tensor, ""] | None = None
+    """How many targets were left out of the objective."""
 
 
 @dataclass(slots=True)
@@ -271,6 +277,15 @@ class DecoderSession(Protocol):
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
         """Goes on with these rows only, in this order."""
+        ...
+
+
+@runtime_checkable
+class FeedsAtOnce(Protocol):
+    """A session whose hypotheses can begin with tokens that are given."""
+
+    def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
+        """Feeds what each row begins with, before any step; its first `skipped` are no tokens."""
         ...
 
 

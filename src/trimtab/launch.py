@@ -30,9 +30,11 @@ from trimtab.progress import Progress, Silent
 from trimtab.scoring.scores import bleu_metric
 from trimtab.sources import open_sources
 from trimtab.training.preflight import preflight
+from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.smoke import overfit
 from trimtab.training.train import train as run_loop
+from trimtab.training.warm_start import started_as, warm_start
 
 MAY_CHANGE = (
     "recipe.length",
@@ -84,7 +86,8 @@ def without_places(recipe: Recipe) -> dict[str, Any]:
     so that a run goes on where its data was moved."""
     tree = recipe.model_dump(mode="json")
     for corpus in tree["data"]["train"]:
-        for key in ("source", "target") if corpus["pairs"] is None else ("pairs",):
+        one_file = [key for key in ("pairs", "documents") if corpus[key] is not None]
+        for key in one_file or ("source", "target", "text"):
             del corpus[key]
     return tree
 
@@ -106,6 +109,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_determinism(recipe)
     parts = build(recipe, sources)
+    if checkpoint is None and recipe.model.warm_start is not None:
+        warm_start(parts, progress=progress)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if checkpoint is not None:
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE)
@@ -116,7 +121,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     recorder.step = state.step
     recorder.findings = standing(run, state)
     listeners.append(recorder.finding)
-    for finding in told:
+    for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     with stopping(recorder):
         progress.message(describe(parts, state))
@@ -158,7 +163,8 @@ def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets), where it leaves them open."""
     if not run.recipe.exists():
         return recipe
-    step = load_recipe(run.recipe).recipe.step
+    begun = load_recipe(run.recipe).recipe
+    recipe, step = started_as(recipe, begun), begun.step
     chosen: dict[str, Any] = {}
     for key in ("precision", "compile", "tokens_per_micro_batch", "source_tokens_per_micro_batch"):
         if getattr(recipe.step, key) in (None, "auto"):
@@ -175,6 +181,14 @@ def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
     parts.clip.from_dict(state.guard.get("clip", {}))
     parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
     return state
+
+
+def newest_line(run: RunFolder) -> dict[str, Any]:
+    """The metrics of the last step, empty before the first."""
+    line: dict[str, Any] = {}
+    for line in read_journal(run.metrics):  # noqa: B007
+        pass
+    return line
 
 
 def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
@@ -204,10 +218,16 @@ def describe(parts: Parts, state: TrainState) -> str:
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
+        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
         f"{parts.pace.examples_per_epoch} pairs an epoch; peak rate {parts.peak_rate:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
     )
+
+
+def growing(parts: Parts) -> str:
+    """What steps begin with, where they grow."""
+    warmup = parts.recipe.step.batch_warmup
+    return f"{warmup.start}, growing to " if warmup else ""
 
 
 def set_determinism(recipe: Recipe) -> None:

@@ -1,8 +1,9 @@
 """The data of a run, opened: corpora, tokenizer, validation sets, and what a sample of them shows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,13 @@ from trimtab.config.corpora import ParallelFiles
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import Feed, encode_chunk
+from trimtab.data.context import plan_contexts
 from trimtab.data.corpus import Corpus, open_corpora
-from trimtab.data.mixture import Mixture
-from trimtab.data.sentencepiece_model import SentencePiece, load_tokenizer
-from trimtab.data.tokenizer import adopt_tokenizer, sample_lines, train_tokenizer
+from trimtab.data.noises import plan_noises
+from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.subword_sampling import plan_sampling
+from trimtab.data.tokenizers import Tokenizers, prepare_tokenizers
 from trimtab.data.transforms.apply import Pipeline, build_transforms
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.flow import DroppedExample, Ragged
@@ -42,11 +46,18 @@ class ValidSet:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first examples of the stream, as they will be trained on."""
+    """The first examples of the stream, or of each stage, as they will be trained on."""
 
     source: Ragged
     target: Ragged
     dropped: tuple[DroppedExample, ...]
+    prompt: np.ndarray | None = None
+    """For each example, how many leading target tokens do not count in the loss; None for none."""
+
+    @property
+    def targets(self) -> int:
+        """Target tokens that count in the loss."""
+        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
 
     @property
     def seen(self) -> int:
@@ -59,11 +70,18 @@ class Sources:
     """Everything that is read, ready to be read."""
 
     corpora: list[Corpus]
-    tokenizer: SentencePiece
+    tokenizers: Tokenizers
     pipeline: Pipeline
     feed: Feed
+    """Of the first stage; `stages` has the mixtures of the others."""
+    stages: Stages
     valid: dict[str, ValidSet]
     sample: Sample
+
+    @property
+    def tokenizer(self) -> SentencePiece:
+        """The target's tokenizer, which is also the source's where they share one."""
+        return self.tokenizers.target
 
     @property
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +92,13 @@ class Sources:
     def targets_per_epoch(self) -> float:
         """Target tokens of an epoch, estimated from the sample."""
         kept = len(self.sample.target) / max(1, self.sample.seen)
-        return float(self.feed.mixture.examples_per_epoch * kept * self.lengths[1].mean())
+        mean = self.sample.targets / max(1, len(self.sample.target))
+        return float(self.feed.mixture.examples_per_epoch * kept * mean)
+
+    @property
+    def slots_per_target(self) -> float:
+        """Target tokens of the sample for each of them that counts in the loss; 1 without context."""
+        return int(self.sample.target.offsets[-1]) / max(1, self.sample.targets)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -85,7 +109,7 @@ class Sources:
             number += not corpus.is_reversed
             key = f"data.train.{number}" + (" reversed" if corpus.is_reversed else "")
             data[key] = f"{len(corpus):,} pairs, sha256 {corpus.fingerprint[:32]}"
-        return {**data, "tokenizer": self.tokenizer.fingerprint}
+        return {**data, **self.tokenizers.fingerprints}
 
 
 def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Sources:
@@ -96,31 +120,64 @@ def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) 
     progress.message("reading the corpora")
     corpora, valid = open_all(recipe)
     pipeline = build_transforms(recipe.data.transforms)
-    tokenizer = prepare_tokenizer(recipe, corpora, pipeline, folder=tokenizer_folder, progress=progress)
-    mixture = Mixture.of(
-        lengths=[len(corpus) for corpus in corpora],
-        weights=[corpus.weight for corpus in corpora],
-        seed=recipe.seed,
+    tokenizers = prepare_tokenizers(
+        recipe.data, corpora, pipeline, folder=tokenizer_folder, progress=progress
     )
-    feed = Feed(corpora, pipeline, tokenizer, mixture, recipe.data.max_tokens)
-    first = encode_chunk(feed, start=0, count=min(SAMPLE_POSITIONS, mixture.examples_per_epoch))
-    if len(first.target) == 0:
-        reasons = sorted({example.reason for example in first.dropped})
-        raise input_error(
-            "data.train: nothing is left to train on",
-            got=f"the first {len(first.dropped)} examples were all dropped: {', '.join(reasons)}",
-            allowed="at least one that is kept",
-            fix="loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
-        )
+    stages = plan_stages(recipe.data, corpora, seed=recipe.seed)
+    feed = Feed(
+        corpora,
+        pipeline,
+        tokenizers.target,
+        stages.mixtures[0],
+        recipe.data.max_tokens,
+        source_tokenizer=None if tokenizers.shared else tokenizers.source,
+        contexts=plan_contexts(recipe.data, corpora, pipeline, tokenizers),
+        **plan_chance(recipe, corpora, tokenizers),
+    )
+    sample = first_examples(feed, stages)
     sets = {
         name: read_valid(
-            name, corpus, pipeline, tokenizer, max_tokens=recipe.data.max_tokens, bleu=files.bleu_tokenizer
+            name, corpus, pipeline, tokenizers, max_tokens=recipe.data.max_tokens, bleu=files.bleu_tokenizer
         )
         for (name, files), corpus in zip(recipe.data.valid.items(), valid, strict=True)
     }
-    return Sources(
-        corpora, tokenizer, pipeline, feed, sets, Sample(first.source, first.target, first.dropped)
+    return Sources(corpora, tokenizers, pipeline, feed, stages, sets, sample)
+
+
+def plan_chance(recipe: Recipe, corpora: Sequence[Corpus], tokenizers: Tokenizers) -> dict[str, Any]:
+    """What of a feed depends on chance: how lines are split, and what spoils sources."""
+    config, seed = recipe.data, recipe.seed
+    own, sampling = config.source_tokenizer, config.tokenizer.sampling
+    key = "data.tokenizer" if own is None else "data.source_tokenizer"
+    return {
+        "source_sampling": plan_sampling(
+            sampling if own is None else own.sampling, tokenizers.source, side="source", seed=seed, key=key
+        ),
+        "target_sampling": plan_sampling(sampling, tokenizers.target, side="target", seed=seed),
+        "noises": plan_noises(config, corpora, tokenizers.source),
+    }
+
+
+def first_examples(feed: Feed, stages: Stages) -> Sample:
+    """A sample of the stream, every stage with the same part of it; InputError where nothing of it is kept."""
+    count = min(SAMPLE_POSITIONS, feed.mixture.examples_per_epoch)
+    each = max(1, count // len(stages.mixtures))
+    parts = [encode_chunk(replace(feed, mixture=mixture), start=0, count=each) for mixture in stages.mixtures]
+    sample = Sample(
+        Ragged.joined([part.source for part in parts]),
+        Ragged.joined([part.target for part in parts]),
+        tuple(example for part in parts for example in part.dropped),
+        np.concatenate([part.prompt for part in parts]),
     )
+    if len(sample.target) == 0:
+        reasons = sorted({example.reason for example in sample.dropped})
+        raise input_error(
+            "data.train: nothing is left to train on",
+            got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
+            allowed="at least one that is kept",
+            fix="loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
+        )
+    return sample
 
 
 def open_all(recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
@@ -155,28 +212,11 @@ def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], 
     )
 
 
-def prepare_tokenizer(
-    recipe: Recipe, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
-) -> SentencePiece:
-    """The run's tokenizer: the one in its folder, or the one given by the recipe, or a new one."""
-    if (folder / "tokenizer.json").exists():
-        return load_tokenizer(folder)
-    config = recipe.data.tokenizer
-    tags = [tag for corpus in (*recipe.data.train, *recipe.data.valid.values()) for tag in corpus.tags]
-    tags += [tag for corpus in recipe.data.train for tag in corpus.reverse_tags]
-    symbols = tuple(dict.fromkeys(tags))
-    if config.path is not None:
-        return adopt_tokenizer(config, folder, symbols=symbols)
-    progress.message(f"training a tokenizer of {config.vocabulary_size} pieces")
-    lines = sample_lines(corpora, config.training_lines, pipeline=pipeline)
-    return train_tokenizer(config, lines=lines, symbols=symbols, out=folder)
-
-
 def read_valid(
     name: str,
     corpus: Corpus,
     pipeline: Pipeline,
-    tokenizer: SentencePiece,
+    tokenizers: Tokenizers,
     *,
     max_tokens: int,
     bleu: BleuTokenizer,
@@ -185,9 +225,9 @@ def read_valid(
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
     source = Ragged.of(
-        tokenizer.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags)
+        tokenizers.source.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags)
     )
-    target = Ragged.of(tokenizer.encode(references))
+    target = Ragged.of(tokenizers.target.encode([pipeline.apply_reference(*pair) for pair in pairs]))
     fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
     return ValidSet(
         name=name,

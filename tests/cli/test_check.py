@@ -1,9 +1,13 @@
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 BAD = '{"output_dir": "out", "per_device_train_batch_size": 8, "max_steps": 500, "warmup_steps": 1000}\n'
 GOOD = BAD.replace("1000", "50")
@@ -122,8 +126,8 @@ def test_a_baseline_is_not_replaced_where_something_could_not_be_read(call, fold
 def test_help_tells_of_every_option(call):
     result = call("check", "--help")
     assert result.exit_code == 0
-    for option in ["--format", "--quiet", "--select", "--ignore", "--strict", "--as", "--with", "--fix",
-                   "--changes-training", "--diff", "--baseline", "--write-baseline"]:  # fmt: skip
+    for option in ["--format", "--quiet", "--select", "--ignore", "--ignore-unknown", "--strict", "--as", "--with",
+                   "--fix", "--changes-training", "--diff", "--baseline", "--write-baseline"]:  # fmt: skip
         assert option in result.stdout
 
 
@@ -156,3 +160,92 @@ def test_what_the_terminal_cannot_show_is_escaped(folder):
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=ASCII)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("\\xfc.json:1:75 S104")
+
+
+FOREIGN = {
+    "tsconfig.json": '{\n  // a comment\n  "compilerOptions": {"strict": true},\n}\n',
+    "helm.yaml": "{{- if .Values.train }}\nlearning_rate: {{ .Values.rate }}\n{{- end }}\n",
+    "newer.py": "def f[T](x: T) -> T:\n    return f'{x!r:{'>'}}'\nmatch x:\n  case [: pass\n",
+    "empty.json": "",
+    "notes.yaml": "a: 1\n",
+    "tool.py": "print('learning')\n",
+    "two.yml": "a: 1\n---\nb: 2\n",
+    "run.bash": "echo hello\n",
+}
+HOOK = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+
+
+def test_files_that_are_nobodys_are_passed_over_without_a_word(call, folder):
+    for name, text in FOREIGN.items():
+        (folder / name).write_text(text)
+    result = call("check", *FOREIGN, "--ignore-unknown")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "nothing found in 0 files\n", "")
+    assert call("check", *FOREIGN).exit_code == 2
+    result = call("check", *FOREIGN, "bad.json", "--ignore-unknown", "--select", "S104", "-q")
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+
+
+def test_a_broken_configuration_is_told_even_where_unknown_files_are_not(call, folder):
+    (folder / "broken.yaml").write_text("learning_rate: [\n")
+    assert call("check", "broken.yaml", "--ignore-unknown").exit_code == 2
+    assert call("check", "gone.yaml", "--ignore-unknown").exit_code == 2
+
+
+def test_the_hook_does_as_pre_commit_calls_it(call, folder):
+    (hook,) = YAML(typ="safe").load(HOOK)
+    for name, text in FOREIGN.items():
+        (folder / name).write_text(text)
+    named = sorted(path.name for path in folder.iterdir() if re.search(hook["files"], path.name))
+    assert {"run.bash", "bad.json", "a.yaml", "tool.py"} <= set(named)
+    command, *arguments = hook["entry"].split()
+    assert command == "trimtab"
+    result = call(*arguments, *named)
+    assert result.exit_code == 1
+    assert {line.partition(":")[0] for line in result.stdout.splitlines() if " error: " in line} == {
+        "bad.json",
+        "a.yaml",
+    }
+    assert result.stderr == ""
+    assert call(*arguments, "good.json", *FOREIGN).exit_code == 0
+
+
+@pytest.mark.skipif(
+    not shutil.which("pre-commit") or not shutil.which("git"), reason="needs pre-commit and git"
+)
+def test_pre_commit_itself_runs_the_hook(folder):
+    (hook,) = YAML(typ="safe").load(HOOK)
+    entry = (
+        f'{sys.executable} -c "from trimtab.cli.main import main; main()" ' + hook["entry"].partition(" ")[2]
+    )
+    local = {"repo": "local", "hooks": [hook | {"language": "system", "entry": entry}]}
+    (folder / ".pre-commit-config.yaml").write_text(json.dumps({"repos": [local]}))
+    for name, text in FOREIGN.items():
+        (folder / name).write_text(text)
+    for command in (["git", "init", "-q"], ["git", "add", "--", *FOREIGN, "good.json"]):
+        subprocess.run(command, cwd=folder, check=True)
+    run = ["pre-commit", "run", "--verbose", "--all-files"]
+    env = os.environ | {"PRE_COMMIT_HOME": str(folder / "home")}
+    done = subprocess.run(run, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    subprocess.run(["git", "add", "--", "bad.json"], cwd=folder, check=True)
+    done = subprocess.run(run, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "S104 warmup-longer-than-run error" in done.stdout
+    assert "helm" not in done.stdout
+
+
+def test_a_name_that_is_not_utf_8_is_told_in_every_format(folder):
+    os.rename(folder / "bad.json", b"bad\xff.json")
+    call = [sys.executable, "-c", "from trimtab.cli.main import main; main()", "check", b"bad\xff.json"]
+    for more in (["-q"], [], ["--format", "json"], ["--format", "sarif"], ["--format", "github"], ["--diff"]):
+        done = subprocess.run([*call, *more], capture_output=True, check=False, cwd=folder)
+        assert b"Traceback" not in done.stderr
+        assert done.returncode == (0 if more == ["--diff"] else 1)
+        if "json" in more or "sarif" in more:
+            assert json.loads(done.stdout.decode("utf-8"))
+    done = subprocess.run(
+        [*call, "--write-baseline", "old.json"], capture_output=True, check=False, cwd=folder
+    )
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    done = subprocess.run([*call, "--baseline", "old.json"], capture_output=True, check=False, cwd=folder)
+    assert done.returncode == 0

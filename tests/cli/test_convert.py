@@ -47,3 +47,19 @@ def test_a_file_of_nobody_is_wrong_input(call, tmp_path):
 def test_the_kind_may_be_said(call, tmp_path):
     path = written(tmp_path, "train_steps: 1000\nlearning_rate: 2\n")
     assert call("convert", path, "--as", "opennmt").exit_code == 0
+
+
+def test_a_draft_that_nothing_can_train_is_written_and_said_with_the_exit_code(call, tmp_path):
+    path = written(tmp_path, "base_model: a/b\ndatasets: [{path: c}]\nlearning_rate: 1e-4\nnum_epochs: 1\n")
+    out = tmp_path / "mine.yaml"
+    result = call("convert", path, "--out", out)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("note: this is a draft and no recipe")
+    assert "length: 1 epoch " in out.read_text()
+
+
+def test_another_task_is_refused(call, tmp_path):
+    path = written(tmp_path, "base_model: a/b\ndatasets: [{path: c}]\nlearning_rate: 1e-4\nrl: dpo\n")
+    result = call("convert", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no recipe can say that" in result.stderr

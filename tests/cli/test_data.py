@@ -7,6 +7,7 @@ import pytest
 @dataclass(frozen=True)
 class Report:
     pairs: int
+    nothing_left: bool = False
 
 
 @pytest.fixture
@@ -28,9 +29,19 @@ def test_the_report_is_printed(call, calls, recipe):
 
 
 def test_json_is_json(call, calls, recipe):
-    assert json.loads(call("data", "inspect", recipe, "--json").stdout) == {"pairs": 7}
+    assert json.loads(call("data", "inspect", recipe, "--json").stdout) == {"pairs": 7, "nothing_left": False}
 
 
 def test_a_wrong_recipe_is_exit_code_2(call, calls, recipe):
     assert call("data", "inspect", recipe, "data.max_token=100").exit_code == 2
     assert calls == []
+
+
+def test_nothing_left_to_train_on_is_exit_code_1(call, calls, recipe, stand_in):
+    stand_in(
+        "inspection",
+        inspect_recipe=lambda loaded, **named: Report(pairs=0, nothing_left=True),
+        render=lambda report: "none",
+    )
+    result = call("data", "inspect", recipe)
+    assert (result.exit_code, result.stdout) == (1, "none\n")

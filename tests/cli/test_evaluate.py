@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from trimtab.scoring.measures import Measures
+
 
 @pytest.fixture
 def calls(stand_in):
@@ -19,10 +21,10 @@ def calls(stand_in):
 
 def test_the_report_is_printed(call, calls):
     result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--beam", 2, "--tag", "<x>",
-                  "--bleu-tokenizer", "char")  # fmt: skip
+                  "--bleu-tokenizer", "char", "--ter", "--comet", "models/wmt")  # fmt: skip
     assert (result.exit_code, result.stdout) == (0, "BLEU 30.1\n")
     assert calls == [("run", {"source": Path("a.en"), "reference": Path("a.de"), "beam": 2, "tags": ["<x>"],
-                               "bleu_tokenizer": "char"})]  # fmt: skip
+                               "measures": Measures(bleu_tokenizer="char", ter=True, comet="models/wmt")})]  # fmt: skip
 
 
 def test_json_is_json(call, calls):

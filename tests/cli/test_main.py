@@ -77,3 +77,21 @@ def test_without_torch_a_wrong_recipe_is_refused_and_a_right_one_says_what_to_in
 def test_the_installed_command_is_this_one():
     assert callable(main.main)
     assert trimtab.__doc__
+
+
+@pytest.mark.parametrize(
+    "arguments", ["check {0}", "check nowhere", "check -", "rules", "explain S104", "explain banana"]
+)
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_a_stream_that_is_closed_changes_no_exit_code_and_makes_no_traceback(
+    recipe, tmp_path, arguments, closed
+):
+    call = f'"{sys.executable}" -c "from trimtab.cli.main import main; main()" {arguments.format(recipe)}'
+    codes = []
+    for command in (f"{call} </dev/null", f"{call} {closed if '<' in closed else closed + ' </dev/null'}"):
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert "Traceback" not in done.stderr
+        codes.append(done.returncode)
+    assert codes[0] == codes[1]

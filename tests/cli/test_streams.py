@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+import zstandard
 
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import InputError, NoRoom
@@ -83,3 +84,15 @@ def test_standard_output_is_utf8_with_plain_line_ends_and_stays_open(monkeypatch
         file.write("ö\n")
     assert buffer.getvalue() == "ö\n".encode()
     assert not buffer.closed
+
+
+def test_a_packed_input_file_is_unpacked(tmp_path):
+    (tmp_path / "in.zst").write_bytes(zstandard.compress(b"one\ntwo\n"))
+    with opened_input(tmp_path / "in.zst") as file:
+        assert list(file) == [b"one\n", b"two\n"]
+
+
+def test_an_input_file_that_is_called_packed_and_is_not_is_named(tmp_path):
+    (tmp_path / "in.gz").write_bytes(b"one\n")
+    with pytest.raises(InputError, match="the name says gzip"), opened_input(tmp_path / "in.gz"):
+        pass

@@ -37,7 +37,8 @@ def test_text_that_is_not_utf8_is_named_by_its_line(call, tmp_path, monkeypatch)
     (tmp_path / "a.txt").write_bytes("".join(LINES).encode() + b"caf\xe9\n")
     result = train(call, tmp_path)
     assert result.exit_code == 2
-    assert "line 301 is not UTF-8" in result.stderr
+    assert f"{tmp_path / 'a.txt'}: line 301 is not UTF-8" in result.stderr
+    assert "got     byte e9 at byte 3 of the line" in result.stderr
 
 
 def test_a_missing_file_is_wrong_input(call, tmp_path):

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from tests.cli.refusal import has_four_parts, refused
+from trimtab.decode.sampling import Sampling
+from trimtab.decode.search import Search
 from trimtab.errors import input_error
 
 
@@ -14,10 +17,15 @@ class Upper:
     def __init__(self, spec: str, **options) -> None:
         self.spec, self.options = spec, options
 
-    def translate_stream(self, lines, text, *, name) -> None:
+    def translate_stream(self, lines, text, *, name, prefixes) -> None:
+        self.prefixes = prefixes if prefixes is None or isinstance(prefixes, str) else list(prefixes)
         for line in lines:
             text.write(line.decode().upper())
         text.flush()
+
+    def write_n_best(self, lines, text, *, n, name, prefixes) -> None:
+        for number, line in enumerate(lines):
+            text.write(f"{number} {line.decode()}" * n)
 
 
 @pytest.fixture
@@ -35,10 +43,9 @@ def loaded(stand_in):
 def test_stdin_goes_to_stdout(call, loaded):
     result = call("translate", "runs/x@last", stdin="eins\nzwei ö\n")
     assert (result.exit_code, result.stdout) == (0, "EINS\nZWEI Ö\n")
-    assert loaded[0].spec == "runs/x@last"
-    assert loaded[0].options == {
-        "beam": 4, "length_penalty": 1.0, "device": None, "tags": (),
-    }  # fmt: skip
+    assert loaded[0].spec == ["runs/x@last"]
+    assert loaded[0].options == {"search": Search(), "device": None, "tags": (), "ensemble": "linear"}
+    assert loaded[0].prefixes is None
 
 
 def test_files_and_options(call, loaded, tmp_path):
@@ -48,11 +55,54 @@ def test_files_and_options(call, loaded, tmp_path):
     assert (result.exit_code, result.stdout) == (0, "")
     assert (tmp_path / "out").read_text() == "A\n"
     assert loaded[0].options == {
-        "beam": 1,
-        "length_penalty": 0.6,
+        "search": Search(beam=1, length_penalty=0.6),
         "device": "cpu",
         "tags": ["<a>", "<b>"],
+        "ensemble": "linear",
     }
+
+
+def test_several_runs_translate_together(call, loaded):
+    assert call("translate", "one", "two@500", "--ensemble-mode", "log_linear", stdin="a\n").exit_code == 0
+    assert loaded[0].spec == ["one", "two@500"]
+    assert loaded[0].options["ensemble"] == "log_linear"
+
+
+def test_what_shapes_the_search_is_handed_on(call, loaded):
+    result = call("translate", "run", "--no-repeat-ngram", 3, "--sample", "--temperature", 0.5, "--top-k", 7,
+                  "--top-p", 0.9, "--epsilon", 0.02, "--seed", 11, "--n-best", 2, stdin="a\nb\n")  # fmt: skip
+    sampling = Sampling(temperature=0.5, top_k=7, top_p=0.9, epsilon=0.02, seed=11)
+    assert loaded[0].options["search"] == Search(no_repeat_ngram=3, sampling=sampling)
+    assert result.stdout == "0 a\n0 a\n1 b\n1 b\n"
+
+
+def test_prefixes_are_one_text_or_a_line_for_each_line(call, loaded, tmp_path):
+    (tmp_path / "begin").write_text("Das\n\nEin\n", encoding="utf-8")
+    call("translate", "run", "--prefix", "Der ", stdin="a\n")
+    call("translate", "run", "--prefix-file", tmp_path / "begin", stdin="a\nb\nc\n")
+    assert [each.prefixes for each in loaded] == ["Der ", ["Das", "", "Ein"]]
+
+
+REFUSED = {
+    "a number below": (["--beam", "0"], "--beam: out of range"),
+    "a number above": (["--length-penalty", "11"], "--length-penalty: out of range"),
+    "no number": (["--n-best", "two"], "--n-best: not a whole number"),
+    "not a whole number": (["--no-repeat-ngram", "2.5"], "--no-repeat-ngram: not a whole number"),
+    "more than the beam": (
+        ["--beam", "2", "--n-best", "3"],
+        "n_best: the number of candidates is out of range",
+    ),
+    "a beam that draws": (["--beam", "2", "--sample"], "--beam: a beam searches"),
+    "drawing without --sample": (["--top-k", "2", "--seed", "0"], "--top-k, --seed: counts only"),
+    "two prefixes": (["--prefix", "a", "--prefix-file", "b"], "--prefix: every line"),
+    "a file that is not there": (["--prefix-file", "gone.txt"], "--prefix-file gone.txt: no such file"),
+}
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused_before_a_model_is_loaded(call, loaded, options, words):
+    assert has_four_parts(refused(call("translate", "run", *options, stdin="a\n"), words))
+    assert loaded == []
 
 
 def test_a_missing_input_is_said_before_the_model_is_loaded(call, loaded, tmp_path):
@@ -63,7 +113,7 @@ def test_a_missing_input_is_said_before_the_model_is_loaded(call, loaded, tmp_pa
 
 def test_an_error_on_the_way_leaves_no_output_file(call, stand_in, tmp_path):
     class Strict(Upper):
-        def translate_stream(self, lines, text, *, name) -> None:
+        def translate_stream(self, lines, text, *, name, prefixes) -> None:
             text.write("first\n")
             raise input_error(f"{name}: line 2 is not UTF-8")
 
@@ -76,7 +126,7 @@ def test_an_error_on_the_way_leaves_no_output_file(call, stand_in, tmp_path):
 ENDLESS = """
 import sys, types
 class Endless:
-    def translate_stream(self, lines, text, *, name):
+    def translate_stream(self, lines, text, *, name, prefixes):
         while True:
             text.write("line\\n")
             text.flush()

@@ -49,7 +49,11 @@ def found(parts):
         {"step.optimizer": {"kind": "adafactor"}, "loss": {"label_smoothing": 0.1, "z_loss": 1e-4}},
         {"model.norm_position": "after", "model.positions": "rotary", "model.norm": "rms"},
         {"model.positions": "learned", "model.tie_embeddings": "decoder", "model.activation": "swiglu"},
-        {"data.tokenizer": {"vocabulary_size": 320}, "data.train.0.tags": ["<plain>"]},
+        {
+            "data.tokenizer": {"vocabulary_size": 320},
+            "data.train.0.tags": ["<plain>"],
+            "data.valid.tags": ["<plain>"],
+        },
         {"step.tokens_per_step": 32, "step.tokens_per_micro_batch": 32, "data.valid": None},
     ],
 )
@@ -267,3 +271,7 @@ def test_the_loss_of_a_poisoned_objective_differs_between_two_cuts(parts):
     # What a batch statistic does: the objective of a pack depends on what else is in it.
     parts.objective = lambda pack: LossOutput(healthy(pack).objective * pack.num_segments, healthy(pack).loss)
     assert [each.code for each in cut_two_ways(parts)] == ["S201"]
+
+
+def test_a_validation_set_without_tags_is_told_where_training_has_some(tmp_path):
+    assert found(small_parts(tmp_path, **{"data.train.0.tags": ["<plain>"]})) == [("D204", "warning")]

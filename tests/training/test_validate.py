@@ -231,6 +231,32 @@ def test_the_best_evaluation_is_the_highest_score_or_the_lowest_loss(line):
     assert (state.best["step"], state.best["value"], state.best["since"]) == (4, 2.0, 1)
 
 
+def test_the_fewest_edits_are_the_best(line):
+    by_ter, state = in_terms_of(line.parts, "ter"), TrainState()
+    for step, value in ((1, 80.0), (2, 110.0), (3, 60.0), (4, 60.0)):
+        state = with_best(replace(state, step=step), {"valid": {"chrf": 1.0, "ter": value}}, by_ter)
+    assert (state.best["metric"], state.best["step"], state.best["value"], state.best["since"]) == (
+        "ter",
+        3,
+        60.0,
+        1,
+    )
+
+
+def test_edits_are_counted_by_sacrebleu_and_written_down_with_their_signature(line):
+    evaluate = line.parts.recipe.evaluate.model_copy(update={"metrics": ("ter",)})
+    parts = replace(
+        in_terms_of(line.parts, "ter"), recipe=line.parts.recipe.model_copy(update={"evaluate": evaluate})
+    )
+    parts = in_terms_of(parts, "ter")
+    state = validate(parts, TrainState(step=40), line.recorder)
+    (scores,) = line.log("evaluations")
+    assert state.best["metric"] == "ter"
+    assert state.best["value"] == scores["ter"] > 0
+    assert "tok:tercom" in scores["ter_signature"]
+    assert "bleu" not in scores
+
+
 def test_another_measure_of_the_best_begins_anew(line):
     state = with_best(TrainState(step=1), {"valid": {"chrf": 40.0, "loss": 2.0}}, line.parts)
     state = with_best(

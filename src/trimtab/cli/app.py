@@ -14,6 +14,7 @@ from trimtab.cli.explain import explain
 from trimtab.cli.init import init
 from trimtab.cli.rules import rules
 from trimtab.cli.schema import schema
+from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
 from trimtab.cli.tokenizer import train_tokenizer
 from trimtab.cli.train import train
@@ -51,7 +52,7 @@ _AS_GIVEN: dict[str, Any] = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-for command in (demo, train, translate, evaluate, init, schema, explain, rules, convert):
+for command in (demo, train, translate, evaluate, score, init, schema, explain, rules, convert):
     app.command()(guarded(command))
 app.command("check", context_settings=_AS_GIVEN)(_check)
 tokenizer_app.command("train")(guarded(train_tokenizer))

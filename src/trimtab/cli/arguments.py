@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.numbers import Range, number_option
+
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as `trimtab init` writes one.")]
 Overrides = Annotated[
     list[str] | None,
@@ -19,11 +21,38 @@ Run = Annotated[
         metavar="RUN", help="The folder of a run (its best checkpoint), RUN@last, RUN@500, or a checkpoint."
     ),
 ]
-Beam = Annotated[int, typer.Option(min=1, max=64, help="Hypotheses kept for each line; 1 is greedy.")]
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN",
+        help="A run (its best checkpoint), RUN@last, RUN@500, or a checkpoint; several translate together.",
+    ),
+]
+DEFAULT_BEAM = 4
+Beam = Annotated[
+    int | None,
+    number_option(
+        "--beam",
+        Range(least=1, most=64),
+        help="Hypotheses kept for each line; 1 is greedy.",
+        fix="4 is usual; 1 is greedy and the fastest",
+        show_default=str(DEFAULT_BEAM),
+    ),
+]
+LengthPenalty = Annotated[
+    float,
+    number_option(
+        "--length-penalty",
+        Range(least=0, most=10, whole=False),
+        help="Above 1 favours long translations, below 1 short ones.",
+        fix="1.0 compares averages; 0 compares sums and prefers short translations",
+    ),
+]
 Tag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TAG", help="Symbol put before every line, as in training: <2de>; may be said again."
     ),
 ]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -18,7 +18,10 @@ def inspect(
         int, typer.Option(min=1, help="Pairs to look at in each corpus, spread evenly.")
     ] = 200_000,
 ) -> None:
-    """Count what is in the files, what would be dropped and why, with examples."""
+    """Count what is in the files, what would be dropped and why, and name lines that are not translations or repeat.
+
+    Ends with 1 where every pair would be dropped.
+    """
     from trimtab.config.load import load_recipe
 
     loaded = load_recipe(recipe, overrides or ())
@@ -26,3 +29,5 @@ def inspect(
 
     report = inspect_recipe(loaded, limit=limit, progress=ConsoleProgress())
     typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2) if as_json else render(report))
+    if report.nothing_left:
+        raise typer.Exit(1)

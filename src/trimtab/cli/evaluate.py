@@ -6,25 +6,92 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.arguments import Beam, Json, Run, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Run, Tag
 from trimtab.config.bleu import BleuTokenizer
+from trimtab.errors import input_error
+
+Ter = Annotated[bool, typer.Option("--ter", help="TER too: edits for a hundred words, fewer is better.")]
+Comet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="COMET too: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
+    ),
+]
 
 
 def evaluate(
     run: Run,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Text to translate, one sentence a line.")],
-    reference: Annotated[Path, typer.Option(metavar="FILE", help="Its translation by people, line by line.")],
-    beam: Beam = 4,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Text to translate, one sentence a line; - is stdin.")
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its translation by people, line by line.")
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="In place of both: JSONL, a document a line with the lists `src` and `tgt`, translated in context.",
+        ),
+    ] = None,
+    beam: Beam = None,
     tag: Tag = None,
     bleu_tokenizer: Annotated[
         BleuTokenizer, typer.Option(help="How sacreBLEU cuts words; languages without spaces need their own.")
     ] = "13a",
+    ter: Ter = False,
+    comet: Comet = None,
     as_json: Json = False,
 ) -> None:
-    """Score translations: BLEU, chrF, loss, repetition."""
+    """Score translations: BLEU, chrF, loss, repetition; TER and COMET where asked for."""
+    if documents is not None:
+        if source is not None or reference is not None or ter or comet is not None:
+            raise input_error(
+                "--documents: holds sources and references, and is scored with BLEU and chrF",
+                got="--source, --reference, --ter or --comet beside it",
+                allowed="--documents FILE",
+                fix="leave the others out",
+            )
+        _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
+        return
+    if source is None or reference is None:
+        raise input_error(
+            "evaluate: nothing to translate and compare",
+            got=f"no {'--source' if source is None else '--reference'}",
+            allowed="--source FILE --reference FILE, or --documents FILE",
+            fix="name both files, or one of documents",
+        )
     from trimtab import evaluation
+    from trimtab.scoring.measures import Measures
 
     report = evaluation.evaluate(
-        run, source=source, reference=reference, beam=beam, tags=tag or (), bleu_tokenizer=bleu_tokenizer
+        run,
+        source=source,
+        reference=reference,
+        beam=DEFAULT_BEAM if beam is None else beam,
+        tags=tag or (),
+        measures=Measures(bleu_tokenizer=bleu_tokenizer, ter=ter, comet=comet),
+    )
+    typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _documents(
+    run: str,
+    documents: Path,
+    *,
+    beam: int | None,
+    tags: list[str] | None,
+    bleu_tokenizer: BleuTokenizer,
+    as_json: bool,
+) -> None:
+    from trimtab import evaluation
+
+    report = evaluation.evaluate_documents(
+        run,
+        documents=documents,
+        beam=DEFAULT_BEAM if beam is None else beam,
+        tags=tags or (),
+        bleu_tokenizer=bleu_tokenizer,
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

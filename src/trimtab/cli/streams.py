@@ -14,8 +14,11 @@ from trimtab.errors import NoRoom, input_error
 
 
 @contextmanager
-def opened_input(path: Path | None) -> Generator[BinaryIO, None, None]:
-    """Bytes of a file or a pipe, or of stdin where no path is given; InputError where it cannot be opened."""
+def opened_input(path: Path | None, *, option: str = "--input") -> Generator[BinaryIO, None, None]:
+    """Bytes of a file (unpacked where it is .gz, .xz or .zst) or a pipe, or of stdin where no path is given.
+
+    Raises InputError, with the option's name, where it cannot be opened.
+    """
     if path is None:
         yield sys.stdin.buffer
         return
@@ -26,17 +29,20 @@ def opened_input(path: Path | None) -> Generator[BinaryIO, None, None]:
 
         names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         near = [str(path.with_name(name)) for name in nearest_words(path.name, names, cutoff=0.7)[:2]]
-        fix = did_you_mean(near) or "name a file that exists, or leave --input out and pipe text in"
+        pipe = ", or leave --input out and pipe text in" if option == "--input" else ""
+        fix = did_you_mean(near) or f"name a file that exists{pipe}"
         raise input_error(
-            f"--input {path}: no such file", got="nothing there", allowed="a text file", fix=fix
+            f"{option} {path}: no such file", got="nothing there", allowed="a text file", fix=fix
         ) from None
     except OSError as error:
         got = error.strerror or str(error)
         raise input_error(
-            f"--input {path}: cannot be read", got=got, allowed="a text file", fix="name another file"
+            f"{option} {path}: cannot be read", got=got, allowed="a text file", fix="name another file"
         ) from None
     with file:
-        yield file
+        from trimtab.data.compressed import unpacked
+
+        yield unpacked(file, path=path)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ class Model(StrEnum):
 def train_tokenizer(
     files: Annotated[
         list[Path],
-        typer.Option("--input", metavar="FILE", help="Text, plain, .gz or .xz; repeat it for several."),
+        typer.Option("--input", metavar="FILE", help="Text, plain, .gz, .xz or .zst; repeat it for several."),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for the tokenizer.")],
     vocabulary_size: Annotated[
@@ -58,23 +58,19 @@ def train_tokenizer(
         byte_fallback=byte_fallback,
     )
     trained = tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tag or (), out=out)
-    typer.echo(f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe")
+    typer.echo(
+        f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
+        "(`data.source_tokenizer.path` where the source has its own)"
+    )
 
 
 def _lines(files: list[Path]) -> Iterator[str]:
     """Strict UTF-8 lines of all files."""
     from trimtab.data.cache import default_cache
+    from trimtab.data.formats.text import text_of
     from trimtab.data.lines import open_lines
 
     for path in files:
-        for number, line in enumerate(open_lines(path, cache=default_cache()), start=1):
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise input_error(
-                    f"--input {path}: line {number} is not UTF-8",
-                    got=f"byte 0x{line[error.start]:02x}",
-                    allowed="UTF-8 text",
-                    fix="convert it, for instance with `iconv -f WINDOWS-1252 -t UTF-8`, or correct that line",
-                    where=f"{path}:{number}",
-                ) from None
+        lines = open_lines(path, cache=default_cache())
+        for number in range(len(lines)):
+            yield text_of(lines, number)

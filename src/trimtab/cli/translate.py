@@ -1,16 +1,22 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trimtab.cli.arguments import Beam, Run, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
+from trimtab.cli.drawing import Epsilon, Sample, Seed, Temperature, TopK, TopP, sampling_of
+from trimtab.cli.shaping import EnsembleMode, NBest, NoRepeatNgram, Prefix, PrefixFile, opened_prefixes
 from trimtab.cli.streams import opened_input, opened_output
+from trimtab.errors import input_error
+
+if TYPE_CHECKING:
+    from trimtab.decode.sampling import Sampling
 
 
 def translate(
-    run: Run,
+    runs: Runs,
     source: Annotated[
         Path | None,
         typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin."),
@@ -18,21 +24,76 @@ def translate(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
     ] = None,
-    beam: Beam = 4,
+    beam: Beam = None,
     tag: Tag = None,
-    length_penalty: Annotated[
-        float, typer.Option(min=0.0, max=10.0, help="Above 1 favours long translations, below 1 short ones.")
-    ] = 1.0,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")
+    length_penalty: LengthPenalty = 1.0,
+    prefix: Prefix = None,
+    prefix_file: PrefixFile = None,
+    n_best: NBest = None,
+    no_repeat_ngram: NoRepeatNgram = None,
+    sample: Sample = False,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    epsilon: Epsilon = None,
+    seed: Seed = None,
+    documents: Annotated[
+        Literal["text", "jsonl"] | None,
+        typer.Option(
+            help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
+            "between documents, or a list of sentences a line."
+        ),
     ] = None,
+    ensemble_mode: EnsembleMode = "linear",
+    device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    with opened_input(source) as lines:
+    sampling = sampling_of(
+        sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
+    )
+    with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
+        from trimtab.decode.search import Search
         from trimtab.translator import load_translator
 
-        translator = load_translator(
-            run, beam=beam, length_penalty=length_penalty, tags=tag or (), device=device
+        search = Search(
+            beam=_beam(beam, sampling),
+            length_penalty=length_penalty,
+            no_repeat_ngram=no_repeat_ngram,
+            sampling=sampling,
         )
+        search.width(n_best or 1)
+        translator = load_translator(
+            runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
+        )
+        name = "stdin" if source is None else str(source)
         with opened_output(output) as text:
-            translator.translate_stream(lines, text, name="stdin" if source is None else str(source))
+            if documents is not None:
+                _alone(n_best=n_best, prefixes=prefixes)
+                translator.write_documents(lines, text, form=documents, name=name)
+            elif n_best is None:
+                translator.translate_stream(lines, text, name=name, prefixes=prefixes)
+            else:
+                translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
+
+
+def _alone(**others: object) -> None:
+    for name, value in others.items():
+        if value is not None:
+            option = {"n_best": "--n-best", "prefixes": "--prefix"}[name]
+            raise input_error(
+                f"--documents: does not go together with {option}",
+                got="both",
+                allowed="one of them",
+                fix="leave one out",
+            )
+
+
+def _beam(given: int | None, sampling: "Sampling | None") -> int:
+    if given is not None and sampling is not None:
+        raise input_error(
+            "--beam: a beam searches for the likeliest, --sample draws",
+            got="both",
+            allowed="one of them",
+            fix="leave --beam out; --n-best N draws N translations of each line",
+        )
+    return DEFAULT_BEAM if given is None else given

@@ -74,9 +74,9 @@ def demo_recipe(data: Path, minutes: float) -> LoadedRecipe:
 def untrained(trained: LoadedModel) -> LoadedModel:
     """The same model with its first weights."""
     device = trained.model.output_matrix.device
-    model = build_model(trained.recipe, num_ids=trained.tokenizer.num_ids, device=torch.device("cpu"))
+    model = build_model(trained.recipe, trained.tokenizers, device=torch.device("cpu"))
     model.kernel = "padded"
-    return LoadedModel(trained.recipe, trained.checkpoint, model.to(device).eval(), trained.tokenizer)
+    return LoadedModel(trained.recipe, trained.checkpoint, model.to(device).eval(), trained.tokenizers)
 
 
 def free_folder(wanted: Path) -> Path:

@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import torch
 
 from trimtab.build import Parts
+from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+from trimtab.data.tags import untagged_sets
 from trimtab.errors import TrimtabError
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, Window
 from trimtab.step.accumulate import accumulate
+from trimtab.training.rates import peak_out_of_range
 from trimtab.translator import Translator
 
 UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
@@ -30,6 +34,10 @@ def preflight(parts: Parts) -> Iterator[Finding]:
     yield from unknown_pieces(parts)
     yield from dropped_examples(parts)
     yield from blank_references(parts)
+    valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.sources.valid.values()]
+    yield from corpus_findings(parts.sources.corpora, valid)
+    yield from untagged_sets(parts.recipe.data)
+    yield from peak_out_of_range(parts)
     checks: tuple[Callable[[Parts], Iterator[Finding]], ...] = (
         first_loss,
         cut_two_ways,
@@ -47,9 +55,11 @@ def preflight(parts: Parts) -> Iterator[Finding]:
 
 def unknown_pieces(parts: Parts) -> Iterator[Finding]:
     """The share of tokens for which the vocabulary has no piece."""
-    sample, unknown = parts.sources.sample, parts.sources.tokenizer.unknown
-    for side, rows in (("source", sample.source), ("target", sample.target)):
-        share = float((rows.values == unknown).mean())
+    sample, tokenizers = parts.sources.sample, parts.sources.tokenizers
+    sides = (("source", sample.source, tokenizers.source), ("target", sample.target, tokenizers.target))
+    for side, rows, tokenizer in sides:
+        share = float((rows.values == tokenizer.unknown).mean())
+        key = "data.source_tokenizer" if side == "source" and not tokenizers.shared else "data.tokenizer"
         if share > UNKNOWN_WARNING:
             yield Finding(
                 code="D201",
@@ -57,7 +67,7 @@ def unknown_pieces(parts: Parts) -> Iterator[Finding]:
                 severity="error" if share > UNKNOWN_ERROR else "warning",
                 message=f"{share:.1%} of the {side} tokens are unknown to the vocabulary (bound {UNKNOWN_WARNING:.1%})",
                 why="Unknown tokens carry no meaning, and the model learns to write them.",
-                fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
+                fix=f"set {key}.byte_fallback: true, or train the tokenizer on this text",
             )
 
 
@@ -108,6 +118,8 @@ def first_loss(parts: Parts) -> Iterator[Finding]:
         )
     parts.model.train()
     expected = math.log(parts.sources.tokenizer.num_ids)
+    if parts.recipe.model.warm_start is not None and math.isfinite(loss):
+        return  # its weights know something already
     if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
         yield Finding(
             code="L201",
@@ -195,13 +207,19 @@ def probe_window(parts: Parts) -> Window:
     """The first examples of the stream, about PROBE_TARGETS target tokens of them."""
     sample = parts.sources.sample
     count = max(1, int((sample.target.offsets[1:] <= PROBE_TARGETS).sum()))
-    return window_of(sample.source.between(0, count), sample.target.between(0, count))
+    return between(window_of(sample.source, sample.target, sample.prompt), 0, count)
 
 
-def window_of(source: Ragged, target: Ragged) -> Window:
+def window_of(source: Ragged, target: Ragged, prompt: np.ndarray | None = None) -> Window:
     """Rows as a window of corpus 0."""
     zeros = torch.zeros(len(target), dtype=torch.int64).numpy()
-    return Window(source, target, zeros.astype("int32"), zeros, 0)
+    return Window(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt)
+
+
+def between(window: Window, start: int, stop: int) -> Window:
+    """Some of a window's examples."""
+    prompt = None if window.prompt is None else window.prompt[start:stop]
+    return window_of(window.source.between(start, stop), window.target.between(start, stop), prompt)
 
 
 def in_one_pack(window: Window, parts: Parts) -> Window:
@@ -209,14 +227,14 @@ def in_one_pack(window: Window, parts: Parts) -> Window:
     shape = parts.shape
     fits = (window.source.offsets <= shape.source_room) & (window.target.offsets <= shape.target_room)
     count = max(1, min(int(fits.sum()) - 1, shape.segment_room))
-    return window_of(window.source.between(0, count), window.target.between(0, count))
+    return between(window, 0, count)
 
 
 def in_four(window: Window) -> list[Window]:
     """Four windows of one, three, five and seven sixteenths of the examples: alike they would hide a wrong divisor."""
     count = len(window.target)
     bounds = [i * i * count // 16 for i in range(5)]
-    return [window_of(window.source.between(a, b), window.target.between(a, b)) for a, b in pairwise(bounds)]
+    return [between(window, a, b) for a, b in pairwise(bounds)]
 
 
 def on_device(parts: Parts, window: Window) -> list[Pack]:
@@ -242,5 +260,8 @@ def fullest_pack(parts: Parts) -> Pack:
     """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
     shape, longest = parts.shape, parts.recipe.data.max_tokens
     rows = max(1, min(shape.source_room // longest, shape.target_room // longest, shape.segment_room))
-    ids = [[parts.sources.tokenizer.unknown] * longest] * rows
-    return parts.cut(window_of(Ragged.of(ids), Ragged.of(ids)), replace(shape, num_packs=1))[0]
+    tokenizers = parts.sources.tokenizers
+    source, target = (
+        Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
+    )
+    return parts.cut(window_of(source, target), replace(shape, num_packs=1))[0]

@@ -17,6 +17,7 @@ from trimtab.data.pack import fill
 from trimtab.errors import NoRoom
 from trimtab.finding import Finding
 from trimtab.flow import Pack, StepReport, TrainState, Window
+from trimtab.guard.finite import not_applied
 from trimtab.progress import Progress
 
 STEPS_PER_FLUSH = 10
@@ -87,13 +88,15 @@ class Recorder:
         if not self.pending:
             return state
         fields = ("loss", "objective", "grad_norm", "clipped", "skipped")
+        fields += ("truncated",) if self.parts.recipe.loss.truncate else ()
         numbers = torch.stack([getattr(r, f).float() for _, r in self.pending for f in fields]).tolist()
         now = time.perf_counter()
         state = replace(state, seconds=state.seconds + now - self.mark)
         rate = sum(line["tokens"] for line, _ in self.pending) / max(1e-9, now - self.flushed_at)
         self.mark = self.flushed_at = now
         for i, (line, report) in enumerate(self.pending):
-            loss, objective, grad_norm, clipped, skipped = numbers[i * 5 : i * 5 + 5]
+            values = numbers[i * len(fields) : (i + 1) * len(fields)]
+            loss, objective, grad_norm, clipped, skipped, *truncated = values
             updates = state.updates + (not skipped)
             state = replace(
                 state, updates=updates, clips=state.clips + int(clipped), skips=state.skips + int(skipped)
@@ -104,10 +107,11 @@ class Recorder:
                 "skipped": bool(skipped),
                 "learning_rate": report.learning_rate,
             }
+            line |= {"truncated": int(truncated[0])} if truncated else {}
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3)}
             self.metrics.write(line)
             if skipped:
-                self.finding(refused(line))
+                self.finding(not_applied(loss, grad_norm, step=f"step {line['step']}"))
         self.pending.clear()
         share = self.parts.pace.share(self.parts.recipe.length, state)
         left = state.seconds / share - state.seconds if 0 < share <= 1 else None
@@ -166,18 +170,6 @@ class Recorder:
         """Brings the logs to the disk."""
         for journal in (self.metrics, self.evaluations, self.samples):
             journal.close()
-
-
-def refused(line: dict[str, Any]) -> Finding:
-    """A step whose loss or gradient was not finite."""
-    return Finding(
-        code="S901",
-        name="non-finite-step",
-        severity="warning",
-        message=f"step {line['step']} was not applied: loss {line['loss']}, gradient norm {line['grad_norm']}",
-        why="A number that is not finite would have made every weight NaN. Weights and moments are as before it.",
-        fix="a few in a run are harmless; many call for a lower learning rate, a longer warmup, or fp32",
-    )
 
 
 def no_room(error: NoRoom, *, tries_left: int) -> Finding:

@@ -11,10 +11,10 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Everything that happens between the first update and the last."""
     recipe, due = parts.recipe, parts.pace.due
     recorder.start_clock()
-    for window, packs in parts.windows(state.position):
+    for window, packs in parts.windows(state.position, step=state.step):
         if parts.finished(state) or recorder.must_stop:
             break
-        parts.reseed(state.step)
+        parts.begin(state)
         report = take_step(
             parts.objective,
             parts.optimizer,

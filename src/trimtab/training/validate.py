@@ -3,17 +3,18 @@
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import torch
 
 from trimtab.build import Parts
+from trimtab.config.run import LOWER_IS_BETTER, Metric
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, TrainState
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.scoring.repetition import NUM_PROBES, distinct_outputs, find_collapse, repeated_4grams
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.scoring.scores import Score, bleu, chrf, ter
 from trimtab.sources import ValidSet
 from trimtab.step.precision import autocast
 from trimtab.training.record import Recorder
@@ -59,11 +60,7 @@ def score_set(
         sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
         outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
         for metric in translated:
-            score = (
-                bleu(outputs, references, tokenize=valid.bleu_tokenizer)
-                if metric == "bleu"
-                else chrf(outputs, references)
-            )
+            score = score_of(metric, outputs, references, valid)
             scores |= {metric: round(score.value, 3), f"{metric}_signature": score.signature}
         scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
         scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
@@ -77,6 +74,21 @@ def score_set(
                 recorder.samples.write(sample | {"translation": outputs[i], "reference": references[i]})
     recorder.evaluation(scores)
     return scores
+
+
+def score_of(metric: Metric, outputs: list[str], references: list[str], valid: ValidSet) -> Score:
+    """One score of translations, by sacreBLEU."""
+    match metric:
+        case "bleu":
+            return bleu(outputs, references, tokenize=valid.bleu_tokenizer)
+        case "chrf":
+            return chrf(outputs, references)
+        case "ter":
+            return ter(outputs, references)
+        case "loss":
+            raise AssertionError("the loss is no score of translations")
+        case _:
+            assert_never(metric)
 
 
 @torch.no_grad()
@@ -170,7 +182,7 @@ def with_best(state: TrainState, scores: dict[str, dict[str, Any]], parts: Parts
     best = parts.recipe.evaluate.best
     name = best.set or next(iter(scores))
     value = scores[name][best.metric]
-    sign = -1 if best.metric == "loss" else 1
+    sign = -1 if best.metric in LOWER_IS_BETTER else 1
     same = (state.best.get("set"), state.best.get("metric")) == (name, best.metric)
     old = state.best["value"] if same else None
     if not math.isfinite(value):

@@ -1,0 +1,51 @@
+"""`trimtab score`: how likely a run finds translations that are there already."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trimtab.cli.arguments import Device, Json, Run, Tag
+from trimtab.cli.streams import opened_input
+
+if TYPE_CHECKING:
+    from trimtab.likelihood import PairScore
+
+
+def score(
+    run: Run,
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Source text, one sentence a line.")],
+    target: Annotated[Path, typer.Option(metavar="FILE", help="A translation of each, line by line.")],
+    tag: Tag = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Print the log-probability of given translations: sum, per token, tokens.
+
+    Natural logarithms, end symbol included, tab-separated, one line a pair; with --json an object a line.
+    """
+    with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:
+        from trimtab import likelihood
+        from trimtab.decode.reading import read_lines
+
+        sources, targets = read_lines(left, name=str(source)), read_lines(right, name=str(target))
+        for pair in likelihood.score(run, sources, targets, tags=tag or (), device=device):
+            if pair.log_probability is None:
+                _tell_too_long(pair)
+            print(json.dumps(pair.to_dict()) if as_json else _row(pair))
+
+
+def _row(pair: "PairScore") -> str:
+    if pair.log_probability is None:
+        return f"nan\tnan\t{pair.num_tokens}"
+    return f"{pair.log_probability:.6f}\t{pair.per_token:.6f}\t{pair.num_tokens}"
+
+
+def _tell_too_long(pair: "PairScore") -> None:
+    print(
+        f"line {pair.line}: not scored, longer than data.max_tokens of the run: "
+        f"{pair.source_tokens} source and {pair.num_tokens} target tokens",
+        file=sys.stderr,
+    )

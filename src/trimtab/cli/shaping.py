@@ -1,0 +1,59 @@
+"""The options of `translate` that shape what a search gives: how it begins, how much of it, what may not be in it."""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from trimtab.cli.numbers import Range, number_option
+from trimtab.cli.streams import opened_input
+from trimtab.errors import input_error
+
+Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="What every translation must begin with.")]
+PrefixFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What each must begin with, line by line; empty lines force nothing."),
+]
+NBest = Annotated[
+    int | None,
+    number_option(
+        "--n-best",
+        Range(least=1, most=64),
+        help="The best N of each line: number ||| text ||| F0= log-probability ||| score.",
+        fix="ask for at most as many as the beam has",
+    ),
+]
+NoRepeatNgram = Annotated[
+    int | None,
+    number_option(
+        "--no-repeat-ngram",
+        Range(least=1),
+        help="No N tokens in a row come twice in a translation.",
+        fix="3 or 4 is usual; leave it out to block nothing",
+    ),
+]
+EnsembleMode = Annotated[
+    Literal["linear", "log_linear"],
+    typer.Option(help="Of several runs: average their probabilities, or the logarithms."),
+]
+
+
+@contextmanager
+def opened_prefixes(text: str | None, path: Path | None) -> Generator[Iterable[str] | str | None, None, None]:
+    """The forced prefixes: one text for all lines, or a stream of lines; InputError where both are given."""
+    if path is None:
+        yield text
+        return
+    if text is not None:
+        raise input_error(
+            "--prefix: every line has the same one already",
+            got="--prefix and --prefix-file",
+            allowed="one of them",
+            fix="leave one out",
+        )
+    with opened_input(path, option="--prefix-file") as file:
+        from trimtab.decode.reading import read_lines
+
+        yield read_lines(file, name=str(path))

@@ -1,0 +1,152 @@
+"""How likely a run finds translations that are there already: the log-probability of given pairs of lines."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import torch
+
+from trimtab.build import shape_for
+from trimtab.data.cut import pack_pairs
+from trimtab.data.transforms.apply import build_transforms
+from trimtab.decode.teacher_forced import label_log_probabilities
+from trimtab.errors import InputError, input_error
+from trimtab.flow import Ragged
+from trimtab.translator import LoadedModel, load_model
+
+BLOCK_PAIRS = 2048
+"""Pairs read ahead and sorted together."""
+BLOCK_CHARACTERS = 4_000_000
+"""A block closes on these too, so that very long lines need no more memory than others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairScore:
+    """What a model thinks of one pair."""
+
+    line: int
+    """Counted from 1."""
+    num_tokens: int
+    """Target tokens, end symbol included."""
+    log_probability: float | None
+    """Sum of the natural log-probabilities of the target's tokens, end symbol included; None where the pair is longer
+    than the model can read."""
+    source_tokens: int
+    """End symbol and tags included."""
+
+    @property
+    def per_token(self) -> float | None:
+        """The sum divided by the number of tokens: the score of a beam search with a length penalty of 1."""
+        return None if self.log_probability is None else self.log_probability / self.num_tokens
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON has."""
+        return {
+            "line": self.line,
+            "log_probability": self.log_probability,
+            "per_token": self.per_token,
+            "tokens": self.num_tokens,
+            "source_tokens": self.source_tokens,
+        }
+
+
+def score(
+    run: str,
+    sources: Iterable[str],
+    targets: Iterable[str],
+    *,
+    tags: Sequence[str] = (),
+    device: str | None = None,
+) -> Iterator[PairScore]:
+    """For each pair of lines the log-probability that `RUN`, `RUN@last` or `RUN@500` gives the target after the
+    source; in order, in bounded memory.
+
+    Both sides are treated as in training; `tags` stand before every source line. Raises InputError where one side has
+    more lines than the other, besides what `load_model` raises.
+    """
+    return score_pairs(load_model(run, device=device), sources, targets, tags=tags)
+
+
+def score_pairs(
+    model: LoadedModel, sources: Iterable[str], targets: Iterable[str], *, tags: Sequence[str] = ()
+) -> Iterator[PairScore]:
+    """The same for a model that is loaded."""
+    model.tokenizers.source.encode_with_tags([], tags)  # so that an unknown tag is told now
+    return _in_blocks(model, sources, targets, tags)
+
+
+def _in_blocks(
+    model: LoadedModel, sources: Iterable[str], targets: Iterable[str], tags: Sequence[str]
+) -> Iterator[PairScore]:
+    first, block, size = 1, [], 0
+    for source, target in zip_longest(sources, targets):
+        if source is None or target is None:
+            yield from _score_block(model, block, tags=tags, first=first)
+            raise _unequal(first + len(block), longer="sources" if target is None else "targets")
+        block.append((source, target))
+        size += len(source) + len(target)
+        if len(block) == BLOCK_PAIRS or size > BLOCK_CHARACTERS:
+            yield from _score_block(model, block, tags=tags, first=first)
+            first, block, size = first + len(block), [], 0
+    yield from _score_block(model, block, tags=tags, first=first)
+
+
+def _score_block(
+    model: LoadedModel, block: list[tuple[str, str]], *, tags: Sequence[str], first: int
+) -> list[PairScore]:
+    if not block:
+        return []
+    pipeline = build_transforms(model.recipe.data.transforms)
+    read = [pipeline.apply_source(source) for source, _ in block]
+    written = [pipeline.apply_reference(*pair) for pair in block]
+    tokenizers, longest = model.tokenizers, model.recipe.data.max_tokens
+    source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
+    target = Ragged.of(tokenizers.target.encode(written))
+    fits = np.flatnonzero((source.lengths <= longest) & (target.lengths <= longest))
+    sums = dict(
+        zip(fits.tolist(), log_probabilities(model, source.take(fits), target.take(fits)), strict=True)
+    )
+    return [
+        PairScore(
+            line=first + number,
+            num_tokens=int(target.lengths[number]),
+            log_probability=sums.get(number),
+            source_tokens=int(source.lengths[number]),
+        )
+        for number in range(len(block))
+    ]
+
+
+@torch.inference_mode()
+def log_probabilities(model: LoadedModel, source: Ragged, target: Ragged) -> list[float]:
+    """Summed log-probability of each row of target ids after its row of source ids, all within `max_tokens`."""
+    if not len(source):
+        return []
+    # In the order in which padded packs are sorted, so that packs of either kind leave the rows where they are.
+    order = np.lexsort((source.lengths, target.lengths))
+    source, target = source.take(order), target.take(order)
+    network, device = model.model, model.model.output_matrix.device
+    shape = shape_for(model.recipe, (source.lengths, target.lengths), packed=network.kernel == "varlen")
+    sums: list[float] = []
+    for pack in pack_pairs(source, target, shape, **model.tokenizers.symbols):
+        pack = pack.to(device)
+        found = label_log_probabilities(
+            network(pack), network.output_matrix, pack.labels, num_ids=network.num_ids
+        )
+        rows = torch.zeros(len(pack.target.boundaries), dtype=torch.float64, device=device)
+        rows.index_add_(0, pack.target.segments.clamp(max=len(rows) - 1), found.double())
+        sums.extend(rows[: pack.num_segments].tolist())
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return [sums[place] for place in back.tolist()]
+
+
+def _unequal(line: int, *, longer: str) -> InputError:
+    return input_error(
+        "pairs: one side has more lines than the other",
+        got=f"line {line} in the {longer} only",
+        allowed="as many targets as sources",
+        fix="check that both come from the same set and that none was cut or filtered alone",
+    )

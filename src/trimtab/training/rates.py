@@ -1,0 +1,60 @@
+"""Learning rates that no optimizer is known to train with, and one that jumps up where a run goes on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trimtab.build import Parts
+from trimtab.config.step import Adafactor, AdamW, Noam
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.step.schedule import peak_factor
+
+LOWEST, HIGHEST = 1e-5, 1e-1
+"""Outside of these no transformer is known to be trained from scratch with Adam or its kin."""
+LOWEST_WARM = 1e-7
+"""Weights that know something already may be moved less."""
+USUAL = 7e-4
+"""Peak of the base model of Vaswani et al. 2017 (arXiv 1706.03762): 512^-1/2 x 4000^-1/2."""
+JUMP = 1.5
+"""From one step to the next no schedule rises so much once its warmup is over."""
+
+
+def peak_out_of_range(parts: Parts) -> Iterator[Finding]:
+    """A peak rate that is far from any usual one, mostly a rate of one schedule written for another."""
+    step, peak = parts.recipe.step, parts.peak_rate
+    lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
+    if not isinstance(step.optimizer, AdamW | Adafactor) or lowest <= peak <= HIGHEST:
+        return
+    written, wanted = step.optimizer.learning_rate, USUAL
+    how = f"learning_rate is {written:g}"
+    if isinstance(step.schedule, Noam):
+        factor = peak_factor(step.schedule, dim=parts.recipe.model.dim)
+        wanted /= factor
+        how = f"noam makes {peak:.2g} of learning_rate {written:g}, a factor there"
+    bound = f"at least {lowest:g}" if peak < lowest else f"at most {HIGHEST:g}"
+    yield Finding(
+        code="S202",
+        name="peak-rate-out-of-range",
+        severity="warning",
+        message=f"the learning rate peaks at {peak:.2g} ({bound} is usual): {how}",
+        why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
+        fix=f"set step.optimizer.learning_rate: {wanted:.2g}, for a peak of {USUAL:g}",
+    )
+
+
+def rate_jumps(parts: Parts, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
+    """A next step whose rate is far above that of the last one, whose line of the metrics is `last`."""
+    schedule, before, now = parts.recipe.step.schedule, last.get("learning_rate"), parts.learning_rate(state)
+    warmup = parts.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
+    if not before or state.step <= warmup or now <= JUMP * before:
+        return
+    yield Finding(
+        code="S203",
+        name="rate-rises-again",
+        severity="warning",
+        message=f"step {state.step} had a learning rate of {before:.2g}, step {state.step + 1} has {now:.2g}: "
+        f"the schedule {schedule.kind} now ends at {parts.recipe.length}",
+        why="A schedule that came down for the old length is higher again in a longer one, so the loss rises first; "
+        "the result is not that of a run which had this length from the beginning.",
+        fix="for one decline begin a new run with this length; inverse_sqrt and constant do not depend on it",
+    )
