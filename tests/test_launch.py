@@ -9,6 +9,7 @@ import torch
 
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
+from trimtab import launch
 from trimtab.checkpoint import retention
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
@@ -358,3 +359,24 @@ def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step
         train(recipe, out=tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
     train(recipe, overrides=["evaluate.metrics=[chrf]", "evaluate.every=9 steps"], out=tmp_path / "other")
+
+
+def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch):
+    """As if the checkpoint had been taken before these settings came."""
+    run, recipe = copied_run
+    newer = {"recipe.data.temperature", "recipe.model.kv_heads"}
+    whole = launch.check_fingerprints
+
+    def of_an_older_version(saved, current, **options):
+        assert newer <= saved.keys()
+        corpora = [
+            {key: value for key, value in corpus.items() if key != "documents"}
+            for corpus in json.loads(saved["recipe.data.train"])
+        ]
+        known = {name: value for name, value in saved.items() if name not in newer}
+        whole(known | {"recipe.data.train": json.dumps(corpora, sort_keys=True)}, current, **options)
+
+    monkeypatch.setattr(launch, "check_fingerprints", of_an_older_version)
+    assert train(recipe, out=run, resume=True).state.step == 60
+    with pytest.raises(InputError, match=r"data\.temperature is not what it was"):
+        train(recipe, out=run, resume=True, overrides=["data.temperature=5"])

@@ -113,7 +113,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         warm_start(parts, progress=progress)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if checkpoint is not None:
-        check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE)
+        stored = recipe_fingerprints(without_places(load_recipe(run.recipe).recipe))
+        check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
     run.write_recipe(render_recipe(parts.recipe))
     state = restore(parts, checkpoint) if checkpoint else TrainState()
     forget(run, state, from_nothing=checkpoint is None)

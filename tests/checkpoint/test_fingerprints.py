@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
@@ -45,3 +47,40 @@ def test_what_may_change_passes_with_all_that_lies_under_it_and_nothing_beside()
     with pytest.raises(InputError) as caught:
         check_fingerprints(saved, changed, may_change=["recipe.evaluate", "recipe.length"])
     assert [each.what.split()[0] for each in caught.value.problems] == ["recipe.evaluate_more"]
+
+
+CORPUS = {"source": "a", "weight": 1.0}
+THEN = {"recipe.seed": "1", "recipe.train": json.dumps([CORPUS])}
+NOW = {
+    "recipe.seed": "1",
+    "recipe.train": json.dumps([CORPUS | {"noise": None}]),
+    "recipe.temperature": "1.0",
+}
+
+
+def test_settings_that_are_newer_than_the_run_pass_at_their_defaults():
+    check_fingerprints(THEN, NOW, as_read_now=NOW)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipe.temperature": "5.0"},
+        {"recipe.train": json.dumps([CORPUS | {"noise": "mask"}])},
+        {"recipe.train": json.dumps([CORPUS | {"noise": None, "weight": 2.0}])},
+        {"recipe.train": json.dumps([CORPUS | {"noise": None}] * 2)},
+        {"recipe.seed": "2"},
+    ],
+)
+def test_a_newer_setting_at_another_value_and_every_old_one_do_not(changes):
+    with pytest.raises(InputError) as caught:
+        check_fingerprints(THEN, NOW | changes, as_read_now=NOW)
+    assert [each.what.split()[0] for each in caught.value.problems] == list(changes)
+
+
+def test_a_stored_recipe_that_was_edited_does_not_open_the_door():
+    """What the checkpoint knows is compared with the checkpoint, whatever the stored recipe says by now."""
+    edited = NOW | {"recipe.seed": "2", "recipe.train": json.dumps([CORPUS | {"noise": None, "weight": 2.0}])}
+    with pytest.raises(InputError) as caught:
+        check_fingerprints(THEN, edited, as_read_now=edited)
+    assert [each.what.split()[0] for each in caught.value.problems] == ["recipe.seed", "recipe.train"]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from trimtab.errors import InputError, Problem
 
@@ -21,12 +21,19 @@ def recipe_fingerprints(tree: Mapping[str, Any], *, name: str = "recipe") -> dic
 
 
 def check_fingerprints(
-    saved: Mapping[str, str], current: Mapping[str, str], *, may_change: Collection[str] = ()
+    saved: Mapping[str, str],
+    current: Mapping[str, str],
+    *,
+    may_change: Collection[str] = (),
+    as_read_now: Mapping[str, str] | None = None,
 ) -> None:
     """Raises InputError with one problem for each name whose value is not the one of the checkpoint.
 
-    A name in `may_change` is let pass together with all that lie under it: `recipe.evaluate`.
+    A name in `may_change` is let pass together with all that lie under it: `recipe.evaluate`. `as_read_now` is what
+    this version makes of the recipe that was stored with the run: a setting that the checkpoint does not know, since it
+    is newer than the run, has there the default that the run was trained with.
     """
+    older = as_read_now or {}
     problems = [
         Problem(
             what=f"{name} is not what it was when the checkpoint was taken",
@@ -35,10 +42,37 @@ def check_fingerprints(
             fix="put it back (say it again, if it came from the command line), or begin a new run with another --out",
         )
         for name in sorted(saved.keys() | current.keys())
-        if saved.get(name) != current.get(name) and not _let_pass(name, may_change)
+        if saved.get(name) != current.get(name)
+        and not _let_pass(name, may_change)
+        and not _is_newer(name, saved, current, older)
     ]
     if problems:
         raise InputError(*problems)
+
+
+def _is_newer(
+    name: str, saved: Mapping[str, str], current: Mapping[str, str], older: Mapping[str, str]
+) -> bool:
+    """Whether the difference is only that this version knows more settings than the one that took the checkpoint."""
+    if name not in current or current[name] != older.get(name):
+        return False
+    if name not in saved:
+        return True
+    then, now = json.loads(saved[name]), json.loads(current[name])
+    return _known_then(now, then) == then
+
+
+def _known_then(now: Any, then: Any) -> Any:
+    """The part of a value that the older one has keys for."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        known, asked = cast("dict[str, Any]", now), cast("dict[str, Any]", then)
+        return {key: _known_then(known[key], asked[key]) for key in asked if key in known}
+    if isinstance(now, list) and isinstance(then, list):
+        pair = cast("list[Any]", now), cast("list[Any]", then)
+        return (
+            [_known_then(*each) for each in zip(*pair, strict=True)] if len(pair[0]) == len(pair[1]) else now
+        )
+    return now
 
 
 def _let_pass(name: str, may_change: Collection[str]) -> bool:
