@@ -4,7 +4,7 @@ The map, from what a person types down to what a number means. Higher may import
 are strangers. The contract `line` in `pyproject.toml` says the same, and a test compares.
 
     cli                                         one file a command, nothing heavy before it runs
-    demo                                        a translator from the sample that comes with the package
+    demo | averaging                            a translator from the package's sample; the mean of checkpoints
     launch | inspection | evaluation | likelihood | adapters    what the commands call; for loops of others
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab.averaging import average as average
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 HOMES = {
+    "average": "trimtab.averaging",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",

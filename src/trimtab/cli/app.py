@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from trimtab import __version__
+from trimtab.cli.average import average
 from trimtab.cli.check import run_check
 from trimtab.cli.convert import convert
 from trimtab.cli.data import inspect
@@ -52,7 +53,7 @@ _AS_GIVEN: dict[str, Any] = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-for command in (demo, train, translate, evaluate, score, init, schema, explain, rules, convert):
+for command in (demo, train, translate, evaluate, score, average, init, schema, explain, rules, convert):
     app.command()(guarded(command))
 app.command("check", context_settings=_AS_GIVEN)(_check)
 tokenizer_app.command("train")(guarded(train_tokenizer))
