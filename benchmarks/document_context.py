@@ -3,8 +3,10 @@
     python benchmarks/document_context.py --data DIR --out result.json [--seconds 100] [KEY=VALUE ...]
 
 DIR holds `docs/train.jsonl.xz` and `docs/dev.jsonl.xz`, a document a line with the lists `src` and `tgt`. Each arm is
-trained for so many seconds and translates all documents of the second file, beam 4; its BLEU, chrF and waiting times
-are printed and written as soon as they are there.
+trained for so many seconds and translates all documents of the second file, each cut to its first sentences, beam 4.
+Printed and written as soon as they are there: BLEU and chrF of all these sentences; `seconds`, what it took to
+translate all of them, documents side by side; and how long a reader waits for a sentence, one document at a time, on
+the few documents and sentences whose numbers are `timed_documents` and `timed_sentences`.
 """
 
 import argparse
@@ -68,7 +70,7 @@ def main():
     }
     with tempfile.TemporaryDirectory() as folder:
         shared = common_changes(args, Path(folder))
-        # One sentence after another: the longest document would decide how long all of them take.
+        # One sentence after another: the longest document decides how long all of them take.
         cut_documents(Path(args.data) / "docs/dev.jsonl.xz", Path(folder) / "held_out.jsonl", args.most)
         for arm in args.arms.split(","):
             result["arms"][arm] = run_arm(arm, shared, args, Path(folder))

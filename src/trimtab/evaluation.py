@@ -30,6 +30,8 @@ from trimtab.translator import LoadedModel, Translator, load_model
 BLEU_AND_CHRF = Measures()
 TIMED_DOCUMENTS, TIMED_SENTENCES = 12, 10
 """How many documents, and how much of each, are translated one at a time to see how long a reader waits."""
+SIDE_BY_SIDE = 128
+"""Documents translated together; as many of them at a time as a batch holds."""
 
 
 def evaluate(
@@ -126,8 +128,9 @@ def evaluate_documents(
 ) -> DocumentReport:
     """Translates a JSONL file of documents with a run, sentence by sentence where it was trained so, and scores it.
 
-    `source` and `target` name the two lists of sentences. Scores are over all sentences; how long a reader waits is
-    measured on a few of the documents, one at a time. Raises InputError as `evaluate` does.
+    `source` and `target` name the two lists of sentences. Scores and seconds are of all sentences, the documents side
+    by side; how long a reader waits is measured before on a few of them, one at a time. Raises InputError as
+    `evaluate` does.
     """
     bleu_metric(bleu_tokenizer)  # a library that is missing is told before the work
     files = ParallelFiles(source=source, target=target, documents=str(documents))
@@ -139,7 +142,7 @@ def evaluate_documents(
     waits = waits_of(translator, [document[:TIMED_SENTENCES] for document in sources[:TIMED_DOCUMENTS]])
     chunks = translator.counts.chunks, translator.counts.misaligned
     started = time.perf_counter()
-    outputs = list(translator.translate_documents(sources))
+    outputs = list(translator.translate_documents(sources, side_by_side=SIDE_BY_SIDE))
     return report_on_documents(
         outputs,
         references,

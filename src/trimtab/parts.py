@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from trimtab.step.judge import must_skip as must_skip
     from trimtab.step.optimizer.build import build_optimizer as build_optimizer
     from trimtab.step.schedule import rate_at as rate_at
+    from trimtab.watch.movement import lost_to_rounding as lost_to_rounding
+    from trimtab.watch.movement import marks as marks
+    from trimtab.watch.movement import never_moved as never_moved
+    from trimtab.watch.non_finite import first_non_finite as first_non_finite
 
 HOMES = {
     "accumulate_batches": "trimtab.step.accumulate_batches",
@@ -40,6 +44,10 @@ HOMES = {
     "pack_pairs": "trimtab.data.cut",
     "permuted": "trimtab.data.order",
     "random_stream": "trimtab.data.order",
+    "first_non_finite": "trimtab.watch.non_finite",
+    "marks": "trimtab.watch.movement",
+    "never_moved": "trimtab.watch.movement",
+    "lost_to_rounding": "trimtab.watch.movement",
 }
 """Where each part lives; fetched when first asked for."""
 

@@ -105,3 +105,13 @@ def test_what_is_installed_here_is_found(tmp_path: Path):
 
 def versions_here(folder: Path, library: str) -> tuple[int, ...] | None:
     return Versions(folder, asked={}).get(library)
+
+
+def test_what_is_installed_does_not_count_where_the_project_asks_for_another(tmp_path: Path):
+    (installed,) = [Versions(tmp_path / "none", asked={})["torch"]]
+    (tmp_path / "requirements.txt").write_text(f"torch<{installed[0]}\n")
+    assert "torch" not in Versions(tmp_path, asked={})
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "requirements.txt").write_text(f"torch>={installed[0]}\n")
+    assert Versions(other, asked={})["torch"] == installed

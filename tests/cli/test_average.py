@@ -5,7 +5,9 @@ import pytest
 
 from trimtab.averaging import AverageReport
 
-MEAN = AverageReport(Path("mean"), ("run@1", "run@2"), {"valid": {"run@1": 2.0, "run@2": 1.5, "average": 1.25}})
+MEAN = AverageReport(
+    Path("mean"), ("run@1", "run@2"), {"valid": {"run@1": 2.0, "run@2": 1.5, "average": 1.25}}
+)
 
 
 @pytest.fixture

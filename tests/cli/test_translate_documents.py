@@ -26,9 +26,10 @@ def test_documents_are_translated_in_their_form(call, loaded, form):
     assert (result.exit_code, result.stdout) == (0, f"{form} stdin a\n\nb\n")
 
 
-@pytest.mark.parametrize("option", [("--n-best", "2"), ("--prefix", "x")])
+@pytest.mark.parametrize("option", [("--n-best", "2"), ("--prefix", "x"), ("--prefix-file", "x.txt")])
 def test_documents_go_alone(call, loaded, option):
-    assert has_four_parts(refused(call("translate", "runs/x", "--documents", "text", *option, stdin="")))
+    told = has_four_parts_of(call("translate", "runs/x", "--documents", "text", *option, stdin=""))
+    assert f"does not go together with {option[0]}\n" in told
 
 
 def test_an_evaluation_needs_files(call):

@@ -79,3 +79,17 @@ def test_a_tokenizer_of_one_side_cannot_split_the_other():
     assert found_paths == ["data.tokenizer.sampling.sides", "data.source_tokenizer.sampling.sides"]
     assert found(tokenizer=sampled("target"), source_tokenizer=sampled("both")) == []
     assert found(tokenizer=sampled("source")) == []
+
+
+def test_the_symbol_of_what_is_left_out_is_no_tag():
+    noise, mono = [{"kind": "denoise"}], {"text": "mono.de", "tags": ["<mask>"]}
+    assert [(path, got) for path, got, _ in found(train=[PAIR, mono], transforms=noise)] == [
+        ("data.train.1.tags", "<mask>")
+    ]
+    assert found(train=[PAIR, {**mono, "tags": ["<masked>"]}], transforms=noise) == []
+
+
+@pytest.mark.parametrize("separator", ["a", "/", "", "a b", "\0\0", "▁x"])
+def test_a_separator_is_no_ordinary_character(separator):
+    with pytest.raises(ValueError, match="separator"):
+        found(transforms=[{"kind": "context", "separator": separator}])

@@ -1,8 +1,11 @@
 import dataclasses
 import functools
 import io
+import json
 import math
 import pickle
+import subprocess
+import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -15,7 +18,6 @@ from hypothesis import strategies as st
 from tests.data.small_text import sentences, small_tokenizer
 from tests.small_run import small_sources
 from trimtab.config.sampling import BpeDropout, SubwordRegularization
-from trimtab.data import sentencepiece_model
 from trimtab.data.chunk import encode_chunk
 from trimtab.data.mixture import Places
 from trimtab.data.sentencepiece_model import SentencePiece
@@ -208,10 +210,46 @@ def test_a_model_of_another_kind_is_refused(kind, config, got):
     assert caught.value.problems[0].got == got
 
 
-def test_a_library_that_does_not_heed_the_seed_is_refused(monkeypatch):
-    monkeypatch.setattr(sentencepiece_model, "set_random_generator_seed", lambda seed: None)
-    with pytest.raises(InputError, match="cannot be seeded for each line"):
-        sampling_of(small_tokenizer(), SubwordRegularization())
+PROGRAM = """
+import json, sys
+from tests.data.test_subword_sampling import places, sampling_of, tokenizer_of
+from trimtab.config.sampling import BpeDropout, SubwordRegularization
+from tests.data.small_text import sentences
+
+lines, rows = sentences(20, seed=4), []
+for kind, config in (
+    ("unigram", SubwordRegularization()), ("unigram", SubwordRegularization(nbest=8)), ("bpe", BpeDropout())
+):
+    rows.append(sampling_of(tokenizer_of(kind), config).encode(lines, places(lines)))
+print(json.dumps(rows))
+"""
+
+
+def test_another_process_draws_the_same():
+    """As a run that goes on, and as workers do; sentencepiece's own generator does not."""
+    printed = {
+        subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(printed) == 1
+    assert len(json.loads(printed.pop())) == 3
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_pieces_of_the_user_are_never_split_and_bytes_spell_what_has_no_piece(kind):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(600)), model_writer=model, model_type=kind, vocab_size=420,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False, minloglevel=2,
+        user_defined_symbols=["<ph0>"], byte_fallback=True,
+    )  # fmt: skip
+    tokenizer = SentencePiece(model.getvalue())
+    lines = ["see <ph0>, the \u6f22 of<ph0>"] * 50
+    config = SubwordRegularization(alpha=0.01) if kind == "unigram" else BpeDropout(dropout=0.9)
+    rows = sampling_of(tokenizer, config).encode(lines, places(lines))
+    assert all(row.count(tokenizer.id("<ph0>")) == 2 for row in rows)
+    assert set(tokenizer.decode(rows)) == set(tokenizer.decode(tokenizer.encode(lines[:1])))
+    assert len({tuple(row) for row in rows}) > 1
 
 
 def test_in_a_run_training_is_split_by_chance_and_validation_is_not(tmp_path):

@@ -13,6 +13,7 @@ from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 from trimtab.evaluation import evaluate_documents
 from trimtab.launch import train
+from trimtab.model.session import Session
 from trimtab.translator import load_translator
 
 TEXTS = [["eins", "zwei", "", "drei"], [], ["x" * 200, "y"], ["vier"], [" "]]
@@ -110,6 +111,47 @@ def test_side_by_side_and_one_at_a_time_give_the_same(trained):
     alone = list(translator.translate_documents([*texts, []], side_by_side=1))
     assert together == alone
     assert [len(each) for each in together] == [*map(len, texts), 0]
+
+
+class Steps:
+    """Steps of the model, and rows in them."""
+
+    def __init__(self, monkeypatch):
+        self.sizes = []
+        step = Session.step
+        monkeypatch.setattr(Session, "step", lambda *args: (self.sizes.append(len(args[1])), step(*args))[1])
+
+    def of(self, work):
+        self.sizes.clear()
+        found = list(work)
+        return found, len(self.sizes), sum(self.sizes) / len(self.sizes)
+
+
+def test_a_document_waits_for_no_other(trained, monkeypatch):
+    """All together take hardly more steps than the longest alone, where rounds would take each round's longest."""
+    _, run, _ = trained
+    translator = load_translator(str(run), beam=2)
+    short, long = "ship", "the old ship turns slowly the red"
+    texts = [[long if sentence % 8 == number else short for sentence in range(8)] for number in range(8)]
+    steps = Steps(monkeypatch)
+    alone = [steps.of(translator.translate_documents([each])) for each in texts]
+    found, together, rows = steps.of(translator.translate_documents(texts))
+    assert found == [each for documents, _, _ in alone for each in documents]
+    assert together <= 1.5 * max(taken for _, taken, _ in alone)
+    assert rows >= 0.6 * len(texts)
+
+
+def test_sentences_without_context_take_the_steps_of_lines(trained, monkeypatch):
+    _, run, _ = trained
+    translator = load_translator(str(run), beam=2)
+    translator.context = ALONE
+    texts = [[pair[0] for pair in each] for each in documents(6, seed=6)]
+    steps = Steps(monkeypatch)
+    lines, expected, _ = steps.of(translator.stream(text for each in texts for text in each))
+    found, taken, _ = steps.of(translator.translate_documents(texts))
+    assert [text for each in found for text in each] == lines
+    assert taken == expected
+    assert [text for _, text in translator.stream_documents(texts)] == lines
 
 
 @torch.inference_mode()

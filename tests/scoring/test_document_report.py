@@ -18,6 +18,9 @@ def test_scores_are_over_all_sentences_and_waits_are_quantiles():
     assert plain["first_sentence_seconds_median"] == 2.0
     assert plain["first_sentence_seconds_p90"] == pytest.approx(2.8)
     assert plain["sentence_seconds_median"] == 0.5
+    assert (plain["timed_documents"], plain["timed_sentences"], plain["seconds"]) == (3, 10, 2.0)
+    assert "translating 3 sentences" in report.render()
+    assert "median of 10 sentences" in report.render()
     assert "first sentence" in report.render()
     assert "1 with another number" in report.render()
 
@@ -25,6 +28,7 @@ def test_scores_are_over_all_sentences_and_waits_are_quantiles():
 def test_what_was_not_timed_is_null():
     report = report_on_documents(SENTENCES, SENTENCES, seconds=1.0, waits=Waits([], []))
     assert report.to_dict()["sentence_seconds_p90"] is None
+    assert report.to_dict()["timed_sentences"] == 0
     assert "first sentence" not in report.render()
 
 

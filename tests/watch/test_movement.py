@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtab.watch import movement
 from trimtab.watch.movement import lost_share, lost_to_rounding, mark, marks, never_moved
 
 
@@ -22,6 +23,25 @@ def test_a_mark_changes_with_any_one_element(dtype, size, seed):
         torch.nextafter(tensor[place], torch.tensor(9.0, dtype=dtype)) if dtype != torch.float16 else 9
     )
     assert mark(tensor) != before
+
+
+def test_changes_that_add_up_to_nothing_are_seen_all_the_same():
+    tensor = torch.full((6,), 1.0)
+    before = mark(tensor)
+    tensor[1] = torch.nextafter(tensor[1], torch.tensor(2.0))
+    tensor[4] = torch.nextafter(tensor[4], torch.tensor(0.0))
+    tensor[5] = torch.nextafter(tensor[5], torch.tensor(0.0))
+    assert mark(tensor) != before
+    assert mark(torch.tensor([1.0, 2.0])) != mark(torch.tensor([2.0, 1.0]))
+
+
+def test_a_tensor_longer_than_a_chunk_is_seen_to_its_end(monkeypatch):
+    tensor = torch.arange(25.0)
+    whole = mark(tensor)
+    monkeypatch.setattr(movement, "_CHUNK", 7)
+    assert mark(tensor) == whole
+    tensor[24] += 1
+    assert mark(tensor) != whole
 
 
 def test_a_frozen_part_and_a_part_without_gradient_are_named():

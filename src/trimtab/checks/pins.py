@@ -41,12 +41,12 @@ def pins_around(folder: Path) -> dict[str, str]:
 @cache
 def _around(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for each in _up_to_root(folder):
+    for each in up_to_root(folder):
         found = _pins_in(each) | found
     return found
 
 
-def _up_to_root(folder: Path) -> list[Path]:
+def up_to_root(folder: Path) -> list[Path]:
     """The folder and its parents up to the repository's root; outside a repository the folder alone."""
     folders = [folder, *folder.parents][:MAX_PARENTS]
     for index, each in enumerate(folders):

@@ -11,6 +11,7 @@ from typing import Final
 
 from trimtab.checks.description import Version
 from trimtab.checks.pins import pins_around
+from trimtab.checks.ranges import leaves_out
 from trimtab.errors import InputError, Problem
 
 LIBRARIES: Final = (
@@ -116,7 +117,10 @@ class Versions(Mapping[str, Version]):
 
     def _find(self, library: str) -> Version | None:
         pin = pins_around(self._folder).get(normal(library)) if library_of(library) else None
-        return (read_version(pin) if pin else None) or _installed(library)
+        if version := read_version(pin) if pin else None:
+            return version
+        here = _installed(library)
+        return None if here is not None and leaves_out(self._folder, normal(library), here) else here
 
 
 def _installed(library: str) -> Version | None:

@@ -48,6 +48,8 @@ def translate(
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
+    if documents is not None:
+        _alone({"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
     sampling = sampling_of(
         sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
     )
@@ -68,7 +70,6 @@ def translate(
         name = "stdin" if source is None else str(source)
         with opened_output(output) as text:
             if documents is not None:
-                _alone(n_best=n_best, prefixes=prefixes)
                 translator.write_documents(lines, text, form=documents, name=name)
             elif n_best is None:
                 translator.translate_stream(lines, text, name=name, prefixes=prefixes)
@@ -76,10 +77,9 @@ def translate(
                 translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
 
 
-def _alone(**others: object) -> None:
-    for name, value in others.items():
+def _alone(others: "dict[str, object]") -> None:
+    for option, value in others.items():
         if value is not None:
-            option = {"n_best": "--n-best", "prefixes": "--prefix"}[name]
             raise input_error(
                 f"--documents: does not go together with {option}",
                 got="both",

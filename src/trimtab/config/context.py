@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from trimtab.config.settings import Settings
+from trimtab.config.corpora import is_tag
+from trimtab.config.settings import Settings, refused
 
 
 class ContextTransform(Settings):
@@ -29,9 +30,13 @@ class ContextTransform(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> "ContextTransform":
-        if self.separator.split() != [self.separator] or "▁" in self.separator:
-            raise ValueError(
-                f"separator: got {self.separator!r}; it is one word without spaces, such as '<sep>'"
+        if not is_tag(self.separator) or len(self.separator) < 2 or not self.separator.isprintable():
+            raise refused(
+                "separator",
+                "separator: no text may hold it, so it is a word of its own and no ordinary character",
+                got=repr(self.separator),
+                allowed="two printable characters or more, without spaces",
+                fix="write '<sep>'",
             )
         if self.loss == "all" and self.sides == "source":
             raise ValueError(

@@ -57,6 +57,15 @@ def _denoise(recipe: Recipe) -> Iterator[Complaint]:
         if not isinstance(transform, DenoiseTransform):
             continue
         path = f"data.transforms.{index}"
+        for number, corpus in enumerate(train):
+            if "<mask>" in (*corpus.tags, *corpus.reverse_tags):
+                yield Complaint(
+                    path=f"data.train.{number}.tags",
+                    what="denoise has the symbol for what is left out, so it cannot be a tag too",
+                    got="<mask>",
+                    allowed="another word, such as <masked>",
+                    fix="name the tag otherwise",
+                )
         if unknown := [name for name in transform.only if name not in names]:
             yield Complaint(
                 path=f"{path}.only",

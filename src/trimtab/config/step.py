@@ -211,7 +211,7 @@ Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
 
 class BatchWarmup(Settings):
     """Steps that begin small and grow to `tokens_per_step`: early gradients point so clearly that fewer tokens show the
-    way (McCandlish et al. 2018, arXiv 1812.06162, section 2.4). The learning rate is not changed by it."""
+    way (McCandlish et al. 2018, arXiv 1812.06162). The learning rate is not changed by it."""
 
     start: int = Field(ge=1)
     """Target tokens of the first step."""

@@ -39,7 +39,7 @@ class Mixture:
 
     A temperature above 1 evens the corpora out: their shares of the epoch are proportional to the natural ones to the
     power of 1 / temperature, and the epoch stays as long as it was.
-    Source: Arivazhagan et al. 2019, arXiv 1907.05019, section 4.2.
+    Source: Arivazhagan et al. 2019, arXiv 1907.05019.
     """
 
     lengths: tuple[int, ...]

@@ -9,13 +9,12 @@ import difflib
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor, set_random_generator_seed
+from sentencepiece import SentencePieceProcessor
 
 from trimtab.data.input_file import open_input
 from trimtab.errors import input_error
@@ -24,7 +23,6 @@ MODEL_FILE = "sentencepiece.model"
 CARD_FILE = "tokenizer.json"
 
 _PIECES = ("pad", "bos", "eos")
-_DRAWING = threading.Lock()
 # Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
 _LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 
@@ -64,22 +62,26 @@ class SentencePiece:
         rows = self.encode(lines)
         return [before + row for row in rows] if before else rows
 
-    def sample(
-        self, lines: Sequence[str], seeds: Sequence[int], *, alpha: float, nbest: int
-    ) -> list[list[int]]:
-        """As `encode`, each line split as its seed draws; seeds are below 2^31. See `subword_sampling`."""
-        rows: list[list[int]] = []
-        settings: dict[str, Any] = {"enable_sampling": True, "alpha": alpha, "nbest_size": nbest}
+    @property
+    def processor(self) -> SentencePieceProcessor:
+        """The library's own object."""
+        return self._processor
+
+    def normalized(self, lines: Sequence[str]) -> list[str]:
+        """Each line as the model splits it, `▁` for spaces; InputError for half characters."""
         try:
-            for line, seed in zip(lines, seeds, strict=True):
-                # One generator serves the whole process.
-                with _DRAWING:
-                    set_random_generator_seed(seed)
-                    rows.append(self._processor.encode(line, out_type=int, add_eos=True, **settings))
+            return [self._processor.normalize(line) for line in lines]
         except (TypeError, RuntimeError, UnicodeEncodeError):
             _refuse_half_characters(lines)
             raise
-        return rows
+
+    def nbest(self, line: str, n: int) -> list[list[int]]:
+        """The `n` best splits of a line under a unigram model, best first, without the end symbol."""
+        try:
+            return self._processor.nbest_encode_as_ids(line, nbest_size=n)
+        except (TypeError, RuntimeError, UnicodeEncodeError):
+            _refuse_half_characters([line])
+            raise
 
     @property
     def algorithm(self) -> Literal["unigram", "bpe", "word or character"]:
@@ -92,7 +94,7 @@ class SentencePiece:
         else:
             return "unigram"
         try:
-            self.sample(["a"], [0], alpha=0.1, nbest=-1)
+            self._processor.sample_encode_as_ids("a", -1, 0.1)
         except RuntimeError:
             return "word or character"
         return "bpe"

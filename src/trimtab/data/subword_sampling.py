@@ -1,47 +1,65 @@
 """Splits of lines by chance, each a function of the seed and the example.
 
-sentencepiece draws from one generator for the whole process. Its newer versions start it anew when a seed is set, so
-setting one for each line makes a split depend on nothing else; older ones do not, and are refused here.
+They are drawn here, with Python's own generator started anew for each line: that of sentencepiece mixes a number of the
+process into every seed, so a run that goes on in another process would be another run.
 """
 
 import hashlib
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, assert_never
-
-import sentencepiece
+from typing import Any, Literal, assert_never
 
 from trimtab.config.sampling import BpeDropout, Sampling, SubwordRegularization
+from trimtab.data.bpe_draw import BpeDraw
 from trimtab.data.mixture import Places
+from trimtab.data.nbest_draw import NbestDraw
+from trimtab.data.piece_table import PieceTable
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.unigram_draw import UnigramDraw
 from trimtab.errors import input_error
 
 Side = Literal["source", "target"]
-_MOST_PIECES = 2000
 
 
-@dataclass(frozen=True, slots=True)
 class SubwordSampling:
-    """How one side is split; a split is a function of the seed, the side, and the corpus, line and turn."""
+    """How one side is split; a split is a function of the seed, the side, and the corpus, line and turn.
 
-    tokenizer: SentencePiece
-    side: Side
-    seed: int
-    alpha: float
-    """Power of the probabilities of a unigram model; share of merges left out of a BPE model."""
-    nbest: int
-    """So many of the best splits, or -1 for all; means nothing to a BPE model."""
+    Pickled as its arguments: each worker makes tables of its own.
+    """
+
+    def __init__(self, config: Sampling, tokenizer: SentencePiece, side: Side, seed: int) -> None:
+        self.config, self.tokenizer, self.side, self.seed = config, tokenizer, side, seed
+        self._draw = _draw(config, tokenizer)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SubwordSampling, (self.config, self.tokenizer, self.side, self.seed)
 
     def encode(self, lines: Sequence[str], places: Places) -> list[list[int]]:
         """Ids of each line, end symbol included; `places` says which example each line is of."""
         numbers = zip(places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True)
-        seeds = [self._seed(f"{corpus} {line} {turn}") for corpus, line, turn in numbers]
-        return self.tokenizer.sample(lines, seeds, alpha=self.alpha, nbest=self.nbest)
+        texts = lines if isinstance(self._draw, NbestDraw) else self.tokenizer.normalized(lines)
+        end = self.tokenizer.end
+        return [
+            [*self._draw.split(text, self._generator(f"{corpus} {line} {turn}")), end]
+            for text, (corpus, line, turn) in zip(texts, numbers, strict=True)
+        ]
 
-    def _seed(self, example: str) -> int:
-        """A number of 31 bits: sentencepiece takes the largest of 32 for no seed at all."""
-        digest = hashlib.blake2b(f"{self.seed} {self.side} {example}".encode(), digest_size=4).digest()
-        return int.from_bytes(digest, "little") >> 1
+    def _generator(self, example: str) -> random.Random:
+        digest = hashlib.blake2b(f"{self.seed} {self.side} {example}".encode(), digest_size=8).digest()
+        return random.Random(int.from_bytes(digest, "little"))
+
+
+def _draw(config: Sampling, tokenizer: SentencePiece) -> UnigramDraw | BpeDraw | NbestDraw:
+    match config:
+        case SubwordRegularization(nbest="all"):
+            return UnigramDraw(PieceTable.of(tokenizer.processor), config.alpha)
+        case SubwordRegularization():
+            n, processor = int(config.nbest), tokenizer.processor
+            return NbestDraw(lambda line: tokenizer.nbest(line, n), processor.get_score, config.alpha)
+        case BpeDropout():
+            return BpeDraw(PieceTable.of(tokenizer.processor), config.dropout)
+        case _:
+            assert_never(config)
 
 
 def plan_sampling(
@@ -49,19 +67,11 @@ def plan_sampling(
 ) -> SubwordSampling | None:
     """How a side is split by chance, None where it is not.
 
-    Raises InputError where the model is of another kind, or the installed sentencepiece cannot be seeded; `key` is how
-    the recipe calls the tokenizer.
+    Raises InputError where the model is of another kind; `key` is how the recipe calls the tokenizer.
     """
     if config is None or config.sides not in (side, "both"):
         return None
-    match config:
-        case SubwordRegularization():
-            fits, nbest = "unigram", -1 if config.nbest == "all" else config.nbest
-            sampling = SubwordSampling(tokenizer, side, seed, config.alpha, nbest)
-        case BpeDropout():
-            fits, sampling = "bpe", SubwordSampling(tokenizer, side, seed, config.dropout, -1)
-        case _:
-            assert_never(config)
+    fits = "unigram" if isinstance(config, SubwordRegularization) else "bpe"
     if tokenizer.algorithm != fits:
         raise input_error(
             f"{key}.sampling: {config.kind} does not fit the model",
@@ -69,19 +79,4 @@ def plan_sampling(
             allowed=f"a {fits} model",
             fix="take bpe_dropout for a bpe model, subword_regularization for a unigram model, or leave it out",
         )
-    if not _seeds_decide(tokenizer):
-        raise input_error(
-            f"{key}.sampling: the installed sentencepiece cannot be seeded for each line",
-            got=f"sentencepiece {sentencepiece.__version__}",
-            allowed="0.2.3 or newer, so that a run can go on exactly where it was",
-            fix="pip install -U sentencepiece",
-        )
-    return sampling
-
-
-def _seeds_decide(tokenizer: SentencePiece) -> bool:
-    """Whether the same seed gives the same split of a text that can be split in very many ways."""
-    pieces = [tokenizer.piece(id).replace("▁", " ") for id in range(min(tokenizer.num_ids, _MOST_PIECES))]
-    text = "".join(piece for piece in pieces if not piece.startswith("<"))
-    first, second = tokenizer.sample([text, text], [7, 7], alpha=0.3, nbest=-1)
-    return first == second
+    return SubwordSampling(config, tokenizer, side, seed)

@@ -1,14 +1,18 @@
 """Documents in, translations of their sentences out, each as soon as it is done."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from trimtab.decode.begun import Given
 from trimtab.decode.block import LINE_BREAKS, translate_block
 from trimtab.decode.document_context import DocumentContext, Written, with_context
+from trimtab.decode.document_search import ENOUGH_TO_JOIN, DocumentSearch, document_search
+from trimtab.decode.hypothesis import Hypothesis
+from trimtab.decode.lines import translate_lines
 from trimtab.decode.longline import ROOM
-from trimtab.decode.rows import Row, n_best_rows
+from trimtab.decode.rows import Row
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.split_chunk import shared_out, split_at
@@ -38,36 +42,62 @@ def translate_documents(
 ) -> Iterator[tuple[int, str]]:
     """The translation of every sentence, in order, with the number of its document.
 
-    At most `side_by_side` documents are open at a time, and the next sentences of all of them are translated together.
-    Of each no more is read than is translated next: one sentence, or a chunk of them for a model of whole chunks. So
-    with one document open, the first translation is there before the second sentence is read.
+    At most `side_by_side` documents are open at a time and translated together; none waits for the sentences of
+    another. Of each no more is read than is translated next: one sentence, or a chunk of them for a model of whole
+    chunks. So with one document open, the first translation is there before the second sentence is read.
+
+    A model that was trained on sentences needs none of this: several documents are then translated as lines are, in
+    blocks that are read ahead. (Samples are not: there, the document says which random numbers a sentence has.)
     """
     counts = counts if counts is not None else DocumentCounts()
+    alone = not context.whole and context.sentences == 0
+    if alone and side_by_side > 1 and setup.search.sampling is None:
+        yield from _as_lines(documents, setup, counts)
+        return
     waiting = enumerate(documents)
+    search = document_search(setup, counts, side_by_side=side_by_side)
     opened: list[_Document] = []
     while True:
-        room = side_by_side - sum(not each.ended for each in opened)
+        room = side_by_side - sum(each.running or not each.ended for each in opened)
         for number, sentences in islice(waiting, max(0, min(room, MOST_WAITING - len(opened)))):
             opened.append(_Document(number, iter(sentences)))
             counts.documents += 1
         if not opened:
             return
-        active = [each for each in opened if each.read_on(setup, context)]
-        if active:
-            for each, texts in zip(active, _translated(active, setup, context, counts), strict=True):
-                each.done.extend(texts)
+        idle = [each for each in opened if not each.ended and not each.running]
+        if len(idle) > ENOUGH_TO_JOIN * (len(idle) + len(search)) or not len(search):
+            _read_on(idle, search, setup, context, counts)
+        if len(search):
+            _take(search.advance(), setup, context, counts)
         # What comes out is in the order of the documents; later ones wait for the first.
         while opened:
             first = opened[0]
             for text in first.done:
                 yield first.number, text
             first.done.clear()
-            if not first.ended:
+            if first.running or not first.ended:
                 break
             opened.pop(0)
 
 
-@dataclass(slots=True)
+def _as_lines(
+    documents: Iterable[Iterable[str]], setup: TranslationSetup, counts: DocumentCounts
+) -> Iterator[tuple[int, str]]:
+    """The same for sentences that are translated by themselves."""
+    numbers: deque[int] = deque()
+
+    def sentences() -> Iterator[str]:
+        for number, document in enumerate(documents):
+            counts.documents += 1
+            for sentence in document:
+                numbers.append(number)
+                yield _whole_characters(sentence)
+
+    for text in translate_lines(sentences(), setup, counts=counts):
+        yield numbers.popleft(), text
+
+
+@dataclass(slots=True, eq=False)
 class _Document:
     number: int
     sentences: Iterator[str]
@@ -82,6 +112,8 @@ class _Document:
     done: list[str] = field(default_factory=list)
     """Translations that are not given out yet."""
     ended: bool = False
+    running: bool = False
+    """Whether the search has its next row."""
     place: int = 0
     """Sentences translated so far."""
 
@@ -112,31 +144,51 @@ class _Document:
             return line, setup.tokenizer.encode([text if text.strip() else ""])[0]
         return None
 
-    def keep(self, sentence: Written, context: DocumentContext) -> None:
-        """Adds a sentence to those that are translated."""
-        self.place += 1
-        self.before = [*self.before, sentence][-max(1, context.sentences) :]
+    def keep(self, parts: Sequence[Sequence[int]], context: DocumentContext) -> None:
+        """Adds what was translated to the sentences before."""
+        for ids, part in zip(self.ids, parts, strict=True):
+            self.place += 1
+            self.before = [*self.before, Written(_content(ids, context), part)][-max(1, context.sentences) :]
 
 
-def _translated(
-    documents: Sequence[_Document], setup: TranslationSetup, context: DocumentContext, counts: DocumentCounts
-) -> Iterator[list[str]]:
-    """The translations of what each document has next."""
-    rows = [
-        _row(document, setup, context) if _fits(document, setup, context) else None for document in documents
-    ]
-    found = iter(n_best_rows([row for row in rows if row is not None], setup, n=1, counts=counts))
-    for document, row in zip(documents, rows, strict=True):
-        if row is None:
-            yield translate_block(document.next, setup, counts=counts)
-            written = [Written(_content(ids, context), ()) for ids in document.ids]
+def _read_on(
+    idle: Sequence["_Document"],
+    search: DocumentSearch,
+    setup: TranslationSetup,
+    context: DocumentContext,
+    counts: DocumentCounts,
+) -> None:
+    """Reads what documents have next and gives it to the search, as long as that has room."""
+    for document in idle:
+        if search.is_full and len(search):
+            return
+        if not document.read_on(setup, context):
+            continue
+        if _fits(document, setup, context):
+            search.put(document, _row(document, setup, context))
+            document.running = True
         else:
-            parts = _parts(document, next(found)[0].ids, context, counts)
-            pairs = zip(document.ids, parts, strict=True)
-            written = [Written(_content(ids, context), part) for ids, part in pairs]
-            yield [LINE_BREAKS.sub(" ", text) for text in setup.tokenizer.decode(parts)]
-        for each in written:
-            document.keep(each, context)
+            document.done.extend(translate_block(document.next, setup, counts=counts))
+            document.keep([()] * len(document.ids), context)
+
+
+def _take(
+    found: Sequence[tuple[Hashable, Hypothesis]],
+    setup: TranslationSetup,
+    context: DocumentContext,
+    counts: DocumentCounts,
+) -> None:
+    """Gives documents the translations of what they had next; all become text at once, for a call costs more than a
+    sentence."""
+    taken: list[tuple[_Document, list[list[int]]]] = []
+    for document, hypothesis in found:
+        assert isinstance(document, _Document)
+        taken.append((document, _parts(document, hypothesis.ids, context, counts)))
+    texts = iter(setup.tokenizer.decode([part for _, parts in taken for part in parts]) if taken else ())
+    for document, parts in taken:
+        document.done.extend(LINE_BREAKS.sub(" ", text) for text in islice(texts, len(parts)))
+        document.keep(parts, context)
+        document.running = False
 
 
 def _fits(document: _Document, setup: TranslationSetup, context: DocumentContext) -> bool:

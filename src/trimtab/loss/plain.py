@@ -20,7 +20,7 @@ def plain_cross_entropy(
     A label whose error norm is above `terms.truncate_above` is left out of the objective, never out of the loss.
 
     Sources: label smoothing, arXiv 1512.00567, section 7; z-loss, PaLM, arXiv 2204.02311, section 5; error norm
-    truncation, arXiv 2310.00840, section 3.
+    truncation with a threshold, arXiv 2310.00840.
     """
     logits = F.linear(hidden, matrix)[:, : terms.num_ids].to(torch.promote_types(hidden.dtype, torch.float32))
     log_z = logits.logsumexp(1)

@@ -42,7 +42,7 @@ class DocumentReport:
     misaligned: int
     """Those among them whose translation has more or fewer sentences."""
     seconds: float
-    """Spent on all documents side by side."""
+    """Spent on translating all sentences, the documents side by side."""
     waits: Waits
     """Of some documents, one at a time."""
 
@@ -58,6 +58,8 @@ class DocumentReport:
             "chunks": self.chunks,
             "misaligned": self.misaligned,
             "seconds": round(self.seconds, 3),
+            "timed_documents": len(self.waits.first),
+            "timed_sentences": len(self.waits.every),
             **self.waits.to_dict(),
         }
 
@@ -69,12 +71,26 @@ class DocumentReport:
             ("BLEU", f"{self.bleu.value:.1f}", self.bleu.signature),
             ("chrF", f"{self.chrf.value:.1f}", self.chrf.signature),
             ("chunks", f"{self.chunks:,}", f"{self.misaligned:,} with another number of sentences"),
-            ("seconds", f"{self.seconds:.1f}", "translating, side by side"),
+            (
+                "seconds",
+                f"{self.seconds:.1f}",
+                f"translating {self.sentences:,} sentences, documents side by side",
+            ),
         ]
-        for name, label in (("first_sentence", "first sentence"), ("sentence", "each sentence")):
+        timed = (
+            ("first_sentence", "first sentence", f"{len(self.waits.first):,} documents"),
+            ("sentence", "each sentence", f"{len(self.waits.every):,} sentences"),
+        )
+        for name, label, number in timed:
             median, late = waits[f"{name}_seconds_median"], waits[f"{name}_seconds_p90"]
             if median is not None and late is not None:
-                rows.append((label, f"{median:.3f}", f"seconds, median; 90% within {late:.3f}"))
+                rows.append(
+                    (
+                        label,
+                        f"{median:.3f}",
+                        f"seconds, median of {number}, one at a time; 90% within {late:.3f}",
+                    )
+                )
         return "\n".join(f"{name:<18}{value:>10}  {note}".rstrip() for name, value, note in rows)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.checks.description import Version
 from trimtab.checks.keys import table as module
 from trimtab.checks.keys.table import join_tables, load_table, read_version
 
@@ -143,3 +144,21 @@ def rows_that_ended():
 def test_a_row_that_a_tool_gave_up_is_not_gone_from_the_library(name, key):
     for versions in ({}, {"transformers": (5, 24)}, {"transformers": (5, 24), "trl": (1, 7)}):
         assert load_table(name, versions).key(key).removed_in == ""
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        ((4, 46, 0), ("adamw_hf", "adamw_apex_fused")),
+        ((4, 50, 0), ("adamw_apex_fused",)),
+        ((5, 8, 0), ()),
+        (None, ("adamw_hf", "adamw_apex_fused")),
+    ],
+)
+def test_optimizers_that_went_are_known_to_the_versions_that_had_them(
+    version: Version | None, known: tuple[str, ...]
+):
+    table = load_table("transformers", {"transformers": version} if version else {})
+    key = table.key("optim")
+    assert key is not None
+    assert {"adamw_hf", "adamw_apex_fused"} & set(key.choices) == set(known)

@@ -38,6 +38,8 @@ def told(line: str) -> dict[str, Any]:
         ("--empty ''", {"empty": ""}),
         ("--x=", {"x": ""}),
         ("--a -- --b", {"a": True, "b": True}),
+        ("--push --push°id x", {"push": True, "push°id": "x"}),
+        ("--a '--b c'", {"a": "--b c"}),
     ],
 )
 def test_options_have_names_and_values(options: str, expected: dict[str, Any]):

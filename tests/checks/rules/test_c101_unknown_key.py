@@ -109,3 +109,35 @@ def test_what_is_dropped_but_happens_anyway_is_worth_a_note():
     (one,) = check(run_of(tool="axolotl", keys=other, table=table))
     assert one.finding.severity == "warning"
     assert "anyway" not in one.finding.message
+
+
+ZERO = {
+    name: Key(name=name) for name in ("zero_optimization", "zero_optimization.stage", "bf16", "bf16.enabled")
+}
+
+
+def of_deepspeed(keys, versions=None):
+    table = KeyTable(tool="deepspeed", version="1", source="its source", keys=ZERO, unknown_keys="dropped")
+    return [one.finding for one in check(run_of(tool="deepspeed", keys=keys, table=table, versions=versions))]
+
+
+def test_a_block_of_deepspeed_refuses_what_the_rest_of_the_file_drops():
+    (inside,) = of_deepspeed({"zero_optimization.entirely_else": 1})
+    (outside,) = of_deepspeed({"entirely_else": 1})
+    assert (inside.severity, outside.severity) == ("error", "warning")
+    assert "refuses to start" in inside.message
+    assert "drops it" in outside.message
+
+
+def test_a_value_of_auto_is_taken_out_before_the_block_is_read():
+    (one,) = of_deepspeed({"zero_optimization.entirely_else": "auto"})
+    assert "drops it" in one.message
+
+
+@pytest.mark.parametrize(
+    ("versions", "severity"),
+    [({"deepspeed": (0, 17, 1)}, "error"), ({"deepspeed": (0, 17, 0)}, "warning"), (None, "warning")],
+)
+def test_the_half_precision_blocks_refuse_from_a_version_on(versions, severity):
+    (one,) = of_deepspeed({"bf16.loss_scale": 0}, versions)
+    assert one.severity == severity

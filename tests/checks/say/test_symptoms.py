@@ -17,6 +17,8 @@ SEEN = [
     ("loss stays flat", "loss is flat"),
     ("loss 0.0", "loss is zero"),
     ("loss stuck at 10", "loss is flat"),
+    ("my loss is stuck at 11.7 and never moves", "loss is flat"),
+    ("eval loss goes up while train loss goes down", "overfits"),
     ("accuracy doesn't improve", "loss is flat"),
     ("lora does not learn", "adapter does not learn"),
     ("bleu is 0", "score is zero"),

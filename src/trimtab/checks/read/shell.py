@@ -16,6 +16,8 @@ from trimtab.errors import input_error
 Span = Callable[[int, int], Place]
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+_ODD_OPTION = re.compile(r"--[A-Za-z][^\s=]*")
+"""What argparse takes for an option by its dashes, whatever stands in its name: no value of the one before."""
 _PAIR = re.compile(r"(\+{0,2}|~)([A-Za-z_][\w.]*)=")
 
 
@@ -88,6 +90,8 @@ def option_of(word: Word) -> tuple[str, Word | None] | None:
     found = _OPTION.match(written)
     if found is None:
         return None
+    if word.text is not None and not any(character.isspace() for character in word.text):
+        found = _ODD_OPTION.match(written) or found
     name, rest = found[0], written[found.end() :]
     if not rest:
         return name, None

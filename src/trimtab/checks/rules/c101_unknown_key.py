@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from trimtab.checks.description import Description
+from trimtab.checks.description import Description, Version
 from trimtab.checks.edits import RenameKey
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.keytable import KeyTable
@@ -27,6 +27,11 @@ RULE = Rule(
         Maintainer(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
             'LLaMA-Factory raises "Some specified arguments are not used by the HfArgumentParser".',
+        ),
+        Maintainer(
+            "https://github.com/deepspeedai/DeepSpeed/blob/edaa722/deepspeed/runtime/config_utils.py",
+            'The blocks of DeepSpeed forbid extra keys: "Extra inputs are not permitted"; a value of `auto` is taken '
+            "out before. Between the blocks nobody looks.",
         ),
     ),
     fix=Fix("{mend}"),
@@ -51,6 +56,10 @@ _DOES = {
     "dropped": "drops it without a word",
     "kept": "passes it on unchecked",
 }
+_REFUSING: dict[str, dict[str, Version]] = {
+    "deepspeed": {"zero_optimization": (), "fp16": (0, 17, 1), "bf16": (0, 17, 1)},
+}
+"""Blocks that refuse an unknown key where the tool drops others, and the version from which they do."""
 _ANYWAY: dict[tuple[str, str], Any] = {
     ("axolotl", "fsdp_config.sharding_strategy"): "FULL_SHARD",
     ("axolotl", "fsdp_config.limit_all_gathers"): True,
@@ -74,7 +83,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if table.key(setting.key) is not None or not reported.isdisjoint(_holders(setting.key)):
             continue
         parent, _, name = setting.key.rpartition(".")
-        if table.unknown_keys != "refused" and _is_comment(name):
+        here = _strictness_at(run, table, setting)
+        if here.unknown_keys != "refused" and _is_comment(name):
             reported.add(setting.key)  # and nothing below it is told
             continue
         if parent not in known_below:
@@ -82,10 +92,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
         siblings = known_below[parent]
         if name.isdigit() or "*" in siblings or (parent and not siblings):
             continue  # nobody can say what belongs there
-        found = _diagnosis(table, setting, siblings)
+        found = _diagnosis(here, setting, siblings)
         if found is not None:
             reported.add(setting.key)
             yield found
+
+
+def _strictness_at(run: Description, table: KeyTable, setting: Setting) -> KeyTable:
+    """The table with what the tool does with an unknown key at this place; of an unknown version the less."""
+    block, _, name = setting.key.partition(".")
+    since = _REFUSING.get(table.tool, {}).get(block)
+    if not name or since is None or setting.value == "auto":
+        return table
+    version = run.versions.get(table.tool)
+    is_refused = not since or (version is not None and version >= since)
+    return replace(table, unknown_keys="refused") if is_refused else table
 
 
 def _is_comment(name: str) -> bool:

@@ -44,6 +44,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "identical translations",
             "ignores the source",
             "outputs only one word",
+            "outputs only padding",
         ),
         (
             "the rate was too high, or the warm-up too short, and the encoder never came through: the loss falls "
@@ -84,6 +85,8 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "loss plateaus at once",
             "loss does not decrease",
             "no progress",
+            "loss never moves",
+            "loss is stuck",
             "accuracy does not improve",
             "score does not rise",
         ),
@@ -290,6 +293,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "validation loss rises",
             "overfitting",
             "training loss falls and validation loss rises",
+            "eval loss goes up while train loss goes down",
             "memorises",
         ),
         (

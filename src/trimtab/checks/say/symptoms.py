@@ -40,7 +40,7 @@ _MEANS_THE_SAME = (
     "diverge explode spike blow unstable divergence",
     "flat stuck plateau stay stagnate stagnant constant fall decrease drop improve learn down lower",
     "zero 0 0.0 null",
-    "slow slowly speed idle utilisation utilization",
+    "slow slowly slower speed idle utilisation utilization",
     "resume restart continue resumption checkpoint",
     "merge merged fuse",
     "ignore ignored effect unused drop dropped",

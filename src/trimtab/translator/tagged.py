@@ -1,0 +1,51 @@
+"""A tokenizer that puts tags before every line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trimtab.data.tokenizers import Tokenizers
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A tokenizer that puts tags before every line; see `flow.Tokenizer`.
+
+    Lines become ids of the source's vocabulary; everything else is of the target's.
+    """
+
+    inner: Tokenizers
+    tags: tuple[str, ...]
+
+    @property
+    def num_ids(self) -> int:
+        """Size of the vocabulary."""
+        return self.inner.target.num_ids
+
+    @property
+    def pad(self) -> int:
+        """Id of the padding symbol."""
+        return self.inner.target.pad
+
+    @property
+    def unknown(self) -> int:
+        """Id of what has no piece."""
+        return self.inner.target.unknown
+
+    @property
+    def start(self) -> int:
+        """Id that a translation starts from."""
+        return self.inner.target.start
+
+    @property
+    def end(self) -> int:
+        """Id that ends a translation."""
+        return self.inner.target.end
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line behind the tags, end symbol included; that alone where there is nothing to be tagged."""
+        rows = self.inner.source.encode_with_tags(lines, self.tags)
+        return [row if len(row) > len(self.tags) + 1 else row[-1:] for row in rows]
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Text of each row of ids."""
+        return self.inner.target.decode(rows)

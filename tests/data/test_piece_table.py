@@ -1,0 +1,41 @@
+import io
+
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.small_text import sentences, small_tokenizer
+from trimtab.data.piece_table import PieceTable
+
+TABLE = PieceTable.of(small_tokenizer().processor)
+
+
+def trained(**options):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(600)), model_writer=model, vocab_size=420, pad_id=0, unk_id=1, bos_id=2,
+        eos_id=3, hard_vocab_limit=False, minloglevel=2, **options,
+    )  # fmt: skip
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+@settings(max_examples=100)
+@given(st.text("ab ▁<>é", max_size=30))
+def test_the_parts_of_a_text_are_the_text(text):
+    parts = list(TABLE.parts(text))
+    assert "".join(part for part, _ in parts) == text
+    assert not any(whole for _, whole in parts)
+
+
+def test_pieces_of_the_user_stay_whole_and_the_first_merge_of_bpe_is_none_of_them():
+    for kind in ("bpe", "unigram"):
+        table = PieceTable.of(trained(model_type=kind, user_defined_symbols=["<a>", "<ab>"]))
+        assert list(table.parts("▁x<ab>y")) == [("▁x", False), ("<ab>", True), ("y", False)]
+        assert PieceTable.of(trained(model_type=kind)).whole is None
+
+
+def test_what_has_no_piece_is_spelled_in_bytes_or_is_unknown_once_for_each_run():
+    table = PieceTable.of(trained(byte_fallback=True))
+    assert [table.bytes.index(id) for id in table.spell("漢")] == list("漢".encode())
+    assert TABLE.bytes or TABLE.spell("漢") == [TABLE.unknown]
+    assert TABLE.joined([5, 1, 1, 6, 1]) == ([5, 1, 6, 1] if TABLE.unknown == 1 else [5, 1, 1, 6, 1])
