@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.likelihood import score as score
-    from trimtab.translator import load_model as load_model
-    from trimtab.translator import load_translator as load_translator
+    from trimtab.translator.load import load_model as load_model
+    from trimtab.translator.together import load_translator as load_translator
 
 __version__ = "0.1.0"
 
@@ -45,8 +45,8 @@ HOMES = {
     "evaluate": "trimtab.evaluation",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.likelihood",
-    "load_model": "trimtab.translator",
-    "load_translator": "trimtab.translator",
+    "load_model": "trimtab.translator.load",
+    "load_translator": "trimtab.translator.together",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""
 

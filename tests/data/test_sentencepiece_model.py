@@ -177,11 +177,13 @@ def test_a_model_says_how_it_splits():
         assert SentencePiece(model.getvalue()).algorithm == algorithm
 
 
-def test_a_drawn_split_follows_from_its_seed_alone():
-    tokenizer, lines = small_tokenizer(), sentences(20, seed=4)
-    seeds = list(range(20))
-    rows = tokenizer.sample(lines, seeds, alpha=0.1, nbest=-1)
-    backwards = tokenizer.sample(lines[::-1], seeds[::-1], alpha=0.1, nbest=-1)
-    assert rows == backwards[::-1]
-    assert rows != tokenizer.sample(lines, seeds[::-1], alpha=0.1, nbest=-1)
-    assert tokenizer.decode(rows) == lines
+def test_the_best_splits_begin_with_that_of_encode_and_all_are_the_text():
+    tokenizer, line = small_tokenizer(), sentences(1, seed=4)[0]
+    best = tokenizer.nbest(line, 5)
+    assert [*best[0], tokenizer.end] == tokenizer.encode([line])[0]
+    assert len({tuple(split) for split in best}) == 5
+    assert set(tokenizer.decode(best)) == {line}
+
+
+def test_a_normalised_line_has_its_spaces_marked():
+    assert small_tokenizer().normalized(["a  b", ""]) == ["▁a▁b", ""]

@@ -1,7 +1,8 @@
 import json
 
+import hypothesis
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import check, describe, document, values
@@ -55,6 +56,9 @@ def test_without_offload_it_is_told_that_there_is_none():
     assert told({"zero_optimization": {"stage": 2}}).value("offload") is False
 
 
+@hypothesis.settings(
+    suppress_health_check=[HealthCheck.too_slow], deadline=None
+)  # nested values take a while
 @given(
     st.dictionaries(
         st.sampled_from(sorted(key for key in load_table("deepspeed").keys if "." not in key)),
