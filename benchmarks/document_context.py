@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import torch
+from plain_progress import PlainProgress
 
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
@@ -31,28 +32,6 @@ from trimtab.launch import train
 RECIPE = Path(__file__).parents[1] / "recipes/en_de_documents.yaml"
 CONTEXT = "{{kind: context, sentences: {sentences}, sides: both, loss: {loss}}}"
 ARMS = {"sentence": None, "doc2sent": "current", "doc2doc": "all"}
-
-
-class Lines:
-    """Progress as plain lines, a step every few seconds."""
-
-    def __init__(self):
-        self.last = time.perf_counter()
-
-    def message(self, text):
-        print(text, flush=True)
-
-    def step(self, metrics, *, share, seconds_left):
-        if time.perf_counter() - self.last > 15:
-            self.last = time.perf_counter()
-            keys = ("step", "loss", "tokens_per_second", "fill", "micro_batches", "seconds")
-            print({key: metrics[key] for key in keys if key in metrics}, flush=True)
-
-    def evaluation(self, scores):
-        print({key: scores.get(key) for key in ("step", "set", "loss", "seconds")}, flush=True)
-
-    def finding(self, finding):
-        print(finding, flush=True)
 
 
 def main():
@@ -129,7 +108,7 @@ def run_arm(arm, shared, args, folder):
     transforms = CONTEXT.format(sentences=args.sentences, loss=loss) if loss else ""
     recipe = load_recipe(RECIPE, [*shared, f"data.transforms=[{transforms}]"])
     started = time.perf_counter()
-    train(recipe, out=folder / arm, progress=Lines())
+    train(recipe, out=folder / arm, progress=PlainProgress(15))
     trained = time.perf_counter() - started
     metrics = [json.loads(line) for line in (folder / arm / "metrics.jsonl").open()]
     report = evaluate_documents(f"{folder / arm}@last", documents=folder / "held_out.jsonl", beam=args.beam)

@@ -14,36 +14,13 @@ import time
 from pathlib import Path
 
 import torch
+from plain_progress import PlainProgress
 
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
 from trimtab.launch import train
 from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model
-
-
-class Lines:
-    """Progress as plain lines, a step every few seconds."""
-
-    def __init__(self):
-        self.last = time.perf_counter()
-
-    def message(self, text):
-        print(text, flush=True)
-
-    def step(self, metrics, *, share, seconds_left):
-        if time.perf_counter() - self.last > 20:
-            self.last = time.perf_counter()
-            keys = ("step", "loss", "grad_norm", "tokens_per_second", "fill", "micro_batches", "seconds")
-            print({key: metrics[key] for key in keys}, flush=True)
-
-    def evaluation(self, scores):
-        print(
-            {key: scores.get(key) for key in ("step", "set", "loss", "bleu", "chrf", "seconds")}, flush=True
-        )
-
-    def finding(self, finding):
-        print(finding, flush=True)
 
 
 def main():
@@ -58,7 +35,7 @@ def main():
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         loaded = load_recipe(args.recipe, [f"data.root={Path(args.data).absolute()}", *args.overrides])
-        run = train(loaded, out=Path(folder) / "run", progress=Lines())
+        run = train(loaded, out=Path(folder) / "run", progress=PlainProgress())
         whole = time.perf_counter() - started
         state, scores = run.state, {}
         print(

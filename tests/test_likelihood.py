@@ -102,7 +102,7 @@ def test_sides_of_unequal_length_are_wrong_input_after_what_is_equal(loaded, cut
         next(found)
 
 
-def test_tags_stand_before_the_source(tmp_path):
+def test_tags_stand_before_the_source_and_forgotten_ones_are_told(tmp_path, caplog):
     changes = {
         "data.train.0.tags": ["<ui>"],
         "length": "2 steps",
@@ -111,8 +111,16 @@ def test_tags_stand_before_the_source(tmp_path):
     }
     run = train(small_recipe(tmp_path, **changes), out=tmp_path / "run").run
     tagged = list(trimtab.score(str(run), SOURCES[:4], TARGETS[:4], tags=["<ui>"]))
+    assert caplog.records == []
     plain = list(trimtab.score(str(run), SOURCES[:4], TARGETS[:4]))
+    assert ["E902" in record.getMessage() for record in caplog.records] == [True]
     assert [pair.source_tokens for pair in tagged] == [pair.source_tokens + 1 for pair in plain]
     assert all(one.log_probability != other.log_probability for one, other in zip(tagged, plain, strict=True))
     with pytest.raises(InputError, match="<no>"):
         trimtab.score(str(run), SOURCES, TARGETS, tags=["<no>"])
+
+
+def test_a_piece_of_text_is_no_tag(loaded):
+    piece = next(loaded.tokenizer.piece(id) for id in range(10, 20))
+    with pytest.raises(InputError, match="a piece of ordinary text, not a tag"):
+        list(score_pairs(loaded, SOURCES[:1], TARGETS[:1], tags=(piece,)))

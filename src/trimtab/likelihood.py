@@ -63,8 +63,9 @@ def score(
     """For each pair of lines the log-probability that `RUN`, `RUN@last` or `RUN@500` gives the target after the
     source; in order, in bounded memory.
 
-    Both sides are treated as in training; `tags` stand before every source line. Raises InputError where one side has
-    more lines than the other, besides what `load_model` raises.
+    Both sides are treated as in training; `tags` stand before every source line, and a warning is logged where no line
+    of the training was tagged so. Raises InputError where one side has more lines than the other and for a tag that is
+    none, besides what `load_model` raises.
     """
     return score_pairs(load_model(run, device=device), sources, targets, tags=tags)
 
@@ -73,7 +74,7 @@ def score_pairs(
     model: LoadedModel, sources: Iterable[str], targets: Iterable[str], *, tags: Sequence[str] = ()
 ) -> Iterator[PairScore]:
     """The same for a model that is loaded."""
-    model.tokenizers.source.encode_with_tags([], tags)  # so that an unknown tag is told now
+    model.look_at(tags)
     return _in_blocks(model, sources, targets, tags)
 
 

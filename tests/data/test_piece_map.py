@@ -39,7 +39,7 @@ def test_new_pieces_are_spelled_as_the_old_tokenizer_cuts_them():
     new = changed(lambda pieces: pieces + [piece(text, score=-99) for text in texts])
     found = map_pieces(old, new)
     assert found.same[:400] == tuple(range(400))
-    assert found.same[400:] == (-1, -1, -1)
+    assert found.same[400:] == (None, None, None)
     for id, text in zip((400, 401, 402), ("the small", "rudder turns", "Дом"), strict=True):
         assert found.spelled[id] == old.encode([text])[0][:-1]
     assert all(old.is_byte[id] for id in found.spelled[402][1:]), "letters that the old one lacks are bytes"
@@ -68,10 +68,10 @@ def test_tags_belong_to_tags_alone(tmp_path):
     found = map_pieces(old, new)
     assert found.same[new.id("<ui>")] == old.id("<ui>")
     fresh = new.id("<new>")
-    assert found.same[fresh] == -1
+    assert found.same[fresh] is None
     assert fresh not in found.spelled
     text = changed(lambda pieces: [*pieces, piece("<new>", score=-99)])
-    assert map_pieces(text, new).same[fresh] == -1, "the same letters, and yet text"
+    assert map_pieces(text, new).same[fresh] is None, "the same letters, and yet text"
 
 
 def test_without_bytes_what_was_never_seen_has_no_spelling():
@@ -80,5 +80,5 @@ def test_without_bytes_what_was_never_seen_has_no_spelling():
         with_pieces(old.model, lambda pieces: [*pieces, piece("Дом", score=-9)]), symbols=["<ui>"]
     )
     found = map_pieces(old, new)
-    assert found.same[old.num_ids] == -1
+    assert found.same[old.num_ids] is None
     assert found.spelled == {}

@@ -15,15 +15,15 @@ _AS_SPELLED = bytes([0x1A, 6, 0x12, 0, 0x18, 0, 0x20, 0])
 class PieceMap:
     """Where each id of a new vocabulary comes from."""
 
-    same: tuple[int, ...]
-    """For each new id, the old id of the same piece, or -1."""
+    same: tuple[int | None, ...]
+    """For each new id, the old id of the same piece; None where there is none."""
     spelled: dict[int, list[int]]
     """For new ids without the same piece, the old ids that the old tokenizer cuts it into."""
     num_dropped: int
     """Old pieces that the new vocabulary does not have."""
 
     def __str__(self) -> str:
-        copied = sum(old >= 0 for old in self.same)
+        copied = sum(old is not None for old in self.same)
         fresh = len(self.same) - copied - len(self.spelled)
         return (
             f"{copied} of {len(self.same)} pieces copied, {len(self.spelled)} new ones from the old pieces that spell "
@@ -38,17 +38,17 @@ def map_pieces(old: SentencePiece, new: SentencePiece) -> PieceMap:
     spelling, and neither has what the old vocabulary knows nothing of.
     """
     before = {_sort(old, id): id for id in range(old.num_ids)}
-    same = tuple(before.get(_sort(new, id), -1) for id in range(new.num_ids))
+    same = tuple(before.get(_sort(new, id)) for id in range(new.num_ids))
     processor = SentencePieceProcessor()
     processor.LoadFromSerializedProto(old.model + _AS_SPELLED)
     spelled: dict[int, list[int]] = {}
     for id, found in enumerate(same):
         kind, piece = _sort(new, id)
-        if found < 0 and kind == "text":
+        if found is None and kind == "text":
             ids = [each for each in processor.encode(piece, out_type=int) if each != old.unknown]
             if ids:
                 spelled[id] = ids
-    return PieceMap(same, spelled, num_dropped=old.num_ids - sum(found >= 0 for found in same))
+    return PieceMap(same, spelled, num_dropped=old.num_ids - sum(found is not None for found in same))
 
 
 def _sort(tokenizer: SentencePiece, id: int) -> tuple[str, str]:

@@ -12,10 +12,10 @@ from trimtab.errors import InputError, Problem
 from trimtab.model.encoder_decoder import EncoderDecoder
 
 TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
-FREE = ("preset", "tie_embeddings", "warm_start", "warm_start_sha256")
+MAY_DIFFER = ("preset", "tie_embeddings", "warm_start", "warm_start_sha256")
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
 SIDES = ("heads", "kv_heads", "feed_forward")
-FREER = {"all": ("all", "decoder", "none"), "decoder": ("decoder", "none"), "none": ("none",)}
+TYING_THAT_FITS = {"all": ("all", "decoder", "none"), "decoder": ("decoder", "none"), "none": ("none",)}
 """How a model may be tied that starts from one that is tied so: two matrices do not fit into one."""
 
 
@@ -23,8 +23,8 @@ FREER = {"all": ("all", "decoder", "none"), "decoder": ("decoder", "none"), "non
 class RowMap:
     """Where the rows of an embedding come from."""
 
-    same: Sequence[int]
-    """For each new id, the old id of the same piece, or -1."""
+    same: Sequence[int | None]
+    """For each new id, the old id of the same piece; None where there is none."""
     spelled: Mapping[int, Sequence[int]]
     """For new ids that the old vocabulary lacks, the old ids that spell the piece."""
 
@@ -62,8 +62,8 @@ def mapped_rows(
     """The first weights, with each row that has something to come from replaced."""
     mapped = first.detach().to("cpu", copy=True)
     old = old.detach().cpu()
-    new_ids = [id for id, found in enumerate(rows.same) if found >= 0]
-    mapped[new_ids] = old[[rows.same[id] for id in new_ids]]
+    known = {id: found for id, found in enumerate(rows.same) if found is not None}
+    mapped[list(known)] = old[list(known.values())]
     for id, spelling in rows.spelled.items():
         mapped[id] = old[list(spelling)].mean(0)
     return mapped
@@ -80,18 +80,18 @@ def differences(old: ModelConfig, new: ModelConfig, *, name: str) -> Iterator[Pr
                 allowed=f"{before.get(key)}, as in {name}",
                 fix="set it so, or remove `model.warm_start` to train from nothing",
             )
-    if new.tie_embeddings not in FREER[old.tie_embeddings]:
+    if new.tie_embeddings not in TYING_THAT_FITS[old.tie_embeddings]:
         yield Problem(
             what="model.tie_embeddings: several matrices of the model to start from do not fit into one",
             got=new.tie_embeddings,
-            allowed=f"{' or '.join(FREER[old.tie_embeddings])}, since {name} has {old.tie_embeddings}",
+            allowed=f"{' or '.join(TYING_THAT_FITS[old.tie_embeddings])}, since {name} has {old.tie_embeddings}",
             fix=f"set `model.tie_embeddings: {old.tie_embeddings}`",
         )
 
 
 def described(config: ModelConfig) -> Mapping[str, object]:
     """What the model computes, with defaults filled in and two names of one thing made one."""
-    tree = config.model_dump(exclude={*FREE, *SIDES})
+    tree = config.model_dump(exclude={*MAY_DIFFER, *SIDES})
     tree = {key: value for key, value in tree.items() if "drop" not in key}
     for side, own in (("encoder", config.encoder), ("decoder", config.decoder)):
         tree |= {f"{side}_{key}": getattr(own, key) for key in SIDES}

@@ -1,5 +1,6 @@
 """A checkpoint's model on its device, with the tokenizers and the recipe that belong to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,15 +47,19 @@ class LoadedModel:
         Raises InputError for a tag that the vocabulary does not have.
         """
         pipeline = build_transforms(self.recipe.data.transforms)
-        check_tags(tags, self.tokenizers.source)
-        for finding in unlike_training(tags, self.recipe.data):
-            log_finding(finding)
+        self.look_at(tags)
         tokenizer = Tagged(self.tokenizers, tags)
         setup = translation_setup(
             self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search
         )
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
         return Translator(setup, DocumentCounts(), pipeline.restorer(), context)
+
+    def look_at(self, tags: Sequence[str]) -> None:
+        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
+        check_tags(tags, self.tokenizers.source)
+        for finding in unlike_training(tags, self.recipe.data):
+            log_finding(finding)
 
 
 def load_model(spec: str, *, device: str | None = None) -> LoadedModel:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.fields import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -74,27 +75,19 @@ def open_documents(path: Path, *, source: str | int, target: str | int, cache: P
 
     Raises InputError, with the line, for a document that is malformed or has unequal sides.
     """
-    for side, name in (("source", source), ("target", target)):
-        if isinstance(name, int):
-            raise input_error(
-                f"{side}: got the number {name}, but {path} has fields with names",
-                got=str(name),
-                allowed="the name of a list of sentences",
-                fix="write the name of the field",
-            )
+    names = field_names(path, source=source, target=target)
     lines = open_lines(path, cache=cache)
-    key = json.dumps(["documents", lines.fingerprint, source, target])
+    key = json.dumps(["documents", lines.fingerprint, *names])
     fingerprint = hashlib.sha256(key.encode()).hexdigest()
     first = _load(cache / f"{fingerprint}.npy", len(lines))
     if first is None:
         counts = [
-            len(read_document(lines, line, source=str(source), target=str(target)))
-            for line in range(len(lines))
+            len(read_document(lines, line, source=names[0], target=names[1])) for line in range(len(lines))
         ]
         first = np.cumsum([0, *counts], dtype=np.int64)
         with committed(writable_folder(cache) / f"{fingerprint}.npy") as file:
             np.save(file, first, allow_pickle=False)
-    return DocumentPairs(lines, str(source), str(target), fingerprint, first)
+    return DocumentPairs(lines, *names, fingerprint, first)
 
 
 def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trimtab.data.formats.fields import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -100,17 +101,10 @@ class JsonlPairs:
 
 def open_jsonl(path: Path, *, source: str | int, target: str | int, cache: Path) -> JsonlPairs:
     """The file, opened; the fields are looked for when a line is read."""
-    for side, name in (("source", source), ("target", target)):
-        if isinstance(name, int):
-            raise input_error(
-                f"{side}: got the number {name}, but {path} has fields with names",
-                got=str(name),
-                allowed="a name",
-                fix="write the name of the field; numbers are for columns of a TSV",
-            )
+    names = field_names(path, source=source, target=target)
     lines = open_lines(path, cache=cache)
-    key = json.dumps(["jsonl", lines.fingerprint, source, target])
-    return JsonlPairs(lines, str(source), str(target), hashlib.sha256(key.encode()).hexdigest())
+    key = json.dumps(["jsonl", lines.fingerprint, *names])
+    return JsonlPairs(lines, *names, hashlib.sha256(key.encode()).hexdigest())
 
 
 def _json_kind(value: Any) -> str:
