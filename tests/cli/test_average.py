@@ -33,3 +33,11 @@ def test_json_has_the_same(call, calls, tmp_path):
     told = json.loads(call("average", "run", "--last", "2", "--out", tmp_path / "mean", "--json").stdout)
     assert told["losses"]["valid"]["average"] == 1.25
     assert calls[0][1]["last"] == 2
+
+
+@pytest.mark.parametrize("number", ["1", "0", "two", "2.5"])
+def test_fewer_than_two_are_no_mean(call, calls, tmp_path, number):
+    result = call("average", "run", "--last", number, "--out", tmp_path / "mean")
+    assert result.exit_code == 2
+    assert "whole numbers from 2 on" in result.stderr
+    assert calls == []

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.arguments import Json
+from trimtab.cli.numbers import Range, number_option
 
 
 def average(
@@ -16,7 +17,13 @@ def average(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the mean, which is used like a run.")],
     last: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="The newest N checkpoints of the run.")
+        int | None,
+        number_option(
+            "--last",
+            Range(least=2),
+            help="The newest N checkpoints of the run.",
+            fix="name at least 2; `checkpoint.keep` says how many a run keeps",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
