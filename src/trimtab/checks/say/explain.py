@@ -8,7 +8,8 @@ from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.page import page_text, readable
 from trimtab.checks.say.pages import all_pages, pages_by_name
-from trimtab.checks.say.seen_while_running import PAGES, seen_page_text
+from trimtab.checks.say.seen.page import seen_page_text
+from trimtab.checks.say.seen_while_running import PAGES
 from trimtab.checks.say.symptoms import Answer, search
 from trimtab.checks.say.topics import rules_about
 from trimtab.errors import one_line

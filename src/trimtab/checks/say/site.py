@@ -6,7 +6,8 @@ from trimtab.checks.say.grades import best_first, grade
 from trimtab.checks.say.page import page_text
 from trimtab.checks.say.pages import PAGES_FOLDER, all_pages, page_file
 from trimtab.checks.say.rule_list import STAGES
-from trimtab.checks.say.seen_while_running import PAGES, seen_page_text
+from trimtab.checks.say.seen.page import seen_page_text
+from trimtab.checks.say.seen_while_running import PAGES
 from trimtab.checks.say.tips import tips_page
 
 

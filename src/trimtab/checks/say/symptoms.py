@@ -13,7 +13,8 @@ from trimtab.checks.report import GREATEST_FIRST
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
 from trimtab.checks.say.pages import all_pages
-from trimtab.checks.say.seen_while_running import PAGES, SeenPage
+from trimtab.checks.say.seen.page import SeenPage
+from trimtab.checks.say.seen_while_running import PAGES
 
 T = TypeVar("T")
 ENOUGH = 0.45
