@@ -5,7 +5,9 @@ from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
 from trimtab.model import attention
 from trimtab.model.attention import attend
-from trimtab.model.layout import layout_of
+from trimtab.model.layout import layout_of, spans_of
+from trimtab.model.tiled.attend import fits_tiles
+from trimtab.model.tiled.tiles import TILES
 
 ROWS = [[1] * 4, [1] * 2]
 
@@ -67,3 +69,43 @@ def test_grouped_heads_equal_attention_written_out_with_each_key_used_by_its_gro
     repeated = [torch.stack([x[:, h * kept // 4] for h in range(4)], dim=1) for x in (keys, values)]
     slow = naive(queries, *repeated, layout, layout, causal=causal)
     torch.testing.assert_close(attend(queries, keys, values, of=layout, to=layout, causal=causal), slow)
+
+
+def flat(*, tiled=True):
+    layout = layout_of(stream_of(ROWS), padded=False)
+    return layout._replace(spans=spans_of(stream_of(ROWS))) if tiled else layout
+
+
+@pytest.mark.parametrize("size", TILES)
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_half_precision_where_tiles_run_takes_tiles(monkeypatch, size, half):
+    calls = []
+    queries, layout = torch.zeros(6, 4, size, dtype=half), flat()
+    keys = queries[:, :2]
+
+    def kernel(*given, **words):
+        calls.append((given, words))
+        return queries
+
+    monkeypatch.setattr(attention, "attend_tiled", kernel)
+    assert attend(queries, keys, keys, of=layout, to=layout, causal=True) is queries
+    assert calls == [((queries, keys, keys), {"of": layout, "to": layout, "causal": True})]
+
+
+def test_whatever_tiles_are_not_made_for_goes_to_the_other_kernel():
+    half = torch.zeros(6, 2, 64, dtype=torch.float16)
+    assert fits_tiles(half, flat(), flat())
+    assert not fits_tiles(half.float(), flat(), flat())
+    assert not fits_tiles(torch.zeros(6, 2, 48, dtype=torch.float16), flat(), flat())
+    assert not fits_tiles(half, flat(), flat(tiled=False))
+    assert not fits_tiles(half, flat(tiled=False), flat())
+
+
+def test_autocast_decides_on_the_precision(monkeypatch):
+    wide, half = torch.zeros(6, 2, 64), torch.zeros(6, 2, 64, dtype=torch.float16)
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: True)
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda device: torch.bfloat16)
+    assert fits_tiles(wide, flat(), flat())
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
+    assert not fits_tiles(wide, flat(), flat())
+    assert fits_tiles(half, flat(), flat())

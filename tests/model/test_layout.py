@@ -1,5 +1,9 @@
+import pytest
+
 from tests.streams import stream_of
+from trimtab.model import layout as module
 from trimtab.model.layout import layout_of
+from trimtab.model.tiled.tiles import LONGEST
 
 
 def test_places_and_real_slots_agree_with_the_segments():
@@ -14,3 +18,20 @@ def test_a_layout_for_packed_kernels_holds_boundaries_only():
     assert layout.places is None
     assert layout.real is None
     assert layout.boundaries.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(("longest", "tiled"), [(3, True), (LONGEST, True), (LONGEST + 1, False)])
+def test_where_tiles_run_it_has_segment_numbers_and_boundaries_unless_segments_may_be_long(
+    monkeypatch, longest, tiled
+):
+    monkeypatch.setattr(module, "tiles_run_on", lambda device: True)
+    layout = layout_of(stream_of([[1, 1], [1]], longest=longest), padded=False)
+    assert (None if layout.spans is None else layout.spans.tolist()) == (
+        [0, 0, 1, 0, 2, 3] if tiled else None
+    )
+
+
+@pytest.mark.parametrize(("padded", "runs"), [(True, True), (True, False), (False, False)])
+def test_no_spans_are_made_for_padded_rows_or_where_tiles_do_not_run(monkeypatch, padded, runs):
+    monkeypatch.setattr(module, "tiles_run_on", lambda device: runs)
+    assert layout_of(stream_of([[1, 1], [1]]), padded=padded).spans is None

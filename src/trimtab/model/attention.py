@@ -8,6 +8,7 @@ from torch import Tensor
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import Layout
+from trimtab.model.tiled.attend import attend_tiled, fits_tiles
 
 Kernel = Literal["varlen", "padded"]
 
@@ -25,11 +26,13 @@ def attend(
 
     The layouts choose the kernel: with places for padded rows it is PyTorch's scaled_dot_product_attention on padded
     rows (any device and precision, the slow twin of every other), without them the variable-length FlashAttention
-    kernel (CUDA, half precision), which needs no padding.
+    kernel (CUDA, half precision), which needs no padding; or, where no segment is long, tiles that hold several.
 
     With fewer heads of keys than of queries, head h of the queries uses head h // (heads / kv_heads) of the keys:
     grouped-query attention (arXiv 2305.13245, section 2.2).
     """
+    if of.places is None and fits_tiles(queries, of, to):
+        return attend_tiled(queries, keys, values, of=of, to=to, causal=causal)
     group = queries.shape[1] // keys.shape[1]
     if group > 1:
         # Repeated rather than left to the kernels, of which not all that torch may choose know of groups.

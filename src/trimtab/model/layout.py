@@ -7,10 +7,11 @@ from jaxtyping import Bool, Int, Int32
 from torch import Tensor
 
 from trimtab.flow import Stream
+from trimtab.model.tiled.tiles import LONGEST, tiles_run_on
 
 
 class Layout(NamedTuple):
-    """A stream's segments, as the kernels want them; the last two are there for padded rows only."""
+    """A stream's segments, as the kernels want them; two fields are there for padded rows only, the last for tiles."""
 
     boundaries: Int32[Tensor, "segments_and_one"]
     longest: int
@@ -19,13 +20,21 @@ class Layout(NamedTuple):
     """Row × longest + position: where each token goes when segments become padded rows."""
     real: Bool[Tensor, "segments longest"] | None
     """True where a padded row holds a token."""
+    spans: Int32[Tensor, "tokens_and_segments_and_one"] | None = None
+    """The segment of each token, then the boundaries; where tiles can be used."""
 
 
 def layout_of(stream: Stream, *, padded: bool) -> Layout:
     """The layout of a stream; `padded` prepares the index that rows of equal length need."""
     if not padded:
-        return Layout(stream.boundaries, stream.longest, None, None)
+        tiled = tiles_run_on(stream.boundaries.device) and stream.longest <= LONGEST
+        return Layout(stream.boundaries, stream.longest, None, None, spans_of(stream) if tiled else None)
     places = stream.segments * stream.longest + stream.positions
     lengths = stream.boundaries.diff()
     real = torch.arange(stream.longest, device=lengths.device) < lengths[:, None]
     return Layout(stream.boundaries, stream.longest, places, real)
+
+
+def spans_of(stream: Stream) -> Int32[Tensor, "tokens_and_segments_and_one"]:
+    """Segment numbers and boundaries as tiled attention reads them."""
+    return torch.cat([stream.segments.to(torch.int32), stream.boundaries])
