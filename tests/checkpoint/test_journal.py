@@ -2,6 +2,7 @@ import json
 import math
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -158,14 +159,73 @@ def test_what_waits_for_room_is_bounded_and_lines_stay_whole(path: Path, monkeyp
     journal.close()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_device_that_is_always_full_never_stops_the_training(tmp_path: Path):
-    (tmp_path / "log").symlink_to("/dev/full")
+def link_elsewhere(path: Path) -> None:
+    path.symlink_to(path.parent / "precious")
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.parent / "new")
+
+
+def link_to_a_full_device(path: Path) -> None:
+    path.symlink_to("/dev/full")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (link_elsewhere, "it is a link"),
+        (link_to_nothing, "it is a link"),
+        (link_to_a_full_device, "it is a link"),
+        (os.mkfifo, "it is not a plain file"),
+        (Path.mkdir, "Is a directory"),
+    ],
+)
+def test_what_is_no_plain_file_is_not_written_into_and_never_stops_the_training(
+    tmp_path: Path, make: Callable[[Path], None], words: str
+):
+    (tmp_path / "precious").write_text("mine")
+    make(tmp_path / "log")
     told: list[Finding] = []
     with Journal(tmp_path / "log", every_seconds=0.0, tell=told.append) as journal:
         for step in range(5):
             journal.write({"step": step})
-    assert len(told) == 1
+    assert [finding.code for finding in told] == ["K905"]
+    assert words in told[0].message
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == ["log", "precious"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_device_that_is_always_full_never_stops_the_training(path: Path):
+    full = os.open("/dev/full", os.O_WRONLY)
+    told: list[Finding] = []
+    with Journal(path, every_seconds=0.0, tell=told.append) as journal:
+        journal.write({"step": 0})
+        os.dup2(full, journal._descriptor)
+        for step in range(5):
+            journal.write({"step": step})
+    os.close(full)
+    assert [finding.message.partition(": ")[2] for finding in told] == [
+        "No space left on device; training goes on"
+    ]
+
+
+def test_a_file_that_tells_only_when_it_is_closed_that_it_was_not_written_never_stops_the_training(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def close(descriptor: int) -> None:
+        closed(descriptor)
+        raise OSError(5, "Input/output error")
+
+    told: list[Finding] = []
+    journal = Journal(path, tell=told.append)
+    journal.write({"step": 0})
+    journal.flush()
+    closed = os.close
+    monkeypatch.setattr(os, "close", close)
+    journal.close()
+    assert [finding.code for finding in told] == ["K905"]
 
 
 def test_a_log_that_cannot_be_opened_never_stops_the_training(tmp_path: Path):

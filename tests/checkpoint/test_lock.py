@@ -54,6 +54,33 @@ def test_a_process_that_is_killed_leaves_no_lock_even_while_its_worker_lives_on(
         os.close(writer)
 
 
+def link_elsewhere(path: Path) -> None:
+    path.symlink_to(path.parent / "precious")
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.parent / "new")
+
+
+@pytest.mark.parametrize("make", [link_elsewhere, link_to_nothing, os.mkfifo, Path.mkdir])
+def test_what_is_no_plain_file_is_no_lock_and_is_not_written_through(tmp_path: Path, make):
+    (tmp_path / "precious").write_text("mine")
+    make(tmp_path / ".lock")
+    with pytest.raises(InputError, match=r"\.lock is not a plain file"):
+        Lock(tmp_path)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == [".lock", "precious"]
+
+
+def test_a_lock_that_is_another_file_as_well_is_taken_but_not_signed(tmp_path: Path):
+    (tmp_path / "precious").write_text("mine")
+    os.link(tmp_path / "precious", tmp_path / ".lock")
+    lock = Lock(tmp_path)
+    assert refused_in_child(tmp_path, words="another process is training")
+    lock.release()
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
 def test_a_lock_file_of_a_dead_process_is_no_lock(tmp_path: Path):
     (tmp_path / ".lock").write_text("1 on another machine, long ago\n")
     Lock(tmp_path).release()

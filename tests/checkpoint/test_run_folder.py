@@ -147,3 +147,50 @@ def test_a_place_where_no_folder_can_be_made_is_the_users_to_change(
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InputError, match="cannot be written to"):
         RunFolder.create(tmp_path / "run")
+
+
+def link_elsewhere(path: Path) -> None:
+    (path.parent.parent / "precious").write_text("mine")
+    path.symlink_to(path.parent.parent / "precious")
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "new")
+
+
+OURS = ("recipe", "tokenizer", "metrics", "evaluations", "samples", "findings", "data_ledger", "checkpoints")
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("make", [link_elsewhere, link_to_nothing, os.mkfifo])
+@pytest.mark.parametrize("way", ["open", "create"])
+def test_where_something_else_lies_in_the_place_of_a_file_the_run_is_refused_and_nothing_written(
+    tmp_path: Path, make, name: str, way: str
+):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").touch()
+    target = getattr(RunFolder(tmp_path / "run"), name)
+    make(target)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError) as caught:
+        getattr(RunFolder, way)(tmp_path / "run")
+    said = str(caught.value)
+    assert f"{target.name} of the run is not a" in said or "holds a run already" in said
+    assert sorted(tmp_path.rglob("*")) == before
+    if (tmp_path / "precious").exists():
+        assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_everything_in_a_wrong_place_is_named_at_once(tmp_path: Path):
+    run = RunFolder.create(tmp_path / "run")
+    run.write_recipe("seed: 1\n")
+    run.close()
+    run.metrics.symlink_to(tmp_path / "new")
+    run.tokenizer.touch()
+    with pytest.raises(InputError) as caught:
+        RunFolder.open(run.path)
+    assert [problem.what for problem in caught.value.problems] == [
+        "metrics.jsonl of the run is not a plain file, and nothing is read or written through it",
+        "tokenizer of the run is not a folder, and nothing is read or written through it",
+    ]
+    assert caught.value.problems[0].got == f"a link to {tmp_path}/new"

@@ -1,5 +1,7 @@
 import io
 
+import pytest
+
 from trimtab.cli.console import ConsoleProgress, clock_time, evaluation_line, step_line
 from trimtab.finding import Finding
 from trimtab.progress import Progress
@@ -82,3 +84,20 @@ def test_a_finding_is_shown_whole():
         Finding(code="S901", name="loss-spike", severity="warning", message="loss is 9", why="w", fix="f")
     )
     assert stream.getvalue() == "warning[S901] loss-spike: loss is 9\n  why  w\n  fix  f\n"
+
+
+class Broken(io.StringIO):
+    """A log on a full disk, or a terminal that has gone."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("is_screen", [True, False])
+def test_what_cannot_be_shown_is_no_reason_to_stop(is_screen: bool, monkeypatch: pytest.MonkeyPatch):
+    stream = Broken()
+    monkeypatch.setattr(stream, "isatty", lambda: is_screen)
+    progress = ConsoleProgress(stream)
+    progress.message("begun")
+    progress.step({"step": 1, "loss": 1.0}, share=1.0, seconds_left=None)
+    progress.close()

@@ -1,8 +1,10 @@
 """Logs of a run, one JSON object a line, appended; a full disk or a broken log never stops the training."""
 
+import errno
 import json
 import math
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -59,8 +61,11 @@ class Journal:
         """Flushes and closes the file; a later write opens it again."""
         self.flush()
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                os.close(descriptor)
+            except OSError as error:  # a network file system may tell only now that it did not write
+                self._warn(error)
 
     def __enter__(self) -> "Journal":
         return self
@@ -69,9 +74,19 @@ class Journal:
         self.close()
 
     def _open(self) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(self.path, flags, 0o644)
-        size = os.fstat(self._descriptor).st_size
+        # Follows no link out of the run, and does not wait for a reader where somebody put a pipe.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            descriptor = os.open(self.path, flags, 0o644)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(errno.ELOOP, "it is a link, and links are not followed") from None
+            raise
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is not a plain file")
+        self._descriptor, size = descriptor, status.st_size
         # A killed process may have left half a line; without a line break it would swallow our first record.
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._pending[:0] = b"\n"

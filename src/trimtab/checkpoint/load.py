@@ -12,10 +12,11 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from trimtab.checkpoint import manifest as manifests
+from trimtab.checkpoint.healthy import HEALTHY
 from trimtab.checkpoint.manifest import MANIFEST, MODEL, OPTIMIZER, STATE, Damaged, Manifest, TensorFile
-from trimtab.checkpoint.state_file import parse_state
+from trimtab.checkpoint.state_file import MAX_BYTES, parse_state
 from trimtab.checkpoint.step_folders import step_name
-from trimtab.checkpoint.tensor_file import describe, read_tensors
+from trimtab.checkpoint.tensor_file import read_description, read_tensors
 from trimtab.errors import input_error
 from trimtab.flow import TrainState
 
@@ -45,9 +46,11 @@ class Checkpoint:
         return dict(self.manifest.fingerprints)
 
     def verify(self) -> None:
-        """Hashes every file; raises Damaged at the first that differs from the manifest."""
+        """Hashes every file and reads the headers of tensors; raises Damaged at the first that does not agree."""
         for name in self.manifest.files.named():
             self._verify_file(name)
+        for name in self.manifest.tensors:
+            self._check_description(name)
 
     def load_model(self) -> dict[str, Tensor]:
         """The weights, on the CPU; raises Damaged."""
@@ -63,28 +66,32 @@ class Checkpoint:
         with _reading(self.folder, STATE):
             content = (self.folder / STATE).read_bytes()
         try:
-            return parse_state(content)
+            state = parse_state(content)
         except ValueError as error:
             raise Damaged(self.folder, STATE, str(error)) from None
+        if state.step != self.step:
+            raise Damaged(self.folder, STATE, f"is that of step {state.step}")
+        return state
 
     def other_files(self) -> list[str]:
         """Names in the folder that the manifest does not know, hidden ones left out; they are never read."""
-        known = {MANIFEST, *self.manifest.files.named()}
+        known = {MANIFEST, HEALTHY, *self.manifest.files.named()}
         return sorted(
             name for name in os.listdir(self.folder) if name not in known and not name.startswith(".")
         )
 
     def _load_tensors(self, name: TensorFile) -> dict[str, Tensor]:
         self._verify_file(name)
-        try:
-            with _reading(self.folder, name):
-                tensors = read_tensors(self.folder / name)
-        except SafetensorError as error:
-            raise Damaged(self.folder, name, f"is not a safetensors file: {error}") from None
+        self._check_description(name)
+        with _reading(self.folder, name):
+            return read_tensors(self.folder / name)
+
+    def _check_description(self, name: TensorFile) -> None:
+        with _reading(self.folder, name):
+            found = read_description(self.folder / name)
         records = self.manifest.tensors[name]
-        if describe(tensors) != {key: (record.dtype, record.shape) for key, record in records.items()}:
+        if found != {key: (record.dtype, record.shape) for key, record in records.items()}:
             raise Damaged(self.folder, name, "holds other tensors than the manifest says")
-        return tensors
 
     def _verify_file(self, name: str) -> None:
         if name in self._sound:
@@ -118,6 +125,8 @@ def open_checkpoint(folder: Path, *, committed_as: str = "") -> Checkpoint:
         size = _plain_size(folder, name)
         if size != record.size:
             raise Damaged(folder, name, f"has {size} bytes, the manifest says {record.size}")
+    if manifest.files.state.size > MAX_BYTES:
+        raise Damaged(folder, STATE, f"has more than {MAX_BYTES} bytes")
     return Checkpoint(folder, manifest)
 
 
@@ -125,7 +134,7 @@ def _plain_size(folder: Path, name: str) -> int:
     with _reading(folder, name):
         status = os.lstat(folder / name)
     if not stat.S_ISREG(status.st_mode):
-        raise Damaged(folder, name, "is a link or a folder, not a plain file")
+        raise Damaged(folder, name, "is a link, a folder or a device, not a plain file")
     return status.st_size
 
 
@@ -144,3 +153,5 @@ def _reading(folder: Path, name: str) -> Iterator[None]:
         raise Damaged(folder, name, "is missing") from None
     except OSError as error:
         raise Damaged(folder, name, f"cannot be read: {error.strerror}") from None
+    except SafetensorError as error:
+        raise Damaged(folder, name, f"is not a safetensors file: {error}") from None

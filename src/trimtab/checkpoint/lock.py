@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from trimtab.checkpoint.room import failures_told
@@ -10,6 +11,7 @@ from trimtab.errors import InputError, input_error
 
 LOCK = ".lock"
 _HELD = frozenset({errno.EACCES, errno.EAGAIN})
+_NOT_PLAIN = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP})
 
 
@@ -25,7 +27,7 @@ class Lock:
         """Takes the lock; raises InputError with the holder's pid where another process has it."""
         path = folder / LOCK
         with failures_told(str(path), folder=folder):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = _open(path)
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -43,11 +45,32 @@ class Lock:
             self._descriptor = -1
 
     def _sign(self) -> None:
+        if os.fstat(self._descriptor).st_nlink > 1:
+            return  # what is a file elsewhere as well is not written into
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
         except OSError:
             pass  # the lock holds on a full disk, too; only the message to others is poorer
+
+
+def _open(path: Path) -> int:
+    """Follows no link: signing the lock would cut short what the link points to."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise _no_lock(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_lock(path)
+    return descriptor
+
+
+def _no_lock(path: Path) -> InputError:
+    return input_error(f"{path.name} is not a plain file", fix="remove it", where=str(path))
 
 
 def _held(folder: Path, holder: str) -> InputError:

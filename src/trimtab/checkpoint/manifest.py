@@ -22,8 +22,8 @@ OPTIMIZER = "optimizer.safetensors"
 STATE = "state.json"
 MANIFEST = "manifest.json"
 
-MAX_BYTES = 64 * 2**20
-"""No honest manifest comes near; a larger one is not read at all."""
+MAX_BYTES = 16 * 2**20
+"""No honest manifest comes near; a larger one is not read at all. As lists it takes some twenty times its size."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**63)]

@@ -24,7 +24,7 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
     path, which = _split(spec)
     if not which and (path / MANIFEST).is_file():
         return open_checkpoint(path)
-    run = _run(path)
+    run = run_at(path)
     steps = list_steps(run.checkpoints)
     if not steps:
         raise input_error(
@@ -50,7 +50,8 @@ def _split(spec: str) -> tuple[Path, str]:
     return Path(path), which
 
 
-def _run(path: Path) -> RunFolder:
+def run_at(path: Path) -> RunFolder:
+    """The run in a folder, for reading; InputError, saying what is near, where there is none."""
     if not os.path.exists(path):
         near = near_names(path)
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"

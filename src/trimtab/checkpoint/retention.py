@@ -9,10 +9,22 @@ from trimtab.checkpoint.telling import Tell
 from trimtab.finding import Finding
 
 
-def surplus(steps: Sequence[int], *, keep: int, best: int | None) -> list[int]:
-    """Of ascending steps, those to remove: all but the newest `keep` and the best."""
+def surplus(
+    steps: Sequence[int], *, keep: int, best: int | None, healthy: int | None = None, settling: int = 0
+) -> list[int]:
+    """Of ascending steps, those to remove: all but the newest `keep`, the best, the newest healthy one and its heirs.
+
+    A checkpoint can be marked healthy once the run is `settling` steps past it. So that one is there to be marked,
+    whatever `keep` is, two of those newer than the newest healthy one stay besides: the newest that is old enough,
+    and the oldest that is not yet.
+    """
     assert keep >= 1, keep
-    return [step for step in steps[:-keep] if step != best]
+    stay = {*steps[-keep:], best, healthy}
+    heirs = [step for step in steps if healthy is None or step > healthy]
+    settled = [step for step in heirs if steps[-1] - step >= settling]
+    waiting = [step for step in heirs if steps[-1] - step < settling]
+    stay.update(settled[-1:] + waiting[:1])
+    return [step for step in steps if step not in stay]
 
 
 def discard(path: Path, *, tell: Tell) -> None:
@@ -26,9 +38,13 @@ def discard(path: Path, *, tell: Tell) -> None:
 
 
 def delete(path: Path, *, tell: Tell) -> None:
-    """Removes a folder that does not count as a checkpoint; a failure is told, never raised."""
+    """Removes a folder that does not count as a checkpoint; a failure is told, never raised. Follows no link."""
     try:
-        shutil.rmtree(path)
+        # Given a pipe, rmtree would wait for somebody to write into it.
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -1,6 +1,7 @@
 """The folder that a recipe becomes: the names of its files, who may write to it, and what counts as a run."""
 
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from trimtab.checkpoint.lock import LOCK, Lock
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.room import failures_told, is_full
 from trimtab.checkpoint.step_folders import ever_committed
-from trimtab.errors import NothingToResume, input_error
+from trimtab.errors import InputError, NothingToResume, Problem, input_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class RunFolder:
         """
         _refuse_a_run(path)
         _make_folder(path)
+        _refuse_what_is_not_ours(path)
         lock = Lock(path)
         try:
             _refuse_a_run(path)  # another process may have begun and ended since
@@ -53,6 +55,7 @@ class RunFolder:
                 + (f"  near    {', '.join(near)}\n" if near else "")
                 + "  fix     name the folder of a run with --out, or leave --resume out to begin one"
             )
+        _refuse_what_is_not_ours(path)
         return cls(path, Lock(path))
 
     @property
@@ -89,6 +92,16 @@ class RunFolder:
     def findings(self) -> Path:
         """What preflight, guards and checkpoints said."""
         return self.path / "findings.jsonl"
+
+    @property
+    def quarantine(self) -> Path:
+        """The worst examples of windows that were refused."""
+        return self.path / "quarantine.jsonl"
+
+    @property
+    def health(self) -> Path:
+        """What the watches saw at each evaluation, counted from where the process began."""
+        return self.path / "health.jsonl"
 
     @property
     def data_ledger(self) -> Path:
@@ -136,6 +149,30 @@ def _refuse_a_run(path: Path) -> None:
             got=", ".join(sorted(name for name in os.listdir(path) if not name.startswith("."))),
             fix="go on with it by --resume, or name another folder with --out",
         )
+
+
+def _refuse_what_is_not_ours(path: Path) -> None:
+    """What is written into a run stays in it, also where the folder came from somebody else: no links, no pipes."""
+    run = RunFolder(path)
+    logs = (run.metrics, run.evaluations, run.samples, run.findings, run.quarantine, run.health)
+    files = (run.recipe, run.data_ledger, *logs)
+    problems = [
+        Problem(
+            what=f"{each.name} of the run is not {kind}, and nothing is read or written through it",
+            got=f"a link to {os.readlink(each)}" if each.is_symlink() else "something else",
+            allowed=kind,
+            fix=f"put {kind} in its place, or begin another run with --out",
+            where=str(each),
+        )
+        for kind, kind_of, paths in (
+            ("a plain file", stat.S_ISREG, files),
+            ("a folder", stat.S_ISDIR, (run.checkpoints, run.tokenizer)),
+        )
+        for each in paths
+        if os.path.lexists(each) and not kind_of(each.lstat().st_mode)
+    ]
+    if problems:
+        raise InputError(*problems)
 
 
 def _make_folder(path: Path) -> None:

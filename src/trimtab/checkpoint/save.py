@@ -24,6 +24,8 @@ class Contents:
 
     step: int
     state: bytes
+    best: int | None
+    """The step whose checkpoint is the best so far."""
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     fingerprints: dict[str, str]
@@ -42,7 +44,14 @@ def take_contents(
     fingerprints: Mapping[str, str],
 ) -> Contents:
     """Copies everything to host memory; the writer never sees a tensor that training may change."""
-    return Contents(state.step, render_state(state), snapshot(model), snapshot(optimizer), dict(fingerprints))
+    return Contents(
+        step=state.step,
+        state=render_state(state),
+        best=state.best.get("step"),
+        model=snapshot(model),
+        optimizer=snapshot(optimizer),
+        fingerprints=dict(fingerprints),
+    )
 
 
 def write_checkpoint(folder: Path, contents: Contents, *, parent: Manifest | None) -> Manifest:

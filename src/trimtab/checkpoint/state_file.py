@@ -8,8 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from trimtab.flow import TrainState
 
-MAX_BYTES = 64 * 2**20
-"""No honest state comes near; a larger one is not read at all."""
+MAX_BYTES = 16 * 2**20
+"""No honest state comes near; a larger one is not read at all. As lists it takes some twenty times its size."""
 
 _STATE = TypeAdapter(TrainState)
 _NAMES = {field.name for field in dataclasses.fields(TrainState)}
@@ -33,10 +33,15 @@ def parse_state(content: bytes) -> TrainState:
     if not isinstance(fields, dict) or set(fields) != _NAMES:
         raise ValueError("does not have the fields of a training state")
     try:
-        return _STATE.validate_json(content, strict=True)
+        state = _STATE.validate_json(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ValueError(f"has a wrong value: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    for name in sorted(_NAMES):
+        value = getattr(state, name)
+        if isinstance(value, int) and not 0 <= value < 2**63:
+            raise ValueError(f"has a wrong value: {name}: is no count")
+    return state
 
 
 def _assert_plain(value: Any) -> None:

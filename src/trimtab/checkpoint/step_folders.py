@@ -22,6 +22,7 @@ _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _COMMITTED = re.compile(r"step-([0-9]{8,18})")
 _DRAFT = re.compile(r"\.draft-(step-[0-9]{8,18})-[0-9]+-[0-9a-f]+")
 _ONCE_COMMITTED = re.compile(r"\.(corrupt|abandoned)-step-.*")
+_ABANDONED = re.compile(r"\.abandoned-step-.*")
 _TRASH = re.compile(r"\.trash-step-.*")
 
 
@@ -58,6 +59,11 @@ def list_drafts(folder: Path) -> list[tuple[Path, str]]:
 def list_trash(folder: Path) -> list[Path]:
     """Folders whose deletion was begun."""
     return sorted(folder / name for name in _names(folder) if _TRASH.fullmatch(name))
+
+
+def list_abandoned(folder: Path) -> list[Path]:
+    """Checkpoints of branches that the run left."""
+    return sorted(folder / name for name in _names(folder) if _ABANDONED.fullmatch(name))
 
 
 def ever_committed(folder: Path) -> bool:

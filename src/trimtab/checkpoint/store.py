@@ -5,44 +5,62 @@ manifest last; the draft synced; renamed; the parent synced; then what is no lon
 What each name in the folder means stands in `step_folders`.
 """
 
+import copy
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torch import Tensor
 
 from trimtab.checkpoint.durable import sync_folder
 from trimtab.checkpoint.find import best_step, newest_before
+from trimtab.checkpoint.healthy import is_marked, put_mark
 from trimtab.checkpoint.load import Checkpoint, open_checkpoint
 from trimtab.checkpoint.manifest import Damaged, Manifest, NewerFormat
 from trimtab.checkpoint.retention import delete, discard, surplus
 from trimtab.checkpoint.room import check_room, failures_told
-from trimtab.checkpoint.save import take_contents, write_checkpoint
+from trimtab.checkpoint.save import Contents, take_contents, write_checkpoint
 from trimtab.checkpoint.step_folders import (
     draft_name,
     ever_committed,
+    list_abandoned,
     list_drafts,
     list_steps,
     list_trash,
     set_aside,
     step_name,
 )
+from trimtab.checkpoint.store_findings import abandoned_removed, not_marked
 from trimtab.checkpoint.telling import Tell, log_finding
-from trimtab.errors import InputError, NothingToResume
+from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+
+MOST_ABANDONED = 3
+"""Checkpoints of branches that the run left; where there are more, only those of the newest such branch stay."""
 
 
 class CheckpointStore:
     """Saves and finds the checkpoints of one run, in a folder that this process alone writes to (`RunFolder`)."""
 
-    def __init__(self, folder: Path, *, keep: int, tell: Tell = log_finding) -> None:
-        """Makes the folder if need be, and finishes or removes what a process that died in it left behind."""
+    def __init__(self, folder: Path, *, keep: int, settling: int = 0, tell: Tell = log_finding) -> None:
+        """Makes the folder if need be, and finishes or removes what a process that died in it left behind.
+
+        `settling` is how many steps later a checkpoint may be marked healthy; see `retention.surplus`. Raises
+        InputError where the folder is a link: what is written into a run stays in it.
+        """
         assert keep >= 1, keep
         self.folder = folder
         self.keep = keep
+        self.settling = settling
         self._tell = tell
+        if folder.is_symlink():
+            raise input_error(
+                f"{folder.name} is a link, and what lies elsewhere is not touched",
+                fix="move the folder to its place in the run, or train in another place with --out",
+                where=str(folder),
+            )
         with failures_told("checkpoints", folder=folder.parent):
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
@@ -61,9 +79,15 @@ class CheckpointStore:
         On return it is on the disk. Raises NoRoom where the disk is full, RunFailed where writing fails otherwise;
         nothing half-written stays and older checkpoints are intact in both cases.
         """
-        contents = take_contents(state, model=model, optimizer=optimizer, fingerprints=fingerprints)
-        draft = self.folder / draft_name(state.step)
-        with failures_told(f"checkpoint {step_name(state.step)}", folder=self.folder, needed=contents.size):
+        return self.write(take_contents(state, model=model, optimizer=optimizer, fingerprints=fingerprints))
+
+    def write(self, contents: Contents) -> Path:
+        """Commits what was copied before; otherwise like `save`."""
+        draft = self.folder / draft_name(contents.step)
+        left_before = list_abandoned(self.folder)
+        with failures_told(
+            f"checkpoint {step_name(contents.step)}", folder=self.folder, needed=contents.size
+        ):
             self.check_room(int(1.1 * contents.size))
             parent = newest_before(self.folder, contents.step)
             try:
@@ -71,9 +95,19 @@ class CheckpointStore:
                 final = self._commit(draft, manifest)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-        for step in surplus(list_steps(self.folder), keep=self.keep, best=state.best.get("step")):
-            discard(self.folder / step_name(step), tell=self._tell)
+        self._prune(best=contents.best)
+        self._forget(left_before)
         return final
+
+    def telling(self, tell: Tell) -> "CheckpointStore":
+        """The same store, whose findings go elsewhere."""
+        other = copy.copy(self)
+        other._tell = tell
+        return other
+
+    def say(self, finding: Finding) -> None:
+        """Tells a finding where this store tells its own."""
+        self._tell(finding)
 
     def check_room(self, bytes_needed: int) -> None:
         """Raises NoRoom where the disk has not that much free."""
@@ -93,6 +127,30 @@ class CheckpointStore:
                 f"  got     {', '.join(sorted(os.listdir(self.folder)))}\n"
                 f"  fix     restore a checkpoint from a copy, or begin a new run with another --out"
             )
+        return None
+
+    def mark_healthy(self, step: int) -> bool:
+        """Marks the checkpoint of a step as one after which training went on well; whether it is marked now.
+
+        On return the mark is on the disk. Where it cannot be written, that is told and training may go on.
+        """
+        folder = self.folder / step_name(step)
+        try:
+            found = open_checkpoint(folder)
+            if not is_marked(folder, found.manifest):
+                put_mark(folder, found.manifest)
+        except InputError:  # gone, damaged or of a newer trimtab
+            return False
+        except (NoRoom, RunFailed) as error:
+            self._tell(not_marked(folder, str(error).splitlines()[0]))
+            return False
+        return True
+
+    def healthy_before(self, step: int) -> Checkpoint | None:
+        """The newest checkpoint of this step or an earlier one that is marked healthy, every byte of it verified."""
+        for earlier in reversed(list_steps(self.folder)):
+            if earlier <= step and self._is_marked(earlier) and (found := self.at(earlier)):
+                return found
         return None
 
     def best(self) -> Checkpoint | None:
@@ -135,6 +193,8 @@ class CheckpointStore:
                 )
         final = self.folder / step_name(manifest.step)
         old = self.at(manifest.step)
+        if old and old.manifest.files.model == manifest.files.model and is_marked(final, old.manifest):
+            put_mark(draft, manifest)  # what was healthy are the weights
         if old and old.manifest.files == manifest.files:
             return final
         # Where the old folder makes way there is only the draft for a moment; the next start would commit it.
@@ -145,6 +205,41 @@ class CheckpointStore:
         os.rename(draft, final)
         sync_folder(self.folder)
         return final
+
+    def _prune(self, *, best: int | None) -> None:
+        """Removes what is not kept. What is seen to be damaged, without hashing all, counts for nothing kept."""
+        steps = [step for step in list_steps(self.folder) if self._looks_sound(step)]
+        healthy = max(filter(self._is_marked, steps), default=None)
+        for step in surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling):
+            discard(self.folder / step_name(step), tell=self._tell)
+
+    def _looks_sound(self, step: int) -> bool:
+        try:
+            open_checkpoint(self.folder / step_name(step))
+        except Damaged as problem:
+            self._quarantine(self.folder / step_name(step), problem)
+        except InputError:  # of a newer trimtab, or not ours to read
+            pass
+        else:
+            return True
+        return False
+
+    def _is_marked(self, step: int) -> bool:
+        folder = self.folder / step_name(step)
+        try:
+            return is_marked(folder, open_checkpoint(folder).manifest)
+        except InputError:
+            return False
+
+    def _forget(self, left_before: Sequence[Path]) -> None:
+        """Where the run has left another branch just now, those that it left before go, if they are too many."""
+        now = list_abandoned(self.folder)
+        if len(now) <= max(MOST_ABANDONED, len(left_before)):
+            return
+        for path in left_before:
+            delete(path, tell=self._tell)
+        if left_before:
+            self._tell(abandoned_removed(self.folder, [path.name for path in left_before]))
 
     def _recover(self) -> None:
         """A draft that is complete lacked only its rename: it is committed. All other leftovers are removed."""

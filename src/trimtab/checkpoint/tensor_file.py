@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 DTYPES = {
@@ -33,6 +33,9 @@ DTYPES = {
 """Names that the format gives to element types, in the order in which tensors lie in the file: the wide ones first,
 so that each tensor begins at a multiple of its element's size."""
 
+MAX_HEADER_BYTES = 16 * 2**20
+"""No honest header comes near; the library would parse six times as much."""
+
 _METADATA = {"__metadata__": {"format": "pt"}}
 """Transformers refuses safetensors files that do not say this."""
 
@@ -41,12 +44,28 @@ _RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 
 def snapshot(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies of the tensors in host memory, each contiguous; later changes of the originals do not reach them."""
-    _assert_separate(tensors)
+    assert_separate(tensors)
     copies = {}
     for name, tensor in tensors.items():
         assert tensor.dtype in DTYPES, (name, tensor.dtype)
         copies[name] = torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())
     return copies
+
+
+def assert_separate(tensors: Mapping[str, Tensor]) -> None:
+    """Tied weights are one tensor and come under one name; two names for the same memory are a fault of the caller."""
+    spans = []
+    for name, tensor in tensors.items():
+        if tensor.numel():
+            last = sum(
+                (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+            )
+            begin = tensor.data_ptr()
+            spans.append((str(tensor.device), begin, begin + (last + 1) * tensor.element_size(), name))
+    spans.sort()
+    for before, after in pairwise(spans):
+        shared = before[0] == after[0] and after[1] < before[2]
+        assert not shared, f"{before[3]} and {after[3]} share memory; pass one of them"
 
 
 def file_size(tensors: Mapping[str, Tensor]) -> int:
@@ -71,11 +90,27 @@ def describe(tensors: Mapping[str, Tensor]) -> dict[str, tuple[str, tuple[int, .
     return {name: (DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in tensors.items()}
 
 
+def read_description(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """What `describe` says of the tensors of a file, without reading them; raises SafetensorError as `read_tensors`."""
+    _check_header_size(path)
+    with safe_open(path, "pt") as file:
+        parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        return {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in parts.items()}
+
+
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """All tensors of a file, in memory of their own; raises SafetensorError where the file is not well formed."""
+    _check_header_size(path)
     with safe_open(path, "pt") as file:
         # Without the copy the tensors would be views of the file, and break when it is cut short.
         return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (no mapping)
+
+
+def _check_header_size(path: Path) -> None:
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if length > MAX_HEADER_BYTES:
+        raise SafetensorError(f"its header has {length} bytes, more than {MAX_HEADER_BYTES}")
 
 
 def _header(tensors: Mapping[str, Tensor]) -> bytes:
@@ -94,19 +129,3 @@ def _header(tensors: Mapping[str, Tensor]) -> bytes:
 
 def _in_file_order(tensors: Mapping[str, Tensor]) -> list[str]:
     return sorted(tensors, key=lambda name: (_RANK[tensors[name].dtype], name.encode()))
-
-
-def _assert_separate(tensors: Mapping[str, Tensor]) -> None:
-    """Tied weights are one tensor and come under one name; two names for the same memory are a fault of the caller."""
-    spans = []
-    for name, tensor in tensors.items():
-        if tensor.numel():
-            last = sum(
-                (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
-            )
-            begin = tensor.data_ptr()
-            spans.append((str(tensor.device), begin, begin + (last + 1) * tensor.element_size(), name))
-    spans.sort()
-    for before, after in pairwise(spans):
-        shared = before[0] == after[0] and after[1] < before[2]
-        assert not shared, f"{before[3]} and {after[3]} share memory; pass one of them"

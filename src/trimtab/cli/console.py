@@ -42,8 +42,7 @@ class ConsoleProgress:
             self._line(text)
             return
         width = shutil.get_terminal_size().columns - 1
-        self._stream.write(f"\r\x1b[2K{text[:width]}")
-        self._stream.flush()
+        self._write(f"\r\x1b[2K{text[:width]}")
         self._pending = True
 
     def evaluation(self, scores: dict[str, Any]) -> None:
@@ -57,14 +56,19 @@ class ConsoleProgress:
     def close(self) -> None:
         """Ends the line that was being rewritten."""
         if self._pending:
-            self._stream.write("\n")
-            self._stream.flush()
+            self._write("\n")
             self._pending = False
 
     def _line(self, text: str) -> None:
         self.close()
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            pass  # a full disk under the log, or a reader that has gone, is no reason to stop training
 
 
 def step_line(metrics: dict[str, Any], *, share: float, seconds_left: float | None) -> str:

@@ -1,0 +1,174 @@
+"""Saves a run while it goes on training: the loop waits for a copy, a thread does the rest.
+
+At most one save is under way; whatever fails in the thread is raised in the caller's, at the next call. A process that
+ends as usual waits for what is under way; one that is killed leaves what a killed `CheckpointStore.save` leaves.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from queue import SimpleQueue
+
+from torch import Tensor
+
+from trimtab.checkpoint.copies import Copies, copy_now, fetch
+from trimtab.checkpoint.durable import replace_file
+from trimtab.checkpoint.save import Contents
+from trimtab.checkpoint.state_file import render_state
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.errors import NoRoom, RunFailed, TrimtabError
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+
+
+class BackgroundSaver:
+    """Saves into a store from a thread of its own; call it from one thread, and the store only when it is idle.
+
+    Findings of the thread wait until the next call and are told from there, since those who take them, such as
+    journals, know of one thread only.
+    """
+
+    def __init__(self, store: CheckpointStore) -> None:
+        """Nothing is written before the first `begin`."""
+        self._tell = store.say
+        self._told: SimpleQueue[Finding] = SimpleQueue()
+        self._store = store.telling(self._told.put)
+        # One thread, so what is asked for happens in its order; the interpreter waits for it when it ends.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._under_way: list[Future[None]] = []
+        self.no_room = ""
+        """Why the loop waited for the newest copy to reach host memory; empty where it did not. Told the first time."""
+        self._told_no_room = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was begun has ended, well or not, and been told."""
+        return not self._under_way
+
+    def begin(
+        self,
+        state: TrainState,
+        *,
+        model: Mapping[str, Tensor],
+        optimizer: Mapping[str, Tensor],
+        fingerprints: Mapping[str, str],
+        beside: Mapping[Path, bytes] | None = None,
+    ) -> None:
+        """Copies everything as it is now and returns; the thread commits it as `CheckpointStore.save` would.
+
+        `beside` are small reports, put in place once the checkpoint is committed. Waits for the save before, if it is
+        still under way; where that failed, its NoRoom or RunFailed is raised and nothing is begun.
+        """
+        self.finish()
+        contents = Contents(
+            step=state.step,
+            state=render_state(state),
+            best=state.best.get("step"),
+            model={},
+            optimizer={},
+            fingerprints=dict(fingerprints),
+        )
+        copies = copy_now(model), copy_now(optimizer)
+        self._note(*copies)
+        self._under_way.append(self._thread.submit(self._save, contents, *copies, dict(beside or {})))
+
+    def mark_healthy(self, step: int) -> None:
+        """Marks the checkpoint of a step, after what is under way; see `CheckpointStore.mark_healthy`."""
+        self._under_way.append(self._thread.submit(self._mark, step))
+
+    def poll(self) -> None:
+        """Tells what there is to tell, and raises NoRoom or RunFailed where a save has failed; never waits."""
+        while self._under_way and self._under_way[0].done():
+            self._settle()
+        self._hand_over()
+
+    def finish(self) -> None:
+        """Waits for what is under way; tells and raises as `poll` does."""
+        while self._under_way:
+            wait(self._under_way[:1])
+            self._settle()
+        self._hand_over()
+
+    def close(self) -> None:
+        """Waits for what is under way and ends the thread; a failure is told and not raised.
+
+        For the way out after something else has failed: call `finish` before, where nothing has.
+        """
+        while self._under_way:
+            try:
+                self.finish()
+            except TrimtabError as error:
+                self._tell(not_saved(error))
+        self._thread.shutdown()
+
+    def __enter__(self) -> "BackgroundSaver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _save(self, contents: Contents, model: Copies, optimizer: Copies, beside: dict[Path, bytes]) -> None:
+        contents.model.update(fetch(model))
+        contents.optimizer.update(fetch(optimizer))
+        self._store.write(contents)
+        for path, content in beside.items():
+            try:
+                replace_file(path, content)
+            except (NoRoom, RunFailed) as error:
+                self._told.put(report_not_written(path, error))
+
+    def _mark(self, step: int) -> None:
+        self._store.mark_healthy(step)
+
+    def _settle(self) -> None:
+        """Takes the oldest, which has ended, off the list."""
+        ended = self._under_way.pop(0)
+        self._hand_over()
+        ended.result()
+
+    def _hand_over(self) -> None:
+        while not self._told.empty():
+            self._tell(self._told.get())
+
+    def _note(self, *copies: Copies) -> None:
+        self.no_room = next((each.no_room for each in copies if each.no_room), "")
+        if self.no_room and not self._told_no_room:
+            self._told_no_room = True
+            self._tell(copied_by_the_loop(self.no_room))
+
+
+def copied_by_the_loop(reason: str) -> Finding:
+    """A GPU without room for a second set of weights and moments."""
+    return Finding(
+        code="K910",
+        name="training-waits-for-the-copy",
+        severity="note",
+        message=f"training waits while a checkpoint is copied to host memory: {reason}",
+        why="With room for a copy on the GPU the pause is some milliseconds; without, as long as the transfer takes.",
+        fix="nothing, if checkpoints are rare; else lower step.tokens_per_micro_batch, which frees memory",
+    )
+
+
+def not_saved(error: TrimtabError) -> Finding:
+    """A save that was under way when the run ended otherwise."""
+    return Finding(
+        code="K911",
+        name="last-checkpoint-not-saved",
+        severity="warning",
+        message=str(error),
+        why="The run had ended when its last save failed. The checkpoints before are intact.",
+        fix="free some space or mend the disk, then go on with --resume from the checkpoint before",
+    )
+
+
+def report_not_written(path: Path, error: TrimtabError) -> Finding:
+    """A report that could not be put beside its checkpoint."""
+    return Finding(
+        code="K912",
+        name="report-not-written",
+        severity="warning",
+        message=f"{path.name} could not be written: {str(error).splitlines()[0]}; the checkpoint is complete",
+        why="The report is that of an earlier checkpoint now; nothing that training needs is in it.",
+        fix="free some space; the next checkpoint writes it again",
+        where=str(path),
+    )

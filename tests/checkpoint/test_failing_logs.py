@@ -1,0 +1,160 @@
+"""Real runs whose logs cannot be written, from their first line on or from the middle: they train to their end."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.small_run import small_recipe
+
+FAILING_WRITES = """
+import errno, os, sys
+number = getattr(errno, sys.argv.pop(1))
+write = os.write
+def write_or_fail(descriptor, content):
+    if os.readlink(f"/proc/self/fd/{descriptor}").partition(" ")[0].endswith(".jsonl"):
+        raise OSError(number, os.strerror(number))
+    return write(descriptor, content)
+os.write = write_or_fail
+from trimtab.cli.main import main
+main()
+"""
+PLAIN = "from trimtab.cli.main import main; main()"
+LONGEST_WAIT = 120.0
+
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    return small_recipe(tmp_path)
+
+
+def weights(run: Path) -> str:
+    return hashlib.sha256(
+        (run / "checkpoints" / "step-00000060" / "model.safetensors").read_bytes()
+    ).hexdigest()
+
+
+def train(script: str, *arguments: object, **options: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    # As many threads as in this process, so that sums have the same bits.
+    environment = os.environ | {"OMP_NUM_THREADS": str(_threads())}
+    return subprocess.run(
+        command,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=LONGEST_WAIT,
+        **{"stderr": subprocess.PIPE, **options},
+    )
+
+
+def _threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+@needs_proc
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO", pytest.param("EROFS", marks=pytest.mark.slow)])
+def test_a_run_whose_logs_take_nothing_ends_with_the_same_weights_and_says_so_once_for_each(
+    recipe: Path, tmp_path: Path, trained_run: Path, error: str
+):
+    ended = train(FAILING_WRITES, error, "train", recipe, "--out", tmp_path / "run")
+    assert ended.returncode == 0, ended.stderr
+    assert weights(tmp_path / "run") == weights(trained_run)
+    assert "Traceback" not in ended.stderr
+    for log in ("metrics", "evaluations", "samples"):
+        assert ended.stderr.count(f"K905] log-not-written: {log}.jsonl cannot be written") == 1
+        assert (tmp_path / "run" / f"{log}.jsonl").read_bytes() == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_run_that_can_tell_nobody_anything_ends_with_the_same_weights(
+    recipe: Path, tmp_path: Path, trained_run: Path
+):
+    with open("/dev/full", "w") as full:
+        ended = train(PLAIN, "train", recipe, "--out", tmp_path / "run", stderr=full)
+    assert ended.returncode == 0
+    assert weights(tmp_path / "run") == weights(trained_run)
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 60
+
+
+@pytest.fixture
+def full_log(tmp_path: Path):
+    """A place for a file on a disk of its own that takes no more byte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("mounting a small file system is not permitted here")
+    (disk / "log").touch()
+    (disk / "filling").write_bytes(bytes(4096))
+    mounted: list[Path] = []
+
+    def mount(path: Path) -> None:
+        path.touch()
+        subprocess.run(["mount", "--bind", disk / "log", path], check=True)
+        mounted.append(path)
+
+    yield mount
+    for path in [*mounted, disk]:
+        subprocess.run(["umount", path], check=True)
+
+
+def test_metrics_on_a_disk_that_is_really_full_do_not_stop_the_run(recipe: Path, tmp_path: Path, full_log):
+    run = tmp_path / "run"
+    assert train(PLAIN, "train", recipe, "--out", run, "length=20 steps").returncode == 0
+    (run / "metrics.jsonl").unlink()
+    full_log(run / "metrics.jsonl")
+    ended = train(PLAIN, "train", recipe, "--out", run, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert "metrics.jsonl cannot be written: No space left on device; training goes on" in ended.stderr
+    assert (run / "checkpoints" / "step-00000060").exists()
+
+
+def test_a_run_whose_folder_is_deleted_trains_on_to_its_next_checkpoint_and_then_says_what_is_missing(
+    tmp_path: Path,
+):
+    recipe, run = (
+        small_recipe(
+            tmp_path, length="100 steps", **{"checkpoint.every": "90 steps", "evaluate.every": "90 steps"}
+        ),
+        tmp_path / "run",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", PLAIN, "train", str(recipe), "--out", str(run)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until = time.monotonic() + LONGEST_WAIT
+        while not (run / "metrics.jsonl").exists():
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.01)
+        shutil.rmtree(run)
+        said = process.communicate(timeout=LONGEST_WAIT)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 1, said
+    assert "Traceback" not in said
+    assert "cannot be written: No such file or directory" in said
+    assert not run.exists()
+
+
+@pytest.mark.slow
+def test_lines_that_a_run_lost_are_not_made_up_when_it_goes_on(recipe: Path, tmp_path: Path):
+    run = tmp_path / "run"
+    assert train(FAILING_WRITES, "ENOSPC", "train", recipe, "--out", run, "length=20 steps").returncode == 0
+    assert train(PLAIN, "train", recipe, "--out", run, "--resume").returncode == 0
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert steps == list(range(21, 61))

@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import pytest
+
+from tests.bans import banned
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("src", "benchmarks", "tools", "experiments")
+TALK_TO_PROCESSES = {
+    "src/trimtab/data/crew.py",
+    "src/trimtab/data/culprit.py",
+    "src/trimtab/data/worker_process.py",
+    "benchmarks/attention_kernels.py",
+}
+"""Chunks of data come from workers that the training process started, as pickles through a pipe of its own."""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "import os, pickle as harmless",
+        "from pickle import loads",
+        "import _pickle",
+        "import cloudpickle",
+        "import dill.source",
+        "import shelve",
+        "import marshal",
+        "from joblib import load",
+        "import yaml\nyaml.safe_load(text)",
+        "import torch\ntorch.load(path)",
+        "import torch\ntorch.save({}, path)",
+        "import torch as t\nt.load(path)",
+        "from torch import load",
+        "from torch import load as read",
+        "import torch\nread = torch.load",
+        "import torch\ntorch.jit.load(path)",
+        "import torch\ntorch.hub.load('a/b', 'c')",
+        "import torch.distributed.checkpoint as dcp\ndcp.load({})",
+        "from torch.serialization import add_safe_globals",
+        "import numpy as np\nnp.load(path)",
+        "import numpy as np\nnp.load(path, allow_pickle=True)",
+        "import numpy as np\nnp.load(path, allow_pickle=flag)",
+        "from numpy import load\nload(path)",
+        "import numpy\nnumpy.save(path, rows)",
+        "read(path, allow_pickle=True)",
+        "read(path, weights_only=True)",
+        "eval('1')",
+        "exec(text)",
+        "run = eval",
+        "compile(text, 'name', 'exec')",
+        "__import__('os')",
+        "from importlib import import_module\nimport_module('pickle')",
+        "from ruamel.yaml import YAML\nYAML(typ='unsafe')",
+        "import multiprocessing",
+        "from multiprocessing.connection import Client",
+        "import os\nos.system('ls')",
+        "import subprocess\nsubprocess.run('ls', shell=True)",
+        "def late():\n    import pickle",
+        "import runpy",
+    ],
+)
+def test_what_could_run_code_from_a_file_is_found(source: str):
+    assert banned(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import re\nre.compile('a')",
+        "model.eval()",
+        "model.compile()",
+        "import torch\ntorch.compile(model)",
+        "import numpy as np\nnp.load(path, allow_pickle=False)",
+        "import numpy as np\nnp.save(path, rows, allow_pickle=False)",
+        "from ruamel.yaml import YAML\nYAML(typ='safe', pure=True)",
+        "import json\njson.load(file)",
+        "import ast\nast.literal_eval('1')",
+        "checkpoint.load(path)",
+        "store.save(state)",
+        "from importlib import import_module\nimport_module('numpy')",
+        "import subprocess\nsubprocess.run(['ls'])",
+        "text = 'import pickle; eval(1)'",
+    ],
+)
+def test_what_is_harmless_is_not_found(source: str):
+    assert banned(source) == []
+
+
+def test_a_file_that_may_talk_to_its_own_processes_may_do_nothing_else():
+    assert banned("import multiprocessing", talks_to_processes=True) == []
+    assert banned("import pickle", talks_to_processes=True)
+    assert banned("import multiprocessing as m\nm.get_context('fork')", talks_to_processes=True) == [
+        "2: fork"
+    ]
+
+
+def test_no_code_comes_from_a_file_anywhere():
+    found = {}
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    for path in paths:
+        name = path.relative_to(ROOT).as_posix()
+        bad = banned(path.read_text(encoding="utf-8"), talks_to_processes=name in TALK_TO_PROCESSES)
+        found |= {name: bad} if bad else {}
+    assert found == {}
+    assert len(paths) > 300
+
+
+def test_each_file_that_may_talk_to_processes_does():
+    silent = [name for name in TALK_TO_PROCESSES if not banned((ROOT / name).read_text(encoding="utf-8"))]
+    assert silent == []
