@@ -1,6 +1,9 @@
 """A feed without files: corpora whose lines are words that name them, and a tokenizer that reads the names."""
 
 import functools
+import os
+import signal
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +32,9 @@ class FakeCorpus:
 
     def __len__(self):
         return self.length
+
+    def num_bytes(self, line):
+        return 0
 
     def pair(self, line):
         """The line's number, from 10, as often as a hash of it says, which differs on the two sides."""
@@ -59,6 +65,24 @@ class FakePipeline:
         if self.needs_random and rng.random() < 0.2:
             return Dropped("chance")
         return Dropped("multiple") if int(source.split()[0]) % self.every == 0 else (source, target)
+
+
+@dataclass(frozen=True)
+class DeadlyPipeline:
+    """At one line, by the number that stands in it, the process that reads it is killed, hangs, or stops by itself."""
+
+    word: str
+    death: str = "killed"
+    needs_random: bool = False
+
+    def apply(self, source, target, rng):
+        if source.split()[0] == self.word:
+            if self.death == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.death == "ends":
+                os._exit(0)
+            time.sleep(1000)
+        return source, target
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from trimtab.data.chunk import Feed, encode_chunk
 from trimtab.data.corpus import open_corpora
 from trimtab.data.mixture import Mixture
 from trimtab.data.transforms.apply import Pipeline, build_transforms
-from trimtab.errors import InputError
+from trimtab.errors import InputError, RunFailed
 
 
 def plain(chunk):
@@ -89,6 +89,31 @@ def test_a_line_that_cannot_be_read_is_the_error_that_the_corpus_makes_of_it():
     with pytest.raises(InputError, match=r"a0\.en: not UTF-8") as caught:
         encode_chunk(fake_feed(bad_line=16), start=0, count=100)
     assert caught.value.problems[0].where == "a0.en:17"
+
+
+class FailingPipeline:
+    needs_random = False
+
+    def apply(self, source, target, rng):
+        if source.startswith("26 ") or source == "26":
+            raise ZeroDivisionError("division by zero")
+        return source, target
+
+
+def test_a_transform_that_fails_is_told_with_corpus_and_line():
+    with pytest.raises(RunFailed, match=r"data\.transforms: (a0|b1), line 17 cannot") as caught:
+        encode_chunk(fake_feed(pipeline=FailingPipeline()), start=0, count=100)
+    assert "ZeroDivisionError: division by zero" in str(caught.value)
+
+
+@pytest.mark.parametrize(("max_tokens", "most"), [(24, 262_144), (4096, 1_048_576)])
+def test_a_line_of_too_many_bytes_is_dropped_unread(max_tokens, most, monkeypatch):
+    feed = fake_feed(max_tokens=max_tokens, bad_line=16)
+    assert feed.most_bytes == most
+    monkeypatch.setattr(type(feed.corpora[0]), "num_bytes", lambda corpus, line: most + (line == 16))
+    chunk = encode_chunk(feed, start=0, count=60)
+    assert {(example.line, example.reason) for example in chunk.dropped} == {(16, "too_long")}
+    assert len(chunk.target) + len(chunk.dropped) == 60
 
 
 def test_a_chunk_of_nothing_but_dropped_examples_is_empty_and_says_why():

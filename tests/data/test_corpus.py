@@ -6,7 +6,8 @@ import pickle
 import pytest
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus
-from trimtab.data.corpus import open_corpora, open_corpus
+from trimtab.data import corpus as corpora_module
+from trimtab.data.corpus import open_corpora, open_corpus, reverse
 from trimtab.errors import InputError
 
 
@@ -113,6 +114,23 @@ def test_all_corpora_that_cannot_be_opened_are_named_at_once(root):
         "no.en",
         "no.tsv",
     ]
+
+
+@pytest.mark.parametrize("files", FORMATS, ids=["aligned", "tsv", "jsonl"])
+def test_how_long_a_line_is_is_known_before_it_is_read(root, files):
+    corpus = opened(root, ParallelFiles(**files))
+    lengths = [corpus.num_bytes(line) for line in range(3)]
+    assert lengths[2] == max(lengths)
+    assert corpus.longer_than(lengths[2] - 1) == [2]
+    assert corpus.longer_than(lengths[2]) == []
+    assert reverse(corpus, tags=()).longer_than(lengths[2] - 1) == [2]
+    assert reverse(corpus, tags=()).num_bytes(2) == lengths[2]
+
+
+def test_a_line_beyond_all_limits_is_not_read_and_counts_as_blank(root, monkeypatch):
+    corpus = opened(root, ParallelFiles(**ALIGNED))
+    monkeypatch.setattr(corpora_module, "MOST_BYTES", 4)
+    assert [corpus.pair(line) for line in range(3)] == [("one", "eins"), ("two", "zwei"), ("", "")]
 
 
 def test_checking_reads_the_first_lines_and_some_spread_over_the_rest(root):

@@ -36,6 +36,23 @@ def test_a_lost_line_is_told_with_its_place(found):
     assert "1 line of the target" in finding.message
 
 
+@pytest.mark.parametrize("sign", ["/", "\\"])
+def test_lines_out_of_all_proportion_are_told_with_their_places(found, sign):
+    train = list(TRAIN)
+    train[700] = (sign * 1_000_000, train[700][1])
+    train[900] = (train[900][0], sign * 300_000)
+    (finding,) = found(train, VALID)
+    assert (finding.code, finding.severity) == ("D207", "warning")
+    assert "2 lines of more than 262,144 bytes (701, 901); line 701 has 1,000,000" in finding.message
+    assert finding.where.endswith("train.en:701")
+
+
+def test_a_long_line_that_may_be_text_is_none_of_them(found):
+    train = list(TRAIN)
+    train[700] = ("x" * 262_144, train[700][1])
+    assert found(train, VALID) == []
+
+
 def test_exchanged_sides_are_told(found):
     (finding,) = found(TRAIN, [pair[::-1] for pair in VALID])
     assert finding.code == "D206"

@@ -1,4 +1,5 @@
 import errno
+import gc
 import gzip
 import hashlib
 import lzma
@@ -157,6 +158,72 @@ def test_pickled_lines_notice_that_the_file_was_replaced(tmp_path):
     (tmp_path / "text").write_bytes(b"one\ntwo\nthree\n")
     with pytest.raises(InputError, match="changed while it was in use"):
         len(pickle.loads(pickled))
+
+
+def shrink(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def write_over(path):
+    with open(path, "r+b") as file:
+        file.write(b"eno\n")
+
+
+def grow(path):
+    with open(path, "ab") as file:
+        file.write(b"four\n")
+
+
+@pytest.mark.parametrize("change", [shrink, write_over, grow])
+def test_a_file_that_changes_while_it_is_in_use_is_told_at_the_next_line(tmp_path, change):
+    path = tmp_path / "text"
+    path.write_bytes(b"one\ntwo\nthree\n" * 1000)
+    lines = open_lines(path, cache=tmp_path / "cache")
+    assert lines[2999] == b"three"
+    change(path)
+    for number in (0, 2999):
+        with pytest.raises(InputError, match="changed while it was in use"):
+            lines[number]
+
+
+def test_a_file_that_is_deleted_or_replaced_while_it_is_in_use_is_read_as_it_was(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"one\ntwo\n")
+    lines = open_lines(path, cache=tmp_path / "cache")
+    path.unlink()
+    assert list(lines) == [b"one", b"two"]
+    path.write_bytes(b"another\n")
+    assert list(lines) == [b"one", b"two"]
+
+
+def test_a_disk_that_fails_while_it_is_read_is_told(tmp_path, monkeypatch):
+    (tmp_path / "text").write_bytes(b"one\ntwo\n")
+    lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
+
+    def fail(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(InputError, match="Input/output error"):
+        lines[1]
+
+
+def test_how_long_lines_are_is_known_without_reading_them(tmp_path, monkeypatch):
+    (tmp_path / "text").write_bytes(b"one\n\n" + b"/" * 100 + b"\nthree")
+    lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    monkeypatch.delattr(os, "pread")
+    assert [lines.num_bytes(number) for number in range(4)] == [3, 0, 100, 5]
+    assert lines.longer_than(4).tolist() == [2, 3]
+    assert lines.longer_than(100).tolist() == []
+
+
+def test_lines_that_are_let_go_close_their_files(tmp_path):
+    (tmp_path / "text").write_bytes(b"one\n")
+    before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    for _ in range(20):
+        open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 2 if before else True
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

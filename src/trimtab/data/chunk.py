@@ -7,13 +7,20 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.random import Generator
 
-from trimtab.data.id_filter import reasons_in_ids
+from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.mixture import Mixture, Places
 from trimtab.data.noises import Noises
 from trimtab.data.order import random_stream
 from trimtab.data.subword_sampling import SubwordSampling
 from trimtab.data.transforms.apply import Dropped
+from trimtab.errors import RunFailed, TrimtabError
 from trimtab.flow import DroppedExample, Ragged
+
+BYTES_PER_TOKEN = 256
+"""A line of more bytes for each token that is allowed is dropped unread: four times what sixteen characters of four
+bytes take, the longest piece that sentencepiece learns by itself."""
+LEAST_ROOM = 1024
+"""Tokens for which there is room in any case, so that short limits do not drop what a transform makes short."""
 
 # What a random stream is for; the transforms of texts have theirs without such a number.
 _NOISE = 1
@@ -24,8 +31,17 @@ class ReadsPairs(Protocol):
     """A corpus, as far as it matters here."""
 
     @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    @property
     def tags(self) -> Sequence[str]:
         """Put before each source."""
+        ...
+
+    def num_bytes(self, line: int) -> int:
+        """Bytes that must be read for a line, known without reading it."""
         ...
 
     def pair(self, line: int) -> tuple[str, str]:
@@ -90,6 +106,11 @@ class Feed:
     """What spoils the sources of each corpus; nothing by default."""
     contexts: PutsContext | None = None
     """What puts sentences of the same document before examples."""
+
+    @property
+    def most_bytes(self) -> int:
+        """A line of more is too long, whatever stands in it."""
+        return BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +186,12 @@ def _read(feed: Feed, places: Places) -> tuple[list[str], list[str], list[str]]:
     for corpus, line, turn in zip(
         places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True
     ):
-        source, target = feed.corpora[corpus].pair(line)
+        if feed.corpora[corpus].num_bytes(line) > feed.most_bytes:
+            reasons.append(TOO_LONG)
+            continue
         if needs_random:
             rng = random_stream(seed, turn, corpus, line)
-        pair = feed.pipeline.apply(source, target, rng)
+        pair = _transformed(feed, corpus, line, rng)
         if isinstance(pair, Dropped):
             reasons.append(pair.reason)
         else:
@@ -176,6 +199,20 @@ def _read(feed: Feed, places: Places) -> tuple[list[str], list[str], list[str]]:
             targets.append(pair[1])
             reasons.append("")
     return sources, targets, reasons
+
+
+def _transformed(feed: Feed, corpus: int, line: int, rng: Generator | None) -> tuple[str, str] | Dropped:
+    source, target = feed.corpora[corpus].pair(line)
+    try:
+        return feed.pipeline.apply(source, target, rng)
+    except TrimtabError:
+        raise
+    except Exception as error:
+        raise RunFailed(
+            f"data.transforms: {feed.corpora[corpus].name}, line {line + 1} cannot be transformed\n"
+            f"  got     {type(error).__name__}: {error}\n"
+            "  fix     take the line out or change the transform, and begin a new run: the data is another one then"
+        ) from error
 
 
 def _encode_sources(feed: Feed, lines: list[str], places: Places) -> list[list[int]]:

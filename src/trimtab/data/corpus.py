@@ -15,6 +15,8 @@ from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
 _MOST_PROBLEMS = 10
+MOST_BYTES = 2**24
+"""A line of more is never read: it is longer than any limit on tokens allows, and one of a gigabyte would not fit."""
 
 
 Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs
@@ -50,8 +52,20 @@ class Corpus:
         return len(self.pairs)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Source and target of a line; InputError with file, line (from 1) and place where it is malformed."""
-        return self.pairs.pair(line)
+        """Source and target of a line, both empty where it has more than `MOST_BYTES`.
+
+        InputError with file, line (from 1) and place where it is malformed.
+        """
+        return ("", "") if self.num_bytes(line) > MOST_BYTES else self.pairs.pair(line)
+
+    def num_bytes(self, line: int) -> int:
+        """Bytes that must be read for a line, of its longer side where they have files of their own; 0 where only
+        reading shows it."""
+        return self.pairs.num_bytes(line)
+
+    def longer_than(self, num_bytes: int) -> list[int]:
+        """The lines, from 0, of which more bytes must be read; nothing of them is."""
+        return self.pairs.longer_than(num_bytes).tolist()
 
     def before(self, line: int, count: int) -> list[tuple[str, str]]:
         """At most `count` pairs before a line in its document, in their order; none where there are no documents."""

@@ -12,6 +12,9 @@ from trimtab.finding import Finding
 SHARED_WARNING = 0.1
 """Share of a validation set's pairs that stand in training; interface strings such as `OK` make up a few per cent."""
 LEAST_SHARED = 10
+OUT_OF_ALL_PROPORTION = 2**18
+"""Bytes of a line that is no sentence; the index knows how long lines are, so nothing of it is read."""
+MOST_PLACES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class ListedPairs:
 def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Iterator[Finding]:
     """Warnings; reads a bounded number of lines, see `data.checks`."""
     yield from validation_in_training(train, valid)
+    yield from lines_out_of_proportion(train)
     for corpus in train:
         if corpus.is_reversed or corpus.is_monolingual:
             continue
@@ -63,6 +67,27 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
                 "a checkpoint that is trained too long.",
                 fix="take these lines out of training; `trimtab data inspect` counts them all",
             )
+
+
+def lines_out_of_proportion(train: Sequence[Corpus]) -> Iterator[Finding]:
+    """A warning for each corpus with lines of more than `OUT_OF_ALL_PROPORTION` bytes: every line is looked at."""
+    for corpus in (corpus for corpus in train if not corpus.is_reversed):
+        if not (lines := corpus.longer_than(OUT_OF_ALL_PROPORTION)):
+            continue
+        longest = max(lines, key=corpus.num_bytes)
+        places = ", ".join(str(line + 1) for line in lines[:MOST_PLACES])
+        yield Finding(
+            code="D207",
+            name="line-out-of-all-proportion",
+            severity="warning",
+            message=f"{corpus.name}: {len(lines):,} line{'s' * (len(lines) > 1)} of more than "
+            f"{OUT_OF_ALL_PROPORTION:,} bytes ({places}{', ...' * (len(lines) > MOST_PLACES)}); "
+            f"line {longest + 1} has {corpus.num_bytes(longest):,}",
+            why="No sentence is so long: it is junk, or a file whose line ends were lost. Such lines are dropped "
+            "without being read, as too_long; everything else is trained on as if they were not there.",
+            fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
+            where=corpus.place(longest),
+        )
 
 
 def _apart(message: str, *, where: str = "") -> Finding:

@@ -1,18 +1,20 @@
-"""The lines of a text file, read in place: line i costs a look at an index and one slice of a memory map."""
+"""The lines of a text file, read in place: line i costs a look at an index and one read of the file."""
 
 import hashlib
-import mmap
 import os
+import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
+import numpy as np
+
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.compressed import Packing, copied, packing_of, read_blocks
 from trimtab.data.input_file import open_input
 from trimtab.data.line_index import LineIndex, load_index, write_index
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 
 _END_BYTES = 1 << 16
 _LAYOUT = "trimtab lines 1"
@@ -45,7 +47,8 @@ def open_lines(path: Path, *, cache: Path) -> "Lines":
 class Lines(Sequence[bytes]):
     """Lines as bytes without their ends. Safe to use after a fork, and pickled as the names of its files only.
 
-    The text must not be rewritten in place while it is open; replacing it by a new file of the same name is harmless.
+    A text that is rewritten in place while it is open is an InputError at the next line; replacing it by a new file of
+    the same name, or deleting it, is harmless. It is read, not mapped: a map of a file that shrinks ends the process.
     """
 
     def __init__(self, path: Path, *, text: Path, index: Path) -> None:
@@ -54,7 +57,7 @@ class Lines(Sequence[bytes]):
         self._index_path = index
         self._stamp = _stamp(text.stat())
         self._index: LineIndex
-        self._text: mmap.mmap | bytes
+        self._text: int
         self._open()
 
     @property
@@ -65,6 +68,15 @@ class Lines(Sequence[bytes]):
     def start(self, line: int) -> int:
         """The byte at which a line begins in the unpacked content."""
         return self._index.starts[line]
+
+    def num_bytes(self, line: int) -> int:
+        """How long a line is, its end not counted; nothing of it is read."""
+        return self._index.starts[line + 1] - self._index.starts[line] - 1
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """The lines that have more bytes, from 0, int64; only the index is read."""
+        lengths = np.diff(np.asarray(self._index.starts)) - np.uint64(1)
+        return np.flatnonzero(lengths > np.uint64(num_bytes))
 
     def __len__(self) -> int:
         return len(self._index.starts) - 1
@@ -79,8 +91,24 @@ class Lines(Sequence[bytes]):
         starts = self._index.starts
         if not 0 <= line < len(starts) - 1:
             raise IndexError(f"{self.path}: line {line} of {len(self)}, counted from 0")
-        text = self._text[starts[line] : starts[line + 1] - 1]
+        text = self._read(starts[line], self.num_bytes(line))
         return text[:-1] if text[-1:] == b"\r" else text
+
+    def _read(self, start: int, size: int) -> bytes:
+        try:
+            is_changed = _stamp(os.fstat(self._text)) != self._stamp
+            text = b"" if is_changed else os.pread(self._text, size, start)
+        except OSError as error:  # a disk or a network that fails while reading
+            raise input_error(f"{self.path}: cannot be read", got=error.strerror or str(error)) from None
+        if len(text) < size or is_changed:
+            raise self._changed()
+        return text
+
+    def _changed(self) -> InputError:
+        return input_error(
+            f"{self.path}: the file or its index changed while it was in use",
+            fix="start again, or go on with --resume where the content is as it was; the index is made anew then",
+        )
 
     def __getattr__(self, name: str) -> Any:
         # Unpickled in another process: the maps are opened when they are first needed.
@@ -97,12 +125,9 @@ class Lines(Sequence[bytes]):
         with open_input(self._text_path) as file:
             stat = os.fstat(file.fileno())
             if index is None or _stamp(stat) != self._stamp:
-                raise input_error(
-                    f"{self.path}: the file or its index changed while it was in use",
-                    fix="start again; the index is made anew then",
-                )
-            # An empty file cannot be mapped.
-            self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if stat.st_size else b""
+                raise self._changed()
+            self._text = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._text)
         self._index = index
 
 

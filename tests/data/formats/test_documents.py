@@ -43,6 +43,13 @@ def test_a_second_opening_and_a_copy_in_another_process_read_the_same(tmp_path):
     assert second.before(1, 3) == copy.before(1, 3) == [("a", "b")]
 
 
+def test_nothing_is_known_of_a_sentence_before_its_document_is_read(tmp_path):
+    (tmp_path / "d.jsonl").write_text(json.dumps({"en": ["a" * 1000], "de": ["b"]}) + "\n")
+    pairs = open_documents(tmp_path / "d.jsonl", source="en", target="de", cache=tmp_path / "cache")
+    assert pairs.num_bytes(0) == 0
+    assert pairs.longer_than(10).tolist() == []
+
+
 def test_read_the_other_way_the_neighbours_are_turned_too(tmp_path):
     corpus = ReversedPairs(opened(tmp_path, [line_of([("a", "b"), ("c", "d")])]))
     assert (corpus.pair(1), corpus.before(1, 2)) == (("d", "c"), [("b", "a")])

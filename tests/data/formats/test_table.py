@@ -55,6 +55,14 @@ def test_rows_of_parquet_are_the_pairs(tmp_path, source, target):
     assert columns(pickle.loads(pickle.dumps(pairs))) == PAIRS
 
 
+def test_a_long_row_is_known_before_it_is_read(tmp_path):
+    rows = [("one", "eins"), ("x" * 900, "zwei"), ("three", "y" * 50)]
+    pyarrow.parquet.write_table(table_of(rows), tmp_path / "a.parquet")
+    pairs = open_parquet(tmp_path / "a.parquet", source="en", target="de", cache=tmp_path / "cache")
+    assert pairs.longer_than(100).tolist() == [1]
+    assert 900 < pairs.num_bytes(1) < 950
+
+
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), ("translation.en", "translation.de")])
 def test_rows_of_a_saved_dataset_are_the_pairs(tmp_path, shards, source, target):

@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -19,6 +21,14 @@ class AlignedPairs:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def num_bytes(self, line: int) -> int:
+        """Of the longer side."""
+        return max(self.source.num_bytes(line), self.target.num_bytes(line))
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """The lines, from 0, of which a side has more bytes."""
+        return np.union1d(self.source.longer_than(num_bytes), self.target.longer_than(num_bytes))
 
     def pair(self, line: int) -> tuple[str, str]:
         """Line `line` of both files; InputError where one is not UTF-8."""

@@ -46,6 +46,14 @@ class DocumentPairs:
         """All sentence pairs of a document."""
         return read_document(self.lines, number, source=self.source, target=self.target)
 
+    def num_bytes(self, line: int) -> int:
+        """0: a document is read as a whole, so nothing is known of a sentence before."""
+        return 0
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """None: what is long here is a document, of many sentences."""
+        return np.zeros(0, np.int64)
+
     def pair(self, line: int) -> tuple[str, str]:
         """Sentence pair number `line`."""
         sentences, place = self._at(line)

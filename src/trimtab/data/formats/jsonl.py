@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trimtab.data.formats.fields import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
@@ -26,6 +28,14 @@ class JsonlPairs:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def num_bytes(self, line: int) -> int:
+        """Of the whole line."""
+        return self.lines.num_bytes(line)
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """The lines, from 0, that have more bytes."""
+        return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
         """The two fields; InputError where the line is no object or a field is missing or not text."""

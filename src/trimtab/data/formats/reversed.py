@@ -3,6 +3,8 @@
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
+
 from trimtab.data.formats.aligned import AlignedPairs
 from trimtab.data.formats.documents import DocumentPairs
 from trimtab.data.formats.jsonl import JsonlPairs
@@ -23,6 +25,14 @@ class ReversedPairs:
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    def num_bytes(self, line: int) -> int:
+        """As read the other way."""
+        return self.pairs.num_bytes(line)
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """As read the other way."""
+        return self.pairs.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
         """Target and source of a line; InputError where it is malformed."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
 from trimtab.data.lines import Lines, open_lines
@@ -32,6 +34,14 @@ class TablePairs:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def num_bytes(self, line: int) -> int:
+        """Of both columns together."""
+        return self.lines.num_bytes(line)
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """The rows, from 0, whose columns have more bytes together."""
+        return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
         """The two columns of a row; what is no text was refused when the table was opened."""

@@ -5,6 +5,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -24,6 +26,15 @@ class TsvPairs:
 
     def __len__(self) -> int:
         return len(self.lines) - self.num_header_lines
+
+    def num_bytes(self, line: int) -> int:
+        """Of the whole line."""
+        return self.lines.num_bytes(line + self.num_header_lines)
+
+    def longer_than(self, num_bytes: int) -> np.ndarray:
+        """The pairs, from 0, whose lines have more bytes."""
+        found = self.lines.longer_than(num_bytes) - self.num_header_lines
+        return found[found >= 0]
 
     def pair(self, line: int) -> tuple[str, str]:
         """The two columns; InputError where the line has more or fewer columns than the first one of the file."""
