@@ -31,7 +31,7 @@ from trimtab.progress import Silent
 from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.training.preflight import gathered
+from trimtab.training.preflight.probe import gathered
 
 SHARES = (1, 4, 16)
 STEPS = 20

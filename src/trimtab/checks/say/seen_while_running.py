@@ -4,7 +4,13 @@ Those findings carry their numbers with them. Here stands what is the same each 
 index of symptoms know them without torch.
 """
 
-from trimtab.checks.say.seen import checkpoints, evaluations, preflight, steps
+from trimtab.checks.say.seen import built_parts, checkpoints, evaluations, preflight, steps
 from trimtab.checks.say.seen.page import SeenPage
 
-PAGES: tuple[SeenPage, ...] = (*preflight.PAGES, *evaluations.PAGES, *steps.PAGES, *checkpoints.PAGES)
+PAGES: tuple[SeenPage, ...] = (
+    *preflight.PAGES,
+    *built_parts.PAGES,
+    *evaluations.PAGES,
+    *steps.PAGES,
+    *checkpoints.PAGES,
+)

@@ -11,7 +11,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
         why="Unknown tokens carry no meaning, and the model learns to write them.",
         fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
-        home="training/preflight.py",
+        home="training/preflight/text.py",
         symptoms=("unknown tokens in the output", "characters are missing in the output"),
     ),
     SeenPage(
@@ -22,7 +22,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="many of the first examples are dropped by a filter or a limit",
         why="What is dropped is not learned; a filter or limit does not fit this text.",
         fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
-        home="training/preflight.py",
+        home="training/preflight/text.py",
         symptoms=("long sentences are translated badly", "fewer examples than expected"),
     ),
     SeenPage(
@@ -33,7 +33,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="pairs of a validation set have no text on one side",
         why="Scores against blank references say nothing, and they choose the best checkpoint.",
         fix="take the blank lines out of both files, or name others under data.valid",
-        home="training/preflight.py",
+        home="training/preflight/text.py",
         symptoms=("validation score is zero", "best checkpoint is a bad one"),
     ),
     SeenPage(
@@ -74,6 +74,48 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("output has nothing to do with the input", "loss falls and the output stays wrong"),
     ),
     SeenPage(
+        code="D207",
+        name="line-out-of-all-proportion",
+        severity="warning",
+        when="before the first step",
+        seen="a training corpus has a line of more than a quarter of a million bytes",
+        why="No sentence is so long: it is junk, or a file whose line ends were lost. Such lines are dropped without "
+        "being read, as too_long; everything else is trained on as if they were not there.",
+        fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
+        home="data/corpus_findings.py",
+        symptoms=("a line of slashes", "out of memory while reading the data"),
+    ),
+    SeenPage(
+        code="D208",
+        name="symbols-clash",
+        severity="error",
+        when="before the first step",
+        seen="two of the symbols for padding, unknown, start and end have one id, or an id is outside the "
+        "vocabulary",
+        why="Two symbols with one id cannot be told apart: a model that learns padding as the end never "
+        "stops, or stops at once.",
+        fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
+        home="training/preflight/symbols.py",
+        symptoms=(
+            "translations never end",
+            "translations are empty",
+        ),
+    ),
+    SeenPage(
+        code="D209",
+        name="text-changes-in-the-tokenizer",
+        severity="warning",
+        when="before the first step",
+        seen="lines come back from the tokenizer with other letters",
+        why="What the tokenizer does not keep can be neither read nor written by the model.",
+        fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
+        home="training/preflight/symbols.py",
+        symptoms=(
+            "characters are missing in the output",
+            "letters are replaced in the output",
+        ),
+    ),
+    SeenPage(
         code="L201",
         name="first-loss-off",
         severity="error",
@@ -81,7 +123,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the untrained model's loss is far from the logarithm of the vocabulary",
         why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
         fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
-        home="training/preflight.py",
+        home="training/preflight/first_loss.py",
         symptoms=(
             "first loss is too high",
             "first loss is too low",
@@ -96,7 +138,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="one step's gradient changes with the number of micro-batches it is cut into",
         why="The arithmetic of training must not depend on how much runs at once.",
         fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
-        home="training/preflight.py",
+        home="training/preflight/cut.py",
         symptoms=(
             "loss grows with gradient accumulation",
             "accumulation gives another result than a large batch",
@@ -133,7 +175,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the largest micro-batch that can come does not fit into memory",
         why="The run would end at the first such batch, perhaps after hours.",
         fix="lower step.tokens_per_micro_batch; it changes speed and memory only",
-        home="training/preflight.py",
+        home="training/preflight/memory.py",
         symptoms=("out of memory", "out of memory after hours"),
     ),
     SeenPage(
@@ -144,7 +186,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="five lines could not be translated with the untrained model",
         why="The first evaluation would fail in the same way.",
         fix="read the message: it names what is wrong",
-        home="training/preflight.py",
+        home="training/preflight/decoding.py",
         symptoms=("crashes at the first evaluation",),
     ),
 )

@@ -1,0 +1,62 @@
+"""Whether weight decay takes from the matrices of linear maps and from nothing else."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.training.preflight.probe import named
+from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
+
+MOST = 0.5
+"""Share of a weight that is taken off in the check."""
+LOST_IN_ROUNDING = 1e-5
+"""A smaller share is too small to be looked at in float32."""
+
+
+def decay_where_it_belongs(parts: Parts) -> Iterator[Finding]:
+    """One update from gradients of zero, which moves only what is decayed."""
+    decay = parts.recipe.step.optimizer.weight_decay
+    rate = min(1.0, MOST / decay) if decay else 1.0
+    linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, nn.Linear)}
+    taken = shares_taken(parts, rate=rate)
+    wrongly = sorted(
+        name for name, share in taken.items() if (name not in linear or not decay) and share != 0
+    )
+    lacking = sorted(
+        name for name, share in taken.items() if name in linear and not share >= rate * decay / 2
+    )
+    said = [f"takes from {named(wrongly)}"] if wrongly else []
+    if lacking and rate * decay > LOST_IN_ROUNDING:
+        said.append(f"takes nothing from {named(lacking)}")
+    if said:
+        yield Finding(
+            code="S209",
+            name="decay-on-other-weights",
+            severity="error",
+            message=f"weight decay ({decay:g}) {' and '.join(said)}",
+            why="Decay is meant for the matrices of linear maps: it pulls gains of norms away from 1 and the vectors "
+            "of rare words to zero.",
+            fix="look at the optimizer's groups: norms, biases and embeddings have none",
+        )
+
+
+@torch.no_grad()
+def shares_taken(parts: Parts, *, rate: float) -> dict[str, float]:
+    """How much of each trained tensor an update takes whose gradient is zero; biases, which begin at zero, are set to
+    one before."""
+    weights = {name: weight for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    with weights_put_back(parts):
+        optimizer = with_own_moments(parts)
+        for weight in weights.values():
+            if weight.ndim < 2:
+                weight.fill_(1.0)
+            weight.grad = torch.zeros_like(weight)
+        before = {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
+        optimizer.update(learning_rate=rate, skip=torch.zeros((), dtype=torch.bool, device=parts.device))
+        return {
+            name: float((before[name] - weight.cpu()).norm() / before[name].norm())
+            for name, weight in weights.items()
+        }

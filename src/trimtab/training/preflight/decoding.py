@@ -1,0 +1,27 @@
+"""Five lines through the whole of decoding, with the untrained model."""
+
+from collections.abc import Iterator
+
+from trimtab.build import Parts
+from trimtab.errors import TrimtabError
+from trimtab.finding import Finding
+from trimtab.translator import Translator
+
+
+def five_lines(parts: Parts) -> Iterator[Finding]:
+    """Lines of the first validation set, or one of training where there is none."""
+    valid = next(iter(parts.valid().values()), None)
+    lines = valid.sources[:5] if valid else [parts.sources.corpora[0].pair(0)[0]]
+    parts.model.eval()
+    try:
+        Translator.of(parts, parts.fast_copy().eval(), beam=2, tags=valid.tags if valid else ()).translate(
+            [line[:200] for line in lines]
+        )
+    except TrimtabError as error:
+        yield Finding(
+            code="E201",
+            name="decoding-fails",
+            severity="error",
+            message=f"five lines could not be translated: {error}",
+            why="The first evaluation would fail in the same way.",
+        )

@@ -1,0 +1,69 @@
+"""Whether the loss reaches every weight: a finite gradient that is not zero everywhere."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.training.preflight.probe import few_examples, named, one_pack
+
+
+def every_weight_learns(parts: Parts) -> Iterator[Finding]:
+    """One backward pass; embeddings are looked at where they are looked up too, since as the output matrix they have a
+    gradient in any case."""
+    frozen = [name for name, weight in parts.model.named_parameters() if not weight.requires_grad]
+    if frozen:
+        yield Finding(
+            code="M206",
+            name="weight-frozen",
+            severity="error",
+            message=f"{named(frozen)} cannot be trained, and no setting of the recipe says so",
+            why="A frozen weight keeps its random first value: a model whose embeddings are frozen learns slowly and "
+            "ends worse, without a word.",
+            fix="look for requires_grad that is set to False",
+        )
+    parts.model.eval()
+    pack = one_pack(parts, few_examples(parts))
+    with lookups(parts.model) as looked_up:
+        parts.objective(pack).objective.backward()
+    trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
+    missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]
+    if missing:
+        yield Finding(
+            code="M205",
+            name="weight-without-gradient",
+            severity="error",
+            message=f"no gradient, or one that is zero or not finite, reaches {named(missing)}",
+            why="What the loss does not reach is never trained: its random first value stays in the model.",
+            fix="look for a detach, a no_grad, or a layer whose output is not used",
+        )
+
+
+def arrives(gradient: torch.Tensor | None) -> bool:
+    """Whether there is a gradient, finite and not all zero."""
+    return gradient is not None and bool(gradient.isfinite().all()) and bool(gradient.any())
+
+
+@contextmanager
+def lookups(model: nn.Module) -> Iterator[list[tuple[str, torch.Tensor]]]:
+    """Collects what embeddings that can be trained give inside; each keeps its gradient."""
+    found: list[tuple[str, torch.Tensor]] = []
+
+    def keep(name: str) -> object:
+        def hook(module: nn.Module, inputs: object, output: torch.Tensor) -> None:
+            if output.requires_grad:
+                output.retain_grad()
+                found.append((f"{name} where it is looked up", output))
+
+        return hook
+
+    tables = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Embedding)]
+    handles = [module.register_forward_hook(keep(name)) for name, module in tables]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,59 @@
+"""The largest batch that can come: if it fits, every other does."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.flow import Pack, Ragged
+from trimtab.step.accumulate import accumulate
+from trimtab.training.preflight.probe import window_of
+
+
+def longest_batch(parts: Parts) -> Iterator[Finding]:
+    """Forward and backward of the fullest pack."""
+    parts.model.train()
+    try:
+        accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
+        if parts.device.type == "cuda":
+            torch.cuda.synchronize(parts.device)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        yield does_not_fit(parts, error)
+
+
+def does_not_fit(parts: Parts, error: Exception) -> Finding:
+    """What is told of memory that ran out."""
+    tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
+    smaller = (
+        f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes speed and memory only"
+    )
+    return Finding(
+        code="P201",
+        name="longest-batch-does-not-fit",
+        severity="error",
+        message=f"a micro-batch of {tokens} target tokens does not fit into memory: "
+        + (str(error).splitlines() or [type(error).__name__])[0],
+        why="The run would end at the first such batch, perhaps after hours.",
+        fix=smaller if tokens > longest else "lower data.max_tokens, or take a smaller model",
+    )
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out; on a CPU torch raises a plain RuntimeError for it."""
+    kinds = (torch.OutOfMemoryError, MemoryError)
+    return isinstance(error, kinds) or "DefaultCPUAllocator: can't allocate memory" in str(error)
+
+
+def fullest_pack(parts: Parts) -> Pack:
+    """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
+    shape, longest = parts.shape, parts.recipe.data.max_tokens
+    rows = max(1, min(shape.source_room // longest, shape.target_room // longest, shape.segment_room))
+    tokenizers = parts.sources.tokenizers
+    source, target = (
+        Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
+    )
+    return parts.cut(window_of(source, target), replace(shape, num_packs=1))[0]

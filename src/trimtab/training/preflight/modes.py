@@ -1,0 +1,65 @@
+"""Dropout: while training as the recipe says, and never while evaluating."""
+
+from collections.abc import Iterator
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.flow import Pack
+from trimtab.step.precision import autocast
+from trimtab.training.preflight.probe import few_examples, hidden, one_pack
+
+SAME = {"fp32": 1e-6, "bf16_mixed": 1e-3, "fp16_mixed": 1e-3}
+"""By how much of its size a vector may differ between two passes over the same tokens."""
+
+
+def dropout_where_it_belongs(parts: Parts) -> Iterator[Finding]:
+    """Two passes in each mode: in evaluation they agree, in training they differ if there is dropout."""
+    pack, bound = one_pack(parts, few_examples(parts)), SAME[parts.precision]
+    parts.model.eval()
+    torch.manual_seed(1)
+    first = hidden(parts, pack)
+    torch.manual_seed(2)
+    varies = difference(hidden(parts, pack), first)
+    if not varies <= bound:
+        yield Finding(
+            code="E202",
+            name="evaluation-varies",
+            severity="error",
+            message=f"two evaluations of the same tokens differ by {varies:.2g} of their size (bound {bound:g})",
+            why="Something is still drawn at random, mostly dropout that is on at evaluation: losses are too high, "
+            "translations are worse than the model is and change from one time to the next.",
+            fix="look for dropout that does not ask whether the model is in training",
+        )
+        return
+    parts.model.train()
+    trained = [in_training(parts, pack, seed=seed) for seed in (1, 2)]
+    drawn, dropout = difference(*trained), parts.recipe.model.dropout
+    if dropout and not drawn > bound:
+        said = f"dropout is {dropout:g}, and two passes in training with different seeds agree"
+    elif not dropout and not (off := difference(trained[0], first)) <= bound:
+        said = f"dropout is 0, and a pass in training differs from one in evaluation by {off:.2g}"
+    else:
+        return
+    yield Finding(
+        code="M209",
+        name="dropout-not-as-said",
+        severity="error",
+        message=said,
+        why="A small model without the dropout that was asked for learns its examples by heart; one with dropout that "
+        "was not asked for learns less than it could.",
+        fix="look at whether the model is in training mode, and where dropout is applied",
+    )
+
+
+def in_training(parts: Parts, pack: Pack, *, seed: int) -> torch.Tensor:
+    """The decoder's vectors as training makes them; with a graph, since without one it would be compiled again."""
+    torch.manual_seed(seed)
+    with autocast(parts.precision, parts.device):
+        return parts.model(pack).detach().float()
+
+
+def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Of the size of the other."""
+    return float((one - other).norm() / other.norm())

@@ -1,0 +1,27 @@
+"""One step of the run's own kind, for checks."""
+
+from collections.abc import Callable, Sequence
+
+from trimtab.build import Parts
+from trimtab.flow import LossOutput, Pack, StepReport
+from trimtab.step.clip.protocol import Clip
+from trimtab.step.loss_scale import LossScale
+from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.take_step import take_step
+
+
+def one_step(
+    parts: Parts,
+    optimizer: Optimizer,
+    packs: Sequence[Pack],
+    *,
+    clip: Clip,
+    rate: float,
+    objective: Callable[[Pack], LossOutput] | None = None,
+) -> StepReport:
+    """`take_step` with an optimizer, a clip and perhaps an objective of the check's own. The loss scale is new and 1,
+    which the few examples of a check do not overflow."""
+    scale = LossScale(enabled=parts.scale.enabled, device=parts.device, start=1.0)
+    return take_step(
+        objective or parts.objective, optimizer, packs, clip=clip, scale=scale, learning_rate=rate
+    )

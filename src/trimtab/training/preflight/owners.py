@@ -1,0 +1,30 @@
+"""Whether the optimizer moves the model's own tensors, each of them once."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.training.preflight.probe import named
+
+
+def optimizer_has_the_weights(parts: Parts) -> Iterator[Finding]:
+    """By identity: a copy has the same values, and moving it trains nothing."""
+    weights = {id(weight): name for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    moved = Counter(id(tensor) for tensor in parts.optimizer.parameters)
+    said = []
+    if strange := sum(count for tensor, count in moved.items() if tensor not in weights):
+        said.append(f"{strange} of its {moved.total()} tensors are not the model's to train")
+    if missing := [name for tensor, name in weights.items() if tensor not in moved]:
+        said.append(f"it lacks {named(missing, of=len(weights))}")
+    if twice := [weights[tensor] for tensor, count in moved.items() if count > 1 and tensor in weights]:
+        said.append(f"it has more than once {named(twice)}")
+    if said:
+        yield Finding(
+            code="S210",
+            name="optimizer-of-other-tensors",
+            severity="error",
+            message=f"the optimizer does not hold each weight of the model once: {'; '.join(said)}",
+            why="Updates go to tensors that the model does not read: the loss stays where it was.",
+            fix="make the optimizer from the model after it was moved, copied or wrapped",
+        )

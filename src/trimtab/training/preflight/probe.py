@@ -1,0 +1,109 @@
+"""The examples that checks look at, and what the model makes of them."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from trimtab.build import Parts
+from trimtab.flow import Pack, Ragged, Stream, Window
+from trimtab.step.precision import autocast
+
+PROBE_TARGETS = 1024
+"""Target tokens of the window that is cut in two ways."""
+FEW_TARGETS, FEW_EXAMPLES = 256, 4
+"""What is enough where one pack tells: so many target tokens, and so many examples where they are longer."""
+
+
+def probe_window(parts: Parts, *, targets: int = PROBE_TARGETS, least: int = 1) -> Window:
+    """The first examples of the stream, about so many target tokens of them."""
+    sample = parts.sources.sample
+    count = max(least, int((sample.target.offsets[1:] <= targets).sum()))
+    window = window_of(sample.source, sample.target, sample.prompt)
+    return between(window, 0, min(count, len(sample.target)))
+
+
+def few_examples(parts: Parts) -> Window:
+    """A handful of examples that fit into one pack."""
+    return in_one_pack(probe_window(parts, targets=FEW_TARGETS, least=FEW_EXAMPLES), parts)
+
+
+def window_of(source: Ragged, target: Ragged, prompt: np.ndarray | None = None) -> Window:
+    """Rows as a window of corpus 0."""
+    zeros = torch.zeros(len(target), dtype=torch.int64).numpy()
+    return Window(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt)
+
+
+def between(window: Window, start: int, stop: int) -> Window:
+    """Some of a window's examples."""
+    prompt = None if window.prompt is None else window.prompt[start:stop]
+    return window_of(window.source.between(start, stop), window.target.between(start, stop), prompt)
+
+
+def in_one_pack(window: Window, parts: Parts) -> Window:
+    """As many of the window's first examples as one pack holds, at least one."""
+    shape = parts.shape
+    fits = (window.source.offsets <= shape.source_room) & (window.target.offsets <= shape.target_room)
+    count = max(1, min(int(fits.sum()) - 1, shape.segment_room))
+    return between(window, 0, count)
+
+
+def in_four(window: Window) -> list[Window]:
+    """Pieces of one, three, five and seven sixteenths: alike they would hide means of means."""
+    count = len(window.target)
+    bounds = [i * i * count // 16 for i in range(5)]
+    return [between(window, a, b) for a, b in pairwise(bounds)]
+
+
+def on_device(parts: Parts, window: Window) -> list[Pack]:
+    """A window in one pack (or as few as it takes), on the device."""
+    return [pack.to(parts.device) for pack in parts.cut(window, replace(parts.shape, num_packs=1))]
+
+
+def one_pack(parts: Parts, window: Window) -> Pack:
+    """A window that fits into one pack, its examples in their order, on the device."""
+    (pack,) = parts.cut(window, replace(parts.shape, num_packs=1, sort=False))
+    return pack.to(parts.device)
+
+
+@torch.no_grad()
+def hidden(parts: Parts, pack: Pack) -> Float[Tensor, "target_tokens dim"]:
+    """The decoder's vectors in the run's precision, as float32."""
+    with autocast(parts.precision, parts.device):
+        return parts.model(pack).float()
+
+
+def gathered(parts: Parts) -> Float[Tensor, "weights"]:
+    """The gradients on the model's weights as one vector, taken off them; zeros where there is none."""
+    weights = [weight for weight in parts.model.parameters() if weight.requires_grad]
+    found = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
+    for weight in weights:
+        weight.grad = None
+    return torch.cat([each.flatten() for each in found])
+
+
+def lengths_at(stream: Stream) -> Int[Tensor, "tokens"]:
+    """For each token the length of its segment."""
+    return stream.boundaries.diff()[stream.segments].long()
+
+
+def exchanged(stream: Stream, *, where: Bool[Tensor, "tokens"], num_ids: int) -> Stream:
+    """The stream with other tokens at these places."""
+    others = (stream.ids + num_ids // 2) % num_ids
+    return replace(stream, ids=torch.where(where, others, stream.ids))
+
+
+def size(vectors: Float[Tensor, "tokens dim"], where: Bool[Tensor, "tokens"]) -> float:
+    """Root mean square of the vectors at these places; 0 where there are none."""
+    chosen = vectors[where]
+    return float(chosen.square().mean().sqrt()) if len(chosen) else 0.0
+
+
+def named(names: list[str], *, of: int | None = None, most: int = 3) -> str:
+    """The first few names, and how many there are besides."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    whole = f" ({len(names):,} of {of:,})" if of is not None else ""
+    return ", ".join(names[:most]) + more + whole

@@ -1,0 +1,85 @@
+"""Whether a step does things in their order: gradients begin empty, and are clipped before they move anything."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from trimtab.build import Parts
+from trimtab.config.step import Clip as ClipConfig
+from trimtab.config.step import ClipAdaptive, ClipOff
+from trimtab.finding import Finding
+from trimtab.step.clip.build import build_clip
+from trimtab.training.preflight.one_step import one_step
+from trimtab.training.preflight.probe import few_examples, one_pack
+
+TWICE = 1.5
+"""Gradients that were kept make the second of two equal steps twice as large."""
+CLIP_TO = 0.01
+"""Of the norm that the gradient has."""
+
+
+class Witness:
+    """An optimizer that moves nothing and remembers the norm of each gradient that it is given."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.norms: list[float] = []
+
+    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+        """Looks, and leaves everything as it is."""
+        gradients = [each.grad for each in self.parameters if each.grad is not None]
+        self.norms.append(float(torch.nn.utils.get_total_norm(gradients)) if gradients else 0.0)
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """It has none."""
+        return {}
+
+    def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
+        """There is nothing to go on from."""
+
+
+def steps_in_order(parts: Parts) -> Iterator[Finding]:
+    """Two equal steps, and one that is clipped to a hundredth, all of which move nothing."""
+    parts.model.eval()
+    pack = one_pack(parts, few_examples(parts))
+    witness = Witness(parts.optimizer.parameters)
+    for _ in range(2):
+        one_step(parts, witness, [pack], clip=build_clip(ClipOff()), rate=1.0)
+    first, second = witness.norms[-2:]
+    if not second <= TWICE * first:
+        yield Finding(
+            code="S207",
+            name="gradients-left-over",
+            severity="error",
+            message=f"the same step has a gradient of norm {first:.3g} the first time and {second:.3g} the second",
+            why="Gradients of the steps before are added to each new one, so the weights move along old directions, "
+            "faster and faster.",
+            fix="look at where gradients are taken away after an update",
+        )
+        return
+    tight, asked = tight_clip(parts.recipe.step.clip, at=CLIP_TO * first)
+    if asked is None:
+        return
+    one_step(parts, witness, [pack], clip=build_clip(tight), rate=1.0)
+    if not witness.norms[-1] <= asked * 1.01:
+        yield Finding(
+            code="S208",
+            name="clipped-too-late",
+            severity="error",
+            message=f"clipped to {asked:.3g}, the update is made from a gradient of norm {witness.norms[-1]:.3g}",
+            why="Clipping after the update, or not at all, lets a single bad step throw the weights out.",
+            fix="look at the order within a step: accumulate, clip, judge, update",
+        )
+
+
+def tight_clip(config: ClipConfig, *, at: float) -> tuple[ClipConfig, float | None]:
+    """The run's kind of clip with a bound that is surely passed, and the bound; None where nothing is clipped."""
+    match config:
+        case ClipOff():
+            return config, None
+        case ClipAdaptive():
+            return config.model_copy(update={"first": at}), at
+        case _:
+            return config.model_copy(update={"at": at}), at

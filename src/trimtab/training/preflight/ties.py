@@ -1,0 +1,66 @@
+"""Whether embeddings are tied as the recipe says, when they are built and after weights were loaded; and whether
+loading brings every weight back."""
+
+import copy
+from collections.abc import Iterator
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.training.preflight.probe import named
+
+
+def weights_survive_loading(parts: Parts) -> Iterator[Finding]:
+    """A copy of the model, emptied, into which the model's weights are loaded as a checkpoint's are."""
+    tied = parts.recipe.model.tie_embeddings
+    if apart := untied(parts.model, tied):
+        yield not_tied(apart, tied, when="")
+        return
+    again = copy.deepcopy(parts.model)
+    with torch.no_grad():
+        for weight in again.parameters():
+            weight.zero_()
+    again.load_state_dict(parts.model.state_dict())
+    if apart := untied(again, tied):
+        yield not_tied(apart, tied, when=" after weights were loaded")
+    loaded = dict(again.named_parameters())
+    lost = [
+        name
+        for name, weight in parts.model.named_parameters()
+        if name not in loaded or not torch.equal(weight, loaded[name])
+    ]
+    if lost:
+        yield Finding(
+            code="M208",
+            name="weights-lost-in-loading",
+            severity="error",
+            message=f"loaded from the model's own weights, {named(lost)} is not what it was",
+            why="A checkpoint that does not bring every weight back resumes and translates as another model.",
+            fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
+        )
+
+
+def untied(model: EncoderDecoder, tied: str) -> str:
+    """Which matrices are not tied as said; empty where all are."""
+    target = model.embedding.weight.data_ptr()
+    source = model.embedding if model.source_embedding is None else model.source_embedding
+    if (model.output_matrix.data_ptr() == target) != (tied in ("all", "decoder")):
+        return "the output matrix and the target's embeddings"
+    if (source.weight.data_ptr() == target) != (tied == "all"):
+        return "the embeddings of source and target"
+    return ""
+
+
+def not_tied(matrices: str, tied: str, *, when: str) -> Finding:
+    """The finding for these matrices."""
+    return Finding(
+        code="M207",
+        name="tied-weights-apart",
+        severity="error",
+        message=f"{matrices} are not what tie_embeddings: {tied} says{when}",
+        why="Matrices that should be one are trained apart from then on: a resumed run is not the run that was "
+        "stopped, and a translator is not the model that was trained.",
+        fix="look at what replaces a module or a parameter, and tie it again there",
+    )

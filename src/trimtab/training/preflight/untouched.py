@@ -1,0 +1,51 @@
+"""What a check may change while it looks, put back when it is done or has failed."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.step.optimizer.protocol import Optimizer
+
+
+@contextmanager
+def untouched(parts: Parts) -> Iterator[None]:
+    """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
+    modes = [(module, module.training) for module in parts.model.modules()]
+    tensors = [*parts.model.parameters(), *parts.optimizer.parameters]
+    kept = [(tensor, tensor.grad) for tensor in tensors]
+    on_gpu = parts.device.type == "cuda"
+    drawn = torch.get_rng_state(), torch.cuda.get_rng_state(parts.device) if on_gpu else None
+    try:
+        for tensor in tensors:
+            tensor.grad = None
+        yield
+    finally:
+        for tensor, gradient in kept:
+            tensor.grad = gradient
+        for module, training in modes:
+            module.training = training
+        torch.set_rng_state(drawn[0])
+        if drawn[1] is not None:
+            torch.cuda.set_rng_state(drawn[1], parts.device)
+
+
+@contextmanager
+def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
+    """Gives the weights and buffers by name, as they are now, in host memory; afterwards the model has them again."""
+    tensors = dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
+    saved = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+    try:
+        yield saved
+    finally:
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.copy_(saved[name])
+
+
+def with_own_moments(parts: Parts) -> Optimizer:
+    """A copy of the optimizer that moves the very same weights and keeps moments of its own."""
+    weights = [*parts.model.parameters(), *parts.optimizer.parameters]
+    return copy.deepcopy(parts.optimizer, {id(weight): weight for weight in weights})

@@ -1,0 +1,116 @@
+"""Whether an update moves every weight, by the rate that it is given, and a skipped one none; all of it taken back."""
+
+from collections.abc import Iterator
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.config.step import ClipOff
+from trimtab.finding import Finding
+from trimtab.flow import LossOutput, Pack
+from trimtab.step.clip.build import build_clip
+from trimtab.step.optimizer.weight_clip import ClippedWeights
+from trimtab.training.preflight.one_step import one_step
+from trimtab.training.preflight.probe import few_examples, named, one_pack
+from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
+
+RATE = 1.0
+"""So high that no movement is lost to rounding."""
+RATIO_TOLERANCE = 0.05
+
+Distances = dict[str, float]
+"""How far each tensor moved, by name."""
+
+
+def weights_follow_the_rate(parts: Parts) -> Iterator[Finding]:
+    """Two first updates from the same weights, at a rate and at half of it."""
+    parts.model.eval()
+    pack = one_pack(parts, few_examples(parts))
+    whole, half = (moved_by(parts, pack, rate=rate) for rate in (RATE, RATE / 2))
+    trained = {name for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    yield from still(sorted(name for name in trained if not whole[name] > 0), of=len(trained))
+    yield from moved_all_the_same(sorted(name for name in whole.keys() - trained if whole[name] != 0))
+    lengths = [sum(each[name] ** 2 for name in trained) ** 0.5 for each in (whole, half)]
+    if lengths[0] > 0 and not abs(lengths[0] / max(lengths[1], 1e-30) / 2 - 1) <= RATIO_TOLERANCE:
+        yield Finding(
+            code="S205",
+            name="rate-not-applied",
+            severity="error",
+            message=f"at a rate of {RATE:g} the first update is {lengths[0]:.3g} long, at {RATE / 2:g} it is "
+            f"{lengths[1]:.3g}, not half of it",
+            why="The weights do not follow the learning rate that is given and written down, so there is no warmup and "
+            "no decay of it.",
+            fix="look at how the rate of a step reaches the optimizer",
+        )
+
+
+def still(names: list[str], *, of: int) -> Iterator[Finding]:
+    """A finding for weights that an update left where they were."""
+    if names:
+        yield Finding(
+            code="S204",
+            name="weight-does-not-move",
+            severity="error",
+            message=f"an update at a rate of {RATE:g} leaves {named(names, of=of)} where it was",
+            why="What no update moves is not trained, whatever the loss says.",
+            fix="look at what the optimizer holds, and at the rate that it uses",
+        )
+
+
+def moved_all_the_same(names: list[str]) -> Iterator[Finding]:
+    """A finding for tensors that nobody trains and that moved."""
+    if names:
+        yield Finding(
+            code="S212",
+            name="moves-though-not-trained",
+            severity="error",
+            message=f"an update changes {named(names)}, which is not trained",
+            why="Frozen weights and tables that change make another model of it than the recipe describes.",
+            fix="take it out of the optimizer, or look for what writes to it in the forward pass",
+        )
+
+
+def moved_by(parts: Parts, pack: Pack, *, rate: float) -> Distances:
+    """How far one update moves each tensor; nothing bounds it, neither the gradient nor the weights."""
+    with weights_put_back(parts) as first:
+        optimizer = with_own_moments(parts)
+        optimizer = optimizer.inner if isinstance(optimizer, ClippedWeights) else optimizer
+        one_step(parts, optimizer, [pack], clip=build_clip(ClipOff()), rate=rate)
+        return {name: float((now - first[name]).float().norm()) for name, now in here(parts).items()}
+
+
+def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
+    """A step whose loss is not a number, after one that is well: weights and moments stay, bit for bit."""
+
+    def poisoned(pack: Pack) -> LossOutput:
+        out = parts.objective(pack)
+        return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
+
+    parts.model.eval()
+    pack = one_pack(parts, few_examples(parts))
+    with weights_put_back(parts):
+        optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
+        one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)
+        weights, moments = here(parts), snapshot(optimizer.state_tensors())
+        one_step(parts, optimizer, [pack], clip=clip, rate=1e-3, objective=poisoned)
+        now = {**here(parts), **snapshot(optimizer.state_tensors())}
+        changed = [name for name, was in {**weights, **moments}.items() if not torch.equal(was, now[name])]
+    if changed:
+        yield Finding(
+            code="S206",
+            name="skipped-step-changes-something",
+            severity="error",
+            message=f"a step whose loss is not a number was to be skipped, and changed {named(sorted(changed))}",
+            why="One such step makes every weight not a number, and a run cannot come back from it.",
+            fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
+        )
+
+
+def here(parts: Parts) -> dict[str, torch.Tensor]:
+    """Weights and buffers by name, in host memory."""
+    return snapshot(dict([*parts.model.named_parameters(), *parts.model.named_buffers()]))
+
+
+def snapshot(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies in host memory."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}

@@ -1,0 +1,43 @@
+import pytest
+
+from trimtab.flow import LossOutput
+from trimtab.training.preflight import cut
+from trimtab.training.preflight.cut import cut_two_ways
+
+
+def mean_of_means(objective, packs, *, scale=None):
+    """What most loops do: each micro-batch's mean counts the same, however many targets it has."""
+    for pack in packs:
+        (objective(pack).objective / pack.num_targets / len(packs)).backward()
+
+
+def number_of_packs(objective, packs, *, scale=None):
+    """As before the divisor was mended in other trainers: a sum of means."""
+    for pack in packs:
+        (objective(pack).objective / pack.num_targets).backward()
+
+
+def everything_twice(objective, packs, *, scale=None):
+    """The same error however the window is cut: only the gradient written out shows it."""
+    targets = sum(pack.num_targets for pack in packs)
+    for pack in (*packs, *packs):
+        (objective(pack).objective / targets).backward()
+
+
+@pytest.mark.parametrize("wrong", [mean_of_means, number_of_packs, everything_twice])
+def test_a_wrong_divisor_is_found(parts, monkeypatch, wrong):
+    monkeypatch.setattr(cut, "accumulate", wrong)
+    results = list(cut_two_ways(parts))
+    assert [(each.code, each.severity) for each in results] == [("S201", "error")]
+    assert results[0].message.startswith("cut in 4 packs a window's gradient differs by ")
+
+
+def test_the_loss_of_a_poisoned_objective_differs_between_two_cuts(parts):
+    healthy = parts.objective
+    # What a batch statistic does: the objective of a pack depends on what else is in it.
+    parts.objective = lambda pack: LossOutput(healthy(pack).objective * pack.num_segments, healthy(pack).loss)
+    assert [each.code for each in cut_two_ways(parts)] == ["S201"]
+
+
+def test_nothing_is_found_where_nothing_is_wrong(parts):
+    assert list(cut_two_ways(parts)) == []

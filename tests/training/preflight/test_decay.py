@@ -1,0 +1,46 @@
+import pytest
+import torch
+
+from tests.faults.mutation import put_bug
+from trimtab.config import step as config_of
+from trimtab.step.groups import parameter_groups
+from trimtab.training.preflight.decay import decay_where_it_belongs
+
+KINDS = [config_of.AdamW, config_of.StableAdamW, config_of.Adafactor, config_of.Lion, config_of.SGD]
+RULE = "parameter.ndim >= 2 and id(parameter) not in embeddings"
+
+
+def message(parts):
+    findings = list(decay_where_it_belongs(parts))
+    assert [(each.code, each.severity) for each in findings] == [("S209", "error")] * len(findings)
+    return "".join(each.message for each in findings)
+
+
+@pytest.mark.parametrize("decay", [0.0, 1e-8, 1e-4, 0.1, 10.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
+    parts = parts_with(step={"optimizer": kind(weight_decay=decay), "weight_clip": 1.0})
+    before = {name: each.clone() for name, each in parts.model.named_parameters()}
+    assert message(parts) == ""
+    assert all(torch.equal(before[name], each) for name, each in parts.model.named_parameters())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ("True", "decoder.blocks.0.attention.out.bias"),
+        ("parameter.ndim >= 2", "takes from embedding.weight"),
+        ("id(parameter) not in embeddings", "decoder.blocks.0.attention.out.bias"),
+        ("False", "takes nothing from decoder.blocks.0.attention.out.weight"),
+    ],
+)
+def test_decay_of_other_weights_and_missing_decay_are_found(parts_with, monkeypatch, kind, rule, named):
+    put_bug(monkeypatch, parameter_groups, (RULE, rule))
+    assert named in message(parts_with(step={"optimizer": kind(weight_decay=0.1)}))
+
+
+def test_the_decay_that_a_library_adds_by_itself_is_found(parts):
+    for group in parts.optimizer.inner.param_groups:
+        group["weight_decay"] = 0.01  # torch.optim.AdamW's own default
+    assert "weight decay (0) takes from" in message(parts)

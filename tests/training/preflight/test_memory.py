@@ -1,0 +1,59 @@
+import pytest
+import torch
+
+from tests.small_run import small_parts
+from trimtab.training.preflight.memory import fullest_pack, is_out_of_memory, longest_batch
+
+
+def full_memory(error):
+    def objective(pack):
+        raise error
+
+    return objective
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore about it"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried"
+        ),
+        MemoryError(),
+    ],
+)
+def test_a_longest_batch_that_does_not_fit_is_found(parts, error):
+    parts.objective = full_memory(error)
+    (finding,) = longest_batch(parts)
+    assert (finding.code, finding.severity) == ("P201", "error")
+    assert "a micro-batch of 128 target tokens" in finding.message
+    assert "\n" not in finding.message
+    assert "step.tokens_per_micro_batch to 64;" in finding.fix
+
+
+def test_where_the_micro_batch_cannot_be_smaller_the_examples_must_be(tmp_path):
+    parts = small_parts(tmp_path, **{"step.tokens_per_micro_batch": 32})
+    parts.objective = full_memory(MemoryError())
+    (finding,) = longest_batch(parts)
+    assert "lower data.max_tokens" in finding.fix
+
+
+def test_what_torch_raises_on_a_cpu_without_memory_is_recognised():
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**50)
+    assert is_out_of_memory(caught.value)
+
+
+def test_another_error_in_the_longest_batch_is_not_taken_for_missing_memory(parts):
+    parts.objective = full_memory(RuntimeError("shapes do not match"))
+    with pytest.raises(RuntimeError, match="shapes"):
+        list(longest_batch(parts))
+
+
+def test_no_pack_of_the_run_is_larger_than_the_fullest(parts):
+    fullest = fullest_pack(parts)
+    longest = parts.recipe.data.max_tokens
+    assert fullest.num_tokens == 2 * fullest.num_segments * longest
+    assert fullest.num_targets > parts.shape.target_room - longest
+    _, packs = next(iter(parts.windows(0)))
+    assert all(pack.num_targets < fullest.num_targets + longest for pack in packs)

@@ -1,0 +1,99 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.small_run import small_parts
+from tests.streams import stream_of
+from trimtab.training.preflight.probe import (
+    exchanged,
+    few_examples,
+    gathered,
+    hidden,
+    in_four,
+    in_one_pack,
+    lengths_at,
+    named,
+    on_device,
+    one_pack,
+    probe_window,
+    size,
+)
+
+
+def test_the_probe_is_cut_into_four_pieces_of_unequal_size_that_lose_nothing(parts):
+    window = probe_window(parts)
+    assert 512 < window.num_targets <= 1024
+    pieces = in_four(window)
+    assert sum(each.num_targets for each in pieces) == window.num_targets
+    assert sum(each.num_tokens for each in pieces) == window.num_tokens
+    assert pieces[3].num_targets > 4 * pieces[0].num_targets  # alike they would let means of means pass
+
+
+@pytest.mark.parametrize("tokens", [32, 64, 256])
+def test_what_is_cut_in_two_ways_is_one_pack_at_first(tmp_path, tokens):
+    parts = small_parts(tmp_path, **{"step.tokens_per_micro_batch": tokens})
+    whole = in_one_pack(probe_window(parts), parts)
+    (pack,) = on_device(parts, whole)
+    assert pack.num_targets == whole.num_targets <= parts.shape.target_room
+    assert pack.num_targets > parts.shape.target_room / 2
+
+
+@pytest.mark.parametrize("smaller", [{"source_slots": 64}, {"max_segments": 9}])
+def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
+    roomy = len(in_one_pack(probe_window(parts), parts).target)
+    parts.shape = replace(parts.shape, **smaller)
+    whole = in_one_pack(probe_window(parts), parts)
+    assert len(on_device(parts, whole)) == 1
+    assert 4 < len(whole.target) < roomy
+
+
+def test_a_few_examples_are_some_even_where_each_is_long(parts):
+    window = few_examples(parts)
+    assert len(window.target) >= 4
+    assert window.num_targets <= 256
+    long = probe_window(parts, targets=1, least=4)
+    assert len(long.target) == 4
+
+
+def test_one_pack_keeps_the_order_of_its_examples(parts):
+    window = few_examples(parts)
+    pack = one_pack(parts, window)
+    assert pack.target.boundaries.diff().tolist() == window.target.lengths.tolist()
+    assert pack.source.ids.tolist() == window.source.values.tolist()
+
+
+def test_vectors_come_without_a_graph_in_float32(parts):
+    pack = one_pack(parts, few_examples(parts))
+    vectors = hidden(parts, pack)
+    assert vectors.dtype == torch.float32
+    assert not vectors.requires_grad
+    assert vectors.shape == (len(pack.target.ids), parts.recipe.model.dim)
+
+
+def test_gathered_gradients_have_zeros_where_there_is_none(parts):
+    first = next(parts.model.parameters())
+    first.grad = torch.ones_like(first)
+    vector = gathered(parts)
+    assert len(vector) == parts.model.num_parameters()
+    assert vector.sum() == first.numel()
+    assert first.grad is None
+
+
+def test_tokens_are_exchanged_where_they_should_be_and_nowhere_else():
+    stream = stream_of([[5, 6, 7], [8, 9]])
+    where = torch.tensor([False, True, False, False, True])
+    other = exchanged(stream, where=where, num_ids=10)
+    assert other.ids.tolist() == [5, 1, 7, 8, 4]
+    assert lengths_at(stream).tolist() == [3, 3, 3, 2, 2]
+
+
+def test_a_size_is_a_root_mean_square_and_nothing_has_none():
+    vectors = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+    assert size(vectors, torch.tensor([True, False])) == pytest.approx(12.5**0.5)
+    assert size(vectors, torch.tensor([False, False])) == 0
+
+
+def test_long_lists_of_names_are_cut():
+    assert named(["a", "b"]) == "a, b"
+    assert named(["a", "b", "c", "d"], of=9) == "a, b, c and 1 more (4 of 9)"
