@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from trimtab.step.judge import must_skip as must_skip
     from trimtab.step.optimizer.build import build_optimizer as build_optimizer
     from trimtab.step.schedule import rate_at as rate_at
+    from trimtab.watch.movement import lost_share as lost_share
     from trimtab.watch.movement import lost_to_rounding as lost_to_rounding
     from trimtab.watch.movement import marks as marks
     from trimtab.watch.movement import never_moved as never_moved
+    from trimtab.watch.movement import rounded_away as rounded_away
     from trimtab.watch.non_finite import first_non_finite as first_non_finite
 
 HOMES = {
@@ -48,6 +50,8 @@ HOMES = {
     "marks": "trimtab.watch.movement",
     "never_moved": "trimtab.watch.movement",
     "lost_to_rounding": "trimtab.watch.movement",
+    "lost_share": "trimtab.watch.movement",
+    "rounded_away": "trimtab.watch.movement",
 }
 """Where each part lives; fetched when first asked for."""
 

@@ -7,6 +7,7 @@ from trimtab.scoring.repetition import (
     NUM_PROBES,
     distinct_outputs,
     find_collapse,
+    find_repetition,
     probe_sentences,
     repeated_4grams,
 )
@@ -108,3 +109,38 @@ def test_silence_and_long_phrases_are_shown_short():
     assert "an empty line" in silent.message
     assert len(endless.message) < 250
     assert "…" in endless.message
+
+
+def lines(count, *, loops, length=12):
+    """Different lines, some of which go round in a loop."""
+    well = [" ".join(f"w{line}x{place}" for place in range(length)) for line in range(count)]
+    return ["the same words again " * 6 if line < loops else well[line] for line in range(count)]
+
+
+def test_translations_that_go_round_in_loops_are_found():
+    found = find_repetition(lines(50, loops=10), lines(50, loops=0))
+    assert (found.code, found.severity) == ("E903", "warning")
+    assert "10 of 50 lines go round in a loop, such as 'the same words again" in found.message
+    assert "references: 0.0%; bound 5%" in found.message
+
+
+@pytest.mark.parametrize(
+    ("loops", "of_references"),
+    [
+        (0, 0),
+        (4, 0),  # a few lines only, however much of all 4-grams they are
+        (10, 4),  # the references do so too
+    ],
+)
+def test_a_loop_now_and_then_and_text_that_repeats_itself_are_not_found(loops, of_references):
+    assert find_repetition(lines(50, loops=loops), lines(50, loops=of_references)) is None
+
+
+def test_two_loops_among_a_few_lines_are_not_judged():
+    assert find_repetition(lines(8, loops=2), lines(8, loops=0)) is None
+    assert find_repetition(lines(8, loops=3), lines(8, loops=0)).code == "E903"
+    assert find_repetition([], []) is None
+
+
+def test_writing_without_spaces_is_not_judged():
+    assert find_repetition(["\u304d\u304d\u304d\u304d" * 20] * 30, ["\u304d"] * 30) is None

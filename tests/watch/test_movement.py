@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.watch import movement
-from trimtab.watch.movement import lost_share, lost_to_rounding, mark, marks, never_moved
+from trimtab.watch.movement import (
+    lost_share,
+    lost_to_rounding,
+    mark,
+    marks,
+    never_moved,
+    rounded_away,
+    unmoved,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -71,3 +79,45 @@ def test_the_share_over_several_tensors_is_by_element():
     assert lost_share([one, other], [torch.full((30,), 2.0**-10), torch.full((10,), 0.5)]) == pytest.approx(
         0.75
     )
+
+
+def test_marks_of_some_parameters_are_those_of_all():
+    model = torch.nn.Linear(3, 2)
+    assert marks(model, only=["bias"]) == {"bias": marks(model)["bias"]}
+    assert marks(model, only={}) == {}
+
+
+def test_tensors_that_never_moved_are_told_by_name():
+    assert unmoved([], of=9, updates=100) is None
+    found = unmoved([f"blocks.{i}" for i in range(8)], of=9, updates=100)
+    assert (found.code, found.severity) == ("M902", "error")
+    assert "after 100 updates 8 of 9 trainable tensors are, bit for bit, what they were" in found.message
+    assert found.message.endswith("blocks.5 and 2 more")
+
+
+def trained_share(dtype, *, rate=1e-3):
+    """The share of the updates that SGD with weights of this type loses, over a few steps."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(64, 64).to(dtype)
+    shares = []
+    for _ in range(5):
+        model(torch.randn(8, 64, dtype=dtype)).float().square().mean().backward()
+        updates = [-rate * each.grad.float() for each in model.parameters()]
+        shares.append(lost_share(model.parameters(), updates))
+        with torch.no_grad():
+            for each, update in zip(model.parameters(), updates, strict=True):
+                each.copy_((each.float() + update).to(dtype))
+                each.grad = None
+    return max(shares)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_training_in_half_precision_at_a_small_rate_is_told_what_it_loses(dtype):
+    found = rounded_away(trained_share(dtype), dtype=dtype)
+    assert (found.code, found.severity) == ("S924", "warning")
+    assert f"leave their {str(dtype).removeprefix('torch.')} weight as it is (bound 20%)" in found.message
+
+
+def test_training_in_single_precision_loses_little():
+    assert rounded_away(trained_share(torch.float32), dtype=torch.float32) is None
+    assert rounded_away(trained_share(torch.bfloat16, rate=300.0), dtype=torch.bfloat16) is None

@@ -10,6 +10,11 @@ NUM_PROBES = 32
 """Sentences that a collapse is judged by."""
 LEAST_DISTINCT = 0.2
 """A smaller share of distinct translations is a collapse."""
+MOST_REPEATED, MORE_THAN_REFERENCES = 0.05, 10.0
+"""A larger share of repeated 4-grams, and so many times that of the references, is a model caught in loops..."""
+LOOP, MOST_LOOPS, FEWEST_LOOPS = 0.3, 0.1, 3
+"""... where so many lines repeat this share of their own: one long line is not enough. A healthy translator of the demo
+had one loop in 50 lines, with a share of 0.24 over all, at a third of its training."""
 _N = 4
 
 
@@ -66,6 +71,30 @@ def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Findin
         fix="if the loss is still high, train longer; otherwise lower the learning rate (to a half or a third) or "
         "lengthen the warmup; if it stays, check that line n of the source is translated by line n of the target "
         "(`trimtab data inspect RECIPE`)",
+    )
+
+
+def find_repetition(translations: Sequence[str], references: Sequence[str]) -> Finding | None:
+    """E903 where translations repeat themselves far more than their references do, and not in a line or two only.
+
+    Words are what white space separates, so that nothing is found in a language which writes without it.
+    """
+    share, usual = repeated_4grams(translations), repeated_4grams(references)
+    loops = [line for line in translations if repeated_4grams([line]) > LOOP]
+    few = len(loops) < max(FEWEST_LOOPS, MOST_LOOPS * len(translations))
+    if share <= max(MOST_REPEATED, MORE_THAN_REFERENCES * usual) or few:
+        return None
+    return Finding(
+        code="E903",
+        name="translations-repeat-themselves",
+        severity="warning",
+        message=f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
+        f"{usual:.1%}; bound {MOST_REPEATED:.0%}); {len(loops)} of {len(translations)} lines go round in a loop, such "
+        f"as {_shortened(loops[0])}",
+        why="The decoder is caught by its own last words and no longer looks at the source: so writes a model that has "
+        "not learned enough yet, or has too little data to learn from.",
+        fix="train longer or on more text, and look for training lines that repeat themselves (`trimtab data inspect "
+        "RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not mend the model",
     )
 
 

@@ -1,1 +1,2 @@
-"""What is looked for in a running model: where a number stopped being finite, and which weights never move."""
+"""What is looked for in a running model and loop: numbers that stopped being finite, weights that do not move or move
+too far, activations and attention out of bounds, clipping, waiting for data."""

@@ -1,11 +1,15 @@
 """Which weights move: tensors that never change, and updates that are lost to rounding."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.finding import Finding
+
+MOST_LOST = 0.2
+"""Share of the elements of updates that may be lost to rounding."""
 _CHUNK = 1 << 20
 """Elements that are looked at together, so that little memory is taken."""
 _FACTOR = 0x9E3779B97F4A7C1
@@ -30,9 +34,13 @@ def mark(tensor: Tensor) -> int:
     return total % 2**64
 
 
-def marks(model: nn.Module) -> dict[str, int]:
-    """The marks of all trainable parameters by name."""
-    return {name: mark(each) for name, each in model.named_parameters() if each.requires_grad}
+def marks(model: nn.Module, *, only: Collection[str] | None = None) -> dict[str, int]:
+    """The marks of all trainable parameters by name, or of those that are named."""
+    return {
+        name: mark(each)
+        for name, each in model.named_parameters()
+        if each.requires_grad and (only is None or name in only)
+    }
 
 
 def never_moved(before: dict[str, int], after: dict[str, int]) -> list[str]:
@@ -60,3 +68,38 @@ def lost_share(weights: Iterable[Tensor], updates: Iterable[Tensor]) -> float:
         lost += lost_to_rounding(weight, update) * count
         total += count
     return lost / total if total else 0.0
+
+
+def unmoved(names: Sequence[str], *, of: int, updates: int) -> Finding | None:
+    """M902 of trainable tensors, `of` in all, that have the same bits as `updates` updates before."""
+    if not names:
+        return None
+    some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return Finding(
+        code="M902",
+        name="weights-never-move",
+        severity="error",
+        message=f"after {updates} updates {len(names)} of {of} trainable tensors are, bit for bit, what they were: "
+        f"{some}",
+        why="No gradient reaches them, the optimizer does not have them, or each update is so small that it rounds "
+        "away; they keep their first values, and the loss falls without them.",
+        fix="where it is all tensors, raise step.optimizer.learning_rate; where it is some, the loss does not depend "
+        "on them: freeze them on purpose, or take them out of the model",
+    )
+
+
+def rounded_away(share: float, *, dtype: torch.dtype) -> Finding | None:
+    """S924 where more than MOST_LOST of the elements of updates leave their weight as it is; see `lost_share`."""
+    if not share > MOST_LOST:
+        return None
+    return Finding(
+        code="S924",
+        name="updates-round-away",
+        severity="warning",
+        message=f"{share:.0%} of the elements of the updates leave their {str(dtype).removeprefix('torch.')} weight as "
+        f"it is (bound {MOST_LOST:.0%})",
+        why="A weight in half precision does not feel an update below half a unit in its last place: the more the "
+        "learning rate falls, the fewer weights learn.",
+        fix="keep the weights in float32 and let only products run in half precision (autocast), or round at random "
+        "(stochastic rounding)",
+    )

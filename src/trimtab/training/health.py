@@ -1,0 +1,164 @@
+"""How a run is, looked at once an evaluation: what moves, how large things are, and what the steps since then cost."""
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from torch import nn
+
+from trimtab.build import Parts
+from trimtab.config.step import ClipGlobalNorm
+from trimtab.finding import Finding
+from trimtab.flow import StepReport
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.sources import ValidSet
+from trimtab.training.inside import Inside, watching
+from trimtab.watch.clipping import ClipWatch
+from trimtab.watch.data_wait import DataWait
+from trimtab.watch.movement import marks, never_moved, unmoved
+from trimtab.watch.update_ratio import UpdateRatios, out_of_range
+
+FEWEST_UPDATES = 100
+"""Updates after which a tensor must have moved."""
+SPACING = 25
+"""Of so many steps one is measured for how far it moves the weights."""
+HIGH_RATE = 0.1
+"""Share of the peak rate below which steps are not judged: a schedule that ends at zero moves nothing at its end."""
+APART = 100
+"""Steps between two looks inside the model: an evaluation that comes sooner costs less than a look."""
+TOLD_AGAIN = ("M902", "M903", "M905")
+"""Told at each evaluation where they are errors, since a run that ends with one has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look gave."""
+
+    scores: dict[str, float]
+    """For the line of the evaluation."""
+    findings: list[Finding]
+    """To be told: errors each time, anything else when it was not so at the last look."""
+    over: tuple[str, ...]
+    """Codes that hold no more, or are told again: what was noted of them before is to be forgotten."""
+
+
+@dataclass(slots=True)
+class HealthCheck:
+    """Keeps what it needs from step to step in plain attributes; none of it is saved, a resumed run begins anew.
+
+    It changes no weight, gradient, moment, random number or mode.
+    """
+
+    parts: Parts
+    steps: int = 0
+    """Steps since the beginning, which is a resume where there was one."""
+    steps_of_look: int = 0
+    """Of the last look inside the model."""
+    measurable: int = 0
+    """Steps at a rate that is worth measuring."""
+    updates: int = 0
+    """Updates at such a rate."""
+    told: frozenset[str] = frozenset()
+    """Codes that held at the last look."""
+    resting: dict[str, int] = field(init=False)
+    """Marks, from the beginning, of the tensors that were not seen to move."""
+    trainable: int = field(init=False)
+    ratios: UpdateRatios = field(init=False)
+    lookups: frozenset[str] = field(init=False)
+    """Names of the embeddings."""
+    clipping: ClipWatch | None = field(init=False)
+    waiting: DataWait = field(default_factory=DataWait)
+    inside: Inside | None = None
+    """Of the newest look; what it found holds until the next."""
+
+    def __post_init__(self) -> None:
+        model, clip = self.parts.model, self.parts.recipe.step.clip
+        self.resting = marks(model)
+        self.trainable = len(self.resting)
+        self.ratios = UpdateRatios(
+            {name: each for name, each in model.named_parameters() if each.requires_grad}
+        )
+        self.lookups = frozenset(
+            f"{name}.weight" for name, each in model.named_modules() if isinstance(each, nn.Embedding)
+        )
+        self.clipping = ClipWatch(clip.at) if isinstance(clip, ClipGlobalNorm) else None
+
+    def after_step(self, report: StepReport) -> None:
+        """Measures now and then how far the weights move; never waits for the device."""
+        self.steps += 1
+        if report.learning_rate >= HIGH_RATE * self.parts.peak_rate:
+            self.measurable += 1
+            match self.measurable % SPACING:
+                case 0:
+                    self.ratios.before()
+                case 1:
+                    self.ratios.after(applied=1 - report.skipped)
+                case _:
+                    pass
+
+    def after_flush(self, *, grad_norm: float, clipped: float, applied: bool, learning_rate: float) -> None:
+        """Counts one step by its plain numbers."""
+        self.updates += applied and learning_rate >= HIGH_RATE * self.parts.peak_rate
+        if self.clipping is not None:
+            self.clipping.add(grad_norm, clipped=bool(clipped))
+
+    @contextmanager
+    def watching(self, model: EncoderDecoder, valid: ValidSet | None) -> Generator[None]:
+        """While it is open and `model`, which may be a copy, reads the set for its loss, looks inside it once."""
+        if valid is None or not len(valid.target) or self.steps < self.steps_of_look + APART:
+            yield
+            return
+        self.steps_of_look = self.steps
+        with watching(model, sentences=len(valid.target)) as found:
+            yield
+        self.inside = found[0] if found else self.inside
+
+    def look(self) -> Look:
+        """Numbers and findings of now, with what was seen while `watching`."""
+        looks = (self.look_at_movement, self.look_at_ratios, self.look_at_steps, self.look_inside)
+        scores: dict[str, float] = {}
+        found = [finding for look in looks for finding in look(scores)]
+        return self.to_be_told(scores, found)
+
+    def look_at_movement(self, scores: dict[str, float]) -> list[Finding]:
+        """M902; what has moved once is not looked at again."""
+        if not self.resting or self.updates < FEWEST_UPDATES:
+            return []
+        now = marks(self.parts.model, only=self.resting)
+        self.resting = {name: now[name] for name in never_moved(self.resting, now)}
+        found = unmoved([*self.resting], of=self.trainable, updates=self.updates)
+        return [found] if found else []
+
+    def look_at_ratios(self, scores: dict[str, float]) -> list[Finding]:
+        """S920 and S921, by the newest measurements."""
+        ratios = self.ratios.medians()
+        if ratios:
+            scores["update_ratio_median"] = sorted(ratios.values())[len(ratios) // 2]
+        return out_of_range(ratios, lookups=self.lookups)
+
+    def look_at_steps(self, scores: dict[str, float]) -> list[Finding]:
+        """S922, S923 and P901."""
+        found = [self.waiting.look()]
+        if self.clipping is not None:
+            scores["clip_rate"] = self.clipping.share
+            found.append(self.clipping.look())
+        scores["data_wait"] = self.waiting.share
+        return [each for each in found if each]
+
+    def look_inside(self, scores: dict[str, float]) -> list[Finding]:
+        """M903 to M906."""
+        if self.inside is None:
+            return []
+        if self.steps_of_look == self.steps:
+            scores |= self.inside.scores
+        return self.inside.findings
+
+    def to_be_told(self, scores: dict[str, float], found: list[Finding]) -> Look:
+        """What of the findings is news, and which old ones are over."""
+        news = [each for each in found if each.severity == "error" or each.code not in self.told]
+        held, again = frozenset(each.code for each in found), {each.code for each in news}
+        over = tuple(sorted((self.told | {*TOLD_AGAIN}) - held | again))
+        self.told = held
+        rounded = {name: float(f"{value:.4g}") for name, value in scores.items() if math.isfinite(value)}
+        return Look(rounded, news, over)

@@ -1,0 +1,118 @@
+"""What attention does, seen from its queries and keys: its largest logit, and heads that look at one place only."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int32
+from torch import Tensor
+
+from trimtab.finding import Finding
+
+LARGE_LOGIT, HUGE_LOGIT = 1e3, 1e4
+"""Without a norm of queries and keys (Wortsman et al. 2023, arXiv 2309.14322, section 3.1: runs diverge near 1e4)."""
+FEWEST_KEYS = 8
+"""Among fewer keys, and for earlier queries under a causal mask, one place has a large share in any case."""
+SINK_SHARE = 0.9
+"""A head that gives this share of its attention, on average, to one place of the row is a sink."""
+MOST_SINKS = 0.9
+"""Share of a side's heads that may be sinks."""
+
+
+class Attention(NamedTuple):
+    """What one attention showed, still on the device."""
+
+    largest: Float[Tensor, ""]
+    """Magnitude of the largest logit."""
+    share: Float[Tensor, "heads"]
+    """Of the attention of each head, what the most looked-at place of a row has; NaN where no row is long enough."""
+
+
+@torch.no_grad()
+def look_at_attention(
+    queries: Float[Tensor, "queries heads size"],
+    keys: Float[Tensor, "keys kv_heads size"],
+    *,
+    of: Int32[Tensor, "segments_and_one"],
+    to: Int32[Tensor, "segments_and_one"],
+    longest: tuple[int, int],
+    causal: bool,
+) -> Attention:
+    """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`. `longest`
+    bounds the lengths on either side. Memory grows with its square, so that a few rows should do. Nothing waits for
+    the device.
+    """
+    keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
+    q, q_real = padded(queries, of, longest[0])
+    k, k_real = padded(keys, to, longest[1])
+    logits = torch.einsum("rqhd,rkhd->rhqk", q.float(), k.float()) / math.sqrt(q.shape[-1])
+    seen = q_real[:, :, None] & k_real[:, None, :]
+    if causal:
+        seen = seen & torch.ones(seen.shape[1:], dtype=torch.bool, device=seen.device).tril()
+    seen = seen[:, None]
+    largest = torch.where(seen, logits.abs(), 0.0).amax()
+    weights = torch.where(seen, logits, -torch.inf).softmax(-1)
+    counted = seen & (seen.sum(-1, keepdim=True) >= FEWEST_KEYS)
+    queries_of_row = counted.any(-1).sum(-1)
+    of_place = torch.where(counted, weights, 0.0).sum(2) / queries_of_row[..., None].clamp(min=1)
+    judged = (queries_of_row > 0).float()
+    share = (of_place.amax(-1) * judged).sum(0) / judged.sum(0)
+    return Attention(largest, share)
+
+
+def padded(
+    x: Float[Tensor, "tokens heads size"], boundaries: Int32[Tensor, "rows_and_one"], longest: int
+) -> tuple[Float[Tensor, "rows longest heads size"], Bool[Tensor, "rows longest"]]:
+    """The segments as rows, and which of their slots hold a token."""
+    slots = torch.arange(longest, device=x.device)
+    real = slots < boundaries.diff()[:, None]
+    places = (boundaries[:-1, None] + slots).clamp(max=len(x) - 1)
+    return x[places], real
+
+
+def large_logits(largest: Mapping[str, float]) -> Finding | None:
+    """M905 of the attention with the largest logit, where it is out of bounds; one that is NaN is told elsewhere."""
+    name = max(largest, key=lambda each: -1 if math.isnan(largest[each]) else largest[each], default="")
+    if not name or not largest[name] > LARGE_LOGIT:
+        return None
+    huge = largest[name] > HUGE_LOGIT
+    return Finding(
+        code="M905",
+        name="attention-logits-too-large",
+        severity="error" if huge else "warning",
+        message=f"the largest attention logit is {largest[name]:.4g}, in {name} (bound "
+        f"{HUGE_LOGIT if huge else LARGE_LOGIT:g})",
+        why="A softmax of such logits is all or nothing and has no gradient: heads no longer learn, and a run whose "
+        "logits keep growing diverges.",
+        fix="lower the learning rate (to a third) or lengthen the warmup, and go back to a checkpoint from before they "
+        "grew; `step.weight_clip` and weight decay keep the maps of queries and keys small",
+    )
+
+
+def attention_sinks(shares: Mapping[str, list[float]], *, side: str) -> Finding | None:
+    """M906 where almost every head of a side looks at one place of the row, whatever it reads.
+
+    A few such heads are normal, a head's way of doing nothing (Xiao et al. 2023, arXiv 2309.17453).
+    """
+    heads = [share for each in shares.values() for share in each if not math.isnan(share)]
+    sinks = sum(share > SINK_SHARE for share in heads)
+    if not heads or sinks <= MOST_SINKS * len(heads):
+        return None
+    return Finding(
+        code="M906",
+        name="attention-sinks",
+        severity="warning",
+        message=f"{sinks} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
+        "one place of each line",
+        why="A few heads do so in any model, to do nothing; where almost all do, no token learns anything of the "
+        "others, and the model hardly reads.",
+        fix="lower the learning rate or lengthen the warmup and begin anew; check that source and target lines belong "
+        "together: `trimtab data inspect RECIPE`",
+    )
+
+
+def share_of_sinks(shares: Mapping[str, list[float]]) -> float:
+    """The share of all heads that are sinks; NaN where none could be judged."""
+    heads = [share for each in shares.values() for share in each if not math.isnan(share)]
+    return sum(share > SINK_SHARE for share in heads) / len(heads) if heads else math.nan
