@@ -64,6 +64,7 @@ def test_a_run_folder_holds_all_that_belongs_to_a_run(trained_run):
         "metrics.jsonl",
         "evaluations.jsonl",
         "samples.jsonl",
+        "health.jsonl",
         "data_ledger.json",
         "checkpoints",
     }
@@ -278,11 +279,12 @@ def test_what_the_checkpoints_say_is_written_down(copied_run, monkeypatch):
         return remove(path, *args, **kwargs)
 
     monkeypatch.setattr(retention.shutil, "rmtree", cannot)
-    result = train(recipe, overrides=["checkpoint.keep=1"], out=run, resume=True)
+    result = train(recipe, overrides=["checkpoint.keep=1", "guard.rewinds=0"], out=run, resume=True)
     assert result.state.step == 60
     codes = [each["code"] for each in log(run, "findings")]
     # Damaged, seen at the start; not removed, seen along the way.
-    assert (codes[0], codes[-1]) == ("K901", "K904")
+    assert codes[0] == "K901"
+    assert "K904" in codes
     assert [each.code for each in result.findings] == codes
 
 

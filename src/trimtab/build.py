@@ -33,6 +33,7 @@ from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import Resolved, autocast, resolve_precision
 from trimtab.step.schedule import peak_factor, rate_at
 
@@ -59,6 +60,7 @@ class Parts:
     optimizer: Optimizer
     clip: Clip
     scale: LossScale
+    gate: OutlierGate
 
     def windows(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
         """The windows from a step and its position of the stream on, each with its packs on the device."""
@@ -128,9 +130,13 @@ class Parts:
         return step.optimizer.learning_rate * peak_factor(step.schedule, dim=self.recipe.model.dim)
 
     def begin(self, state: TrainState) -> None:
-        """What of the next step is a function of where the run is: its dropout, and whether its loss truncates."""
+        """What of the next step is a function of where the run is: its dropout, whether its loss truncates, and whether
+        it is left out, being near to what spoilt the run."""
         truncate = self.recipe.loss.truncate
         self.loss.truncating = truncate is not None and self.pace.share(truncate.after, state) >= 1
+        self.gate.masked = any(
+            first <= state.step + 1 <= last for first, last in state.guard.get("masked", ())
+        )
         self.reseed(state.step)
 
     def reseed(self, step: int) -> None:
@@ -196,6 +202,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
         optimizer=build_optimizer(recipe.step.optimizer, model, weight_clip=recipe.step.weight_clip),
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),
+        gate=OutlierGate(recipe.guard),
     )
 
 

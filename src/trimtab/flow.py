@@ -6,6 +6,7 @@ target) without padding; a *segment* is one sentence inside a stream; a *target*
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -198,6 +199,19 @@ class LossOutput:
     """How many targets were left out of the objective; None where nothing is ever left out."""
 
 
+class Refusal(IntEnum):
+    """Why a step was not applied."""
+
+    NONE = 0
+    NOT_FINITE = 1
+    LOSS_SPIKE = 2
+    GRADIENT_SPIKE = 3
+    OVERFLOW = 4
+    """Gradients were too large for fp16 with the loss scale at hand, which then halves: no fault of the run."""
+    MASKED = 5
+    """The window stands near one that spoilt the run, which went back and leaves it out."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """What one step did, still on the device; `metrics.jsonl` says the same in plain numbers."""
@@ -208,13 +222,18 @@ class StepReport:
     grad_norm: Float[Tensor, ""]
     clipped: Float[Tensor, ""]
     """1 where the gradient was scaled down, else 0."""
-    skipped: Float[Tensor, ""]
-    """1 where the verdict was not to move the weights, else 0."""
+    refusal: Int[Tensor, ""]
+    """Why the verdict was not to move the weights, as a number of `Refusal`; 0 where they were moved."""
     learning_rate: float
     num_targets: int
     num_tokens: int
     truncated: Float[Tensor, ""] | None = None
     """How many targets were left out of the objective."""
+
+    @property
+    def skipped(self) -> Float[Tensor, ""]:
+        """1 where the weights were not moved, else 0."""
+        return (self.refusal > 0).float()
 
 
 @dataclass(slots=True)
@@ -241,7 +260,7 @@ class TrainState:
     data: dict[str, Any] = field(default_factory=dict)
     """The data ledger's counts up to `position`."""
     guard: dict[str, Any] = field(default_factory=dict)
-    """What the step keeps besides the optimizer's moments, such as a loss scale."""
+    """What the step keeps besides the optimizer's moments, such as a loss scale; and what was refused and left out."""
 
 
 @runtime_checkable

@@ -14,7 +14,6 @@ import torch
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.journal import cut_back, read_journal
-from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import LoadedRecipe, load_recipe
@@ -22,7 +21,6 @@ from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.written import places_told
-from trimtab.data.ledger import Ledger
 from trimtab.errors import RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
@@ -32,14 +30,16 @@ from trimtab.sources import open_sources
 from trimtab.training.preflight import preflight
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
+from trimtab.training.restore import restore
 from trimtab.training.smoke import overfit
-from trimtab.training.train import train as run_loop
+from trimtab.training.through import train_through
 from trimtab.training.warm_start import started_as, warm_start
 
 MAY_CHANGE = (
     "recipe.length",
     "recipe.evaluate",
     "recipe.checkpoint",
+    "recipe.guard",
     "recipe.data.workers",
     "recipe.data.valid",
     "recipe.step.compile",
@@ -97,7 +97,10 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     told: list[Finding] = []
     listeners = [told.append]
     store = CheckpointStore(
-        run.checkpoints, keep=recipe.checkpoint.keep, tell=lambda each: listeners[-1](each)
+        run.checkpoints,
+        keep=recipe.checkpoint.keep,
+        settling=recipe.guard.healthy_after if recipe.guard.rewinds else 0,
+        tell=lambda each: listeners[-1](each),
     )
     checkpoint = store.latest()
     if checkpoint is None:
@@ -119,8 +122,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     state = restore(parts, checkpoint) if checkpoint else TrainState()
     forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, store, parts, progress, marks)
-    recorder.step = state.step
-    recorder.findings = standing(run, state)
+    recorder.begin_at(state)
+    recorder.findings.standing = standing(run, state)
     listeners.append(recorder.finding)
     for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
@@ -133,12 +136,12 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         if checkpoint is None:
             run_preflight(parts, recorder)
         try:
-            state = run_loop(parts, state, recorder)
+            state = train_through(parts, state, recorder)
         finally:
             recorder.close()
     if recorder.must_stop:
         raise Terminated(f"stopped by a signal after step {state.step}; go on with --resume")
-    return RunResult(run.path, state, recorder.findings)
+    return RunResult(run.path, state, recorder.findings.standing)
 
 
 def check_metrics(recipe: Recipe) -> None:
@@ -173,17 +176,6 @@ def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
 
 
-def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
-    """Weights, moments, loss scale, ledger and counters as they were."""
-    parts.model.load_state_dict(checkpoint.load_model())
-    parts.optimizer.load_state_tensors(checkpoint.load_optimizer())
-    state = checkpoint.load_state()
-    parts.scale.from_dict(state.guard.get("loss_scale", {}))
-    parts.clip.from_dict(state.guard.get("clip", {}))
-    parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
-    return state
-
-
 def newest_line(run: RunFolder) -> dict[str, Any]:
     """The metrics of the last step, empty before the first."""
     line: dict[str, Any] = {}
@@ -195,7 +187,8 @@ def newest_line(run: RunFolder) -> dict[str, Any]:
 def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     """Takes out of the logs what a part of the run wrote that died after this state: it will be written again."""
     cut_back(run.metrics, state.step)
-    for log in (run.evaluations, run.samples):
+    cut_back(run.quarantine, state.step)
+    for log in (run.evaluations, run.samples, run.health):
         cut_back(log, state.evaluated)
     cut_back(run.findings, -1 if from_nothing else state.step)
 
@@ -238,6 +231,12 @@ def set_determinism(recipe: Recipe) -> None:
         torch.backends.cudnn.benchmark = False
 
 
+def stopping_signals() -> list[signal.Signals]:
+    """SIGTERM, Ctrl-C, and a terminal that goes away, unless the process was told to live on without one (nohup)."""
+    hang_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGTERM, signal.SIGINT, *hang_up]
+
+
 @contextmanager
 def stopping(recorder: Recorder) -> Iterator[None]:
     """The first SIGTERM or Ctrl-C ends the run after the step at hand, with a checkpoint; the second ends it now."""
@@ -247,7 +246,7 @@ def stopping(recorder: Recorder) -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)
 
     try:
-        before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, ask) for number in stopping_signals()}
     except ValueError:  # not the main thread: whoever owns the process handles its signals
         yield
         return

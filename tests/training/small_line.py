@@ -16,7 +16,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, TrainState
 from trimtab.training.record import Recorder
-from trimtab.training.train import train
+from trimtab.training.through import train_through
 
 
 @dataclass
@@ -53,15 +53,13 @@ class Line:
     told: Told
 
     def train(self, state: TrainState | None = None) -> TrainState:
-        try:
-            return train(self.parts, state or TrainState(), self.recorder)
-        finally:
-            self.recorder.close()
+        state = train_through(self.parts, state or TrainState(), self.recorder)
+        self.recorder.saving.collect(raising=True)
+        return state
 
     def log(self, name: str) -> list[dict[str, Any]]:
         """The lines of a log, such as `metrics`."""
-        for journal in (self.recorder.metrics, self.recorder.evaluations, self.recorder.samples):
-            journal.flush()
+        self.recorder.flush_logs()
         return list(read_journal(self.run.path / f"{name}.jsonl"))
 
     def saved_steps(self) -> list[int]:
@@ -87,7 +85,13 @@ def small_line(folder: Path, **changes: Any) -> Line:
     parts = small_parts(folder / "data", **{"step.schedule.warmup": "2 steps", **changes})
     run = RunFolder.create(folder / "run")
     told = Told()
-    store = CheckpointStore(run.checkpoints, keep=parts.recipe.checkpoint.keep, tell=told.finding)
+    recipe = parts.recipe
+    store = CheckpointStore(
+        run.checkpoints,
+        keep=recipe.checkpoint.keep,
+        settling=recipe.guard.healthy_after if recipe.guard.rewinds else 0,
+        tell=told.finding,
+    )
     return Line(parts, run, Recorder(run, store, parts, told, {"data": "as it was"}), told)
 
 

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,9 +9,9 @@ from tests.training.small_line import small_line
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import NoRoom
 from trimtab.flow import StepReport, TrainState
 from trimtab.training import record
+from trimtab.training.record import Pending
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
 KEYS |= {"target_tokens", "tokens", "tokens_per_second", "seconds", "micro_batches", "fill", "epoch"}
@@ -53,9 +54,11 @@ def test_a_state_is_plain_data_and_comes_back_as_it_was(trained_run):
 
 def test_what_waits_on_the_device_is_written_in_its_order_with_its_own_counts(tmp_path):
     line = small_line(tmp_path)
+    window, _ = next(line.parts.cut_windows(0))
     for step, skipped in ((1, 0.0), (2, 1.0), (3, 0.0)):
         plain = {"step": step, "tokens": 10}
-        line.recorder.pending.append((plain, report(loss=float(step), skipped=skipped)))
+        made = report(loss=float(step), skipped=skipped)
+        line.recorder.pending.append(Pending(plain, made, window, position=0))
     state = line.recorder.flush(TrainState(step=3))
     assert (state.updates, state.skips, state.clips) == (2, 1, 3)
     assert line.recorder.pending == []
@@ -68,7 +71,7 @@ def test_what_waits_on_the_device_is_written_in_its_order_with_its_own_counts(tm
 
 def report(*, loss, skipped):
     one = torch.tensor(1.0)
-    return StepReport(torch.tensor(loss), one, one, one, torch.tensor(skipped), 1e-3, 5, 10)
+    return StepReport(torch.tensor(loss), one, one, one, torch.tensor(int(skipped)), 1e-3, 5, 10)
 
 
 def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch):
@@ -83,83 +86,14 @@ def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch)
         return objective(pack)
 
     line.parts.objective = slow
-    save = line.recorder.store.save
-    line.recorder.store.save = lambda *args, **kwargs: (clock.append(clock.pop() + 70), save(*args, **kwargs))
+    save = line.recorder.saving.save
+    slow_save = lambda *args, **kwargs: (clock.append(clock.pop() + 70), save(*args, **kwargs))  # noqa: E731
+    fake = SimpleNamespace(save=slow_save, poll=lambda: None, collect=lambda **_: None)
+    monkeypatch.setattr(line.recorder, "saving", fake)
     state = line.train()
     assert clock[0] > 100 + 70 * 2 + 50
     assert state.seconds == 8.0  # two packs a step
     assert [each["seconds"] for each in line.log("metrics")] == [2.0, 4.0, 6.0, 8.0]
-
-
-def test_the_same_state_is_saved_once(tmp_path):
-    changes = {"length": "4 steps", "evaluate.every": "4 steps", "checkpoint.every": "2 steps"}
-    line = small_line(tmp_path, **changes)
-    saved = counted_saves(line)
-    line.train()
-    assert saved == [2, 4]
-
-
-def counted_saves(line):
-    steps, save = [], line.recorder.store.save
-
-    def counted(state, **tensors):
-        steps.append(state.step)
-        return save(state, **tensors)
-
-    line.recorder.store.save = counted
-    return steps
-
-
-def full_disk(line, *, at):
-    """Saves of these steps find no room."""
-    tried, save = [], line.recorder.store.save
-
-    def may_fail(state, **tensors):
-        tried.append(state.step)
-        if state.step in at:
-            raise NoRoom("no room on the disk")
-        return save(state, **tensors)
-
-    line.recorder.store.save = may_fail
-    return tried
-
-
-EACH_STEP = {"checkpoint.every": "1 steps", "checkpoint.keep": 50, "evaluate.every": "50 steps"}
-
-
-def test_a_full_disk_stops_the_training_only_at_the_third_try(tmp_path):
-    line = small_line(tmp_path, **EACH_STEP)
-    tried = full_disk(line, at={3, 4, 5, 6})
-    with pytest.raises(NoRoom):
-        line.train()
-    assert tried == [1, 2, 3, 4, 5]
-    assert line.saved_steps() == [1, 2]
-    told = [(each["code"], each["severity"], each["step"]) for each in line.log("findings")]
-    assert told == [("K907", "warning", 3), ("K907", "warning", 4)]
-    assert len(line.log("metrics")) == 5
-
-
-def test_room_found_again_begins_the_count_anew(tmp_path):
-    line = small_line(tmp_path, **EACH_STEP, length="9 steps")
-    full_disk(line, at={2, 3, 5, 6})
-    assert line.train().step == 9
-    assert line.saved_steps() == [1, 4, 7, 8, 9]
-
-
-def test_the_last_save_of_a_run_must_find_room(tmp_path):
-    line = small_line(tmp_path, **EACH_STEP, length="4 steps")
-    full_disk(line, at={4})
-    with pytest.raises(NoRoom):
-        line.train()
-    assert line.saved_steps() == [1, 2, 3]
-
-
-def test_a_save_before_a_stop_must_find_room(tmp_path):
-    line = small_line(tmp_path, **EACH_STEP)
-    full_disk(line, at={3})
-    line.told.watch = lambda step: step == 3 and setattr(line.recorder, "must_stop", True)
-    with pytest.raises(NoRoom):
-        line.train()
 
 
 def test_the_progress_hears_of_each_step_and_how_far_the_run_is(tmp_path):

@@ -31,8 +31,8 @@ def test_a_step_that_is_not_a_number_is_skipped_counted_and_told_and_leaves_the_
     assert [each["updates"] for each in metrics] == [1, 2, 2, 2, 3]
     assert metrics[2]["objective"] == metrics[3]["grad_norm"] == "nan"
     told = [(each["code"], each["severity"], each["step"]) for each in line.log("findings")]
-    assert told[:2] == [("S901", "warning", 3), ("S901", "warning", 4)]
-    assert "S901" not in [code for code, *_ in told[2:]]
+    refused = [each for each in told if each[0] == "S901"]
+    assert refused == [("S901", "warning", 3), ("S901", "warning", 4)]
     assert "step 3 was not applied" in line.told.findings[0].message
 
 
@@ -59,7 +59,7 @@ def test_the_run_ends_when_patience_does_and_its_best_checkpoint_is_kept(tmp_pat
     state = line.train()
     # Nothing changes, so the first evaluation stays the best.
     assert (state.step, state.best["step"], state.best["since"]) == (8, 2, 3)
-    assert line.saved_steps() == [2, 8]
+    assert line.saved_steps() == [1, 2, 8]  # the first is the one to go back to, as long as none is healthy
 
 
 @pytest.mark.parametrize(

@@ -278,8 +278,8 @@ def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
     model, healthy = line.parts.model, line.weights()
     collapse(line.parts)
     validate(line.parts, TrainState(step=40), line.recorder)
-    assert [each.code for each in line.recorder.findings] == ["E901"]
+    assert [each.code for each in line.recorder.findings.standing] == ["E901"]
     model.load_state_dict(healthy)
     validate(line.parts, TrainState(step=60), line.recorder)
-    assert line.recorder.findings == []
+    assert line.recorder.findings.standing == []
     assert [(each["code"], each["severity"]) for each in line.log("findings")] == [("E901", "warning")]

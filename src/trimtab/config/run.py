@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from trimtab.config.data import DataConfig
+from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import ModelConfig
 from trimtab.config.settings import Settings
@@ -49,7 +50,7 @@ class CheckpointConfig(Settings):
     every: Duration = Duration(500, "steps")
     """How often; there is one at the end in any case."""
     keep: int = Field(default=3, ge=1)
-    """Newest checkpoints kept; the best one is kept besides."""
+    """Newest checkpoints kept; the best one is kept besides, and one that the run can go back to (`guard.rewinds`)."""
 
 
 class Recipe(Settings):
@@ -65,6 +66,8 @@ class Recipe(Settings):
     """What is minimised."""
     step: StepConfig = StepConfig()
     """How one update is made."""
+    guard: GuardConfig = GuardConfig()
+    """Which steps are refused, and what happens where many are."""
     length: Duration
     """How long to train."""
     evaluate: EvaluateConfig = EvaluateConfig()

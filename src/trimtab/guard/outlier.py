@@ -48,10 +48,10 @@ class OutlierWindow:
             return None
         loss_bound, norm_bound = bounds
         if loss > loss_bound:
-            return _loss_spike(loss, loss_bound, median(self.losses))
+            return loss_spike(loss, usual=median(self.losses), bound=loss_bound)
         if grad_norm > norm_bound:
             middle = math.exp(median(self.log_norms))
-            return _gradient_spike(grad_norm, norm_bound, middle)
+            return gradient_spike(grad_norm, usual=middle, bound=norm_bound)
         return None
 
     def bounds(self) -> tuple[float, float] | None:
@@ -98,25 +98,34 @@ def deviation(values: Sequence[float] | deque[float]) -> float:
     return median([abs(value - middle) for value in values])
 
 
-def _loss_spike(loss: float, bound: float, middle: float) -> Finding:
+def loss_spike(loss: float, *, usual: float, bound: float | None = None, step: str = "the update") -> Finding:
+    """Says so of a step with this loss; `usual` is the median of the accepted ones."""
     return Finding(
         code="S902",
         name="loss-spike",
         severity="warning",
-        message=f"loss {loss:.4g} is above {bound:.4g} (median of accepted steps {middle:.4g}): not applied",
+        message=f"{step} was not applied: loss {loss:.4g}, {_against(usual, bound)}",
         why="The step's text is far harder than any before, or the weights are going astray; an update made of it can "
         "undo hundreds of good ones.",
         fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
     )
 
 
-def _gradient_spike(norm: float, bound: float, middle: float) -> Finding:
+def gradient_spike(
+    norm: float, *, usual: float, bound: float | None = None, step: str = "the update"
+) -> Finding:
+    """Says so of a step with this gradient norm; `usual` is the median of the accepted ones."""
     return Finding(
         code="S903",
         name="gradient-spike",
         severity="warning",
-        message=f"gradient norm {norm:.4g} is above {bound:.4g} (median of accepted steps {middle:.4g}): not applied",
+        message=f"{step} was not applied: gradient norm {norm:.4g}, {_against(usual, bound)}",
         why="The second moments of Adam have not seen gradients of this size, so the step along them is far too long, "
         "and clipping bounds its length but not its direction.",
         fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
     )
+
+
+def _against(usual: float, bound: float | None) -> str:
+    allowed = "" if bound is None else f", at most {bound:.4g} passes"
+    return f"the median of accepted steps is {usual:.4g}{allowed}"

@@ -1,8 +1,12 @@
 """The verdict before the weights move."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from trimtab.flow import LossOutput, Refusal
+from trimtab.step.loss_scale import LossScale
+from trimtab.step.outlier_gate import OutlierGate
 
 
 def must_skip(objective: Float[Tensor, ""], grad_norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:
@@ -10,4 +14,28 @@ def must_skip(objective: Float[Tensor, ""], grad_norm: Float[Tensor, ""]) -> Boo
 
     The norm is over every gradient, so one bad number anywhere makes it so.
     """
-    return ~(torch.isfinite(objective) & torch.isfinite(grad_norm))
+    # A finite number less itself is zero, anything else less itself NaN: fewer operations than asking each of both.
+    return (objective - objective) + (grad_norm - grad_norm) != 0
+
+
+def judge(
+    total: LossOutput, grad_norm: Float[Tensor, ""], *, scale: LossScale, gate: OutlierGate | None = None
+) -> Int[Tensor, ""]:
+    """Why the step must not be applied, as a number of `Refusal`; 0 where it may. Stays on the device.
+
+    What is not finite is judged before what is large: NaN is above no bound. Without a gate nothing is too large.
+    """
+    refusal = torch.zeros((), dtype=torch.int64, device=grad_norm.device)
+    if gate is not None:
+        by_loss, by_norm = gate(total.loss, grad_norm)
+        refusal = refusal.masked_fill(by_norm, Refusal.GRADIENT_SPIKE)
+        refusal = refusal.masked_fill(by_loss, Refusal.LOSS_SPIKE)
+        if gate.masked:
+            return refusal.fill_(Refusal.MASKED)
+    broken = must_skip(total.objective, grad_norm)
+    refusal = refusal.masked_fill(broken, Refusal.NOT_FINITE)
+    if scale.enabled:
+        refusal = refusal.masked_fill(
+            broken & torch.isfinite(total.objective) & (scale.factor > 1), Refusal.OVERFLOW
+        )
+    return refusal

@@ -1,29 +1,46 @@
 """What a run writes down: metrics, evaluations, findings, the ledger, checkpoints; and the counts that it keeps."""
 
-import json
 import time
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from trimtab.build import Parts
-from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
 from trimtab.data.pack import fill
-from trimtab.errors import NoRoom
 from trimtab.finding import Finding
-from trimtab.flow import Pack, StepReport, TrainState, Window
-from trimtab.guard.finite import not_applied
+from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window
 from trimtab.progress import Progress
+from trimtab.training.blame import blame, worst_examples
+from trimtab.training.findings import Findings
+from trimtab.training.health import HealthCheck
+from trimtab.training.refusals import Refusals
+from trimtab.training.saving import Saving
+from trimtab.training.trace import non_finite_traced, trace
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
-SAVE_TRIES = 3
-"""A full disk is met with training on and trying again at the next checkpoint, so many times."""
+
+Batch = tuple[Window, list[Pack]]
+BLAMED = {Refusal.NOT_FINITE: "S901", Refusal.LOSS_SPIKE: "S902", Refusal.GRADIENT_SPIKE: "S903"}
+"""Refusals whose window is looked at line by line, with their codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A step whose report is still on the device."""
+
+    line: dict[str, Any]
+    """Its line of the metrics, as far as it is known."""
+    report: StepReport
+    window: Window
+    position: int
+    """Where in the stream its window began."""
 
 
 class Recorder:
@@ -38,32 +55,57 @@ class Recorder:
         fingerprints: dict[str, str],
     ) -> None:
         self.folder, self.store, self.parts, self.progress = folder, store, parts, progress
-        self.fingerprints = fingerprints
         self.ledger: Ledger = parts.ledger
         self.must_stop = False
         """Set from outside, by a signal; the loop ends after the step at hand."""
-        self.step = 0
-        """The newest step, which findings are written down with."""
         self.source_matters = False
         """Whether a validation has seen the loss rise when sources were exchanged."""
-        self.findings: list[Finding] = []
-        """What was found and still holds; `findings.jsonl` has everything that was ever found."""
+        self.findings = Findings(folder, progress)
+        self.refusals = Refusals(parts.recipe.guard)
+        self.saving = Saving(folder, store, parts, fingerprints, self.findings)
         self.metrics = Journal(folder.metrics, tell=self.finding)
         self.evaluations = Journal(folder.evaluations, tell=self.finding)
         self.samples = Journal(folder.samples, tell=self.finding)
-        self.pending: list[tuple[dict[str, Any], StepReport]] = []
-        self.failed_saves = 0
-        self.saved: TrainState | None = None
+        self.quarantine = Journal(folder.quarantine, tell=self.finding)
+        self.health_log = Journal(folder.health, tell=self.finding)
+        self.pending: list[Pending] = []
+        self.health = HealthCheck(parts)
+        self.start_clock()
+
+    def begin_at(self, state: TrainState) -> None:
+        """Goes on from a state, of a checkpoint or of nothing; what was pending is of a branch that was left."""
+        self.pending.clear()
+        self.findings.step = state.step
+        self.refusals = Refusals(self.parts.recipe.guard)
+        self.refusals.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
+        self.health = HealthCheck(self.parts)
         self.start_clock()
 
     def start_clock(self) -> None:
         """Time from here on is training; what lay before (an evaluation, a save) is not."""
         self.mark = self.flushed_at = time.perf_counter()
+        self.waited = 0.0
+
+    def timed(self, windows: Iterable[Batch]) -> Iterator[Batch]:
+        """The same windows; the time that the loop waits for each is added up."""
+        windows = iter(windows)
+        while True:
+            asked = time.perf_counter()
+            batch = next(windows, None)
+            if batch is None:
+                return
+            self.waited += time.perf_counter() - asked
+            yield batch
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether so many steps were refused that somebody must decide before the next one."""
+        return self.refusals.unsettled
 
     def after(self, state: TrainState, window: Window, packs: list[Pack], report: StepReport) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)
-        now = time.perf_counter()
+        now, position = time.perf_counter(), state.position
         state = replace(
             state,
             step=state.step + 1,
@@ -72,51 +114,95 @@ class Recorder:
             tokens=state.tokens + window.num_tokens,
             seconds=state.seconds + now - self.mark,
         )
-        self.mark, self.step = now, state.step
+        self.mark, self.findings.step = now, state.step
         line = {"step": state.step, "target_tokens": window.num_targets, "tokens": window.num_tokens}
         line |= {
             "micro_batches": len(packs),
             "fill": round(fill(packs), 4),
             "epoch": round(self.epoch(state), 4),
         }
-        self.pending.append((line, report))
-        on_gpu = report.loss.device.type == "cuda"
-        return state if on_gpu and len(self.pending) < STEPS_PER_FLUSH else self.flush(state)
+        self.health.after_step(report)
+        self.pending.append(Pending(line, report, window, position))
+        # At the same steps in a run that was interrupted, so that what is decided there is decided at the same.
+        waits = report.loss.device.type == "cuda" and state.step % STEPS_PER_FLUSH
+        return state if waits else self.flush(state)
 
     def flush(self, state: TrainState) -> TrainState:
         """Fetches what is pending from the device, writes it down, and brings the counts up to date."""
         if not self.pending:
             return state
-        fields = ("loss", "objective", "grad_norm", "clipped", "skipped")
+        fields = ("loss", "objective", "grad_norm", "clipped", "refusal")
         fields += ("truncated",) if self.parts.recipe.loss.truncate else ()
-        numbers = torch.stack([getattr(r, f).float() for _, r in self.pending for f in fields]).tolist()
+        asked = time.perf_counter()
+        numbers = torch.stack([getattr(p.report, f).float() for p in self.pending for f in fields]).tolist()
         now = time.perf_counter()
+        self.health.waiting.add(
+            steps=len(self.pending),
+            seconds=now - self.flushed_at,
+            waited=self.waited,
+            device=now - asked,
+        )
         state = replace(state, seconds=state.seconds + now - self.mark)
-        rate = sum(line["tokens"] for line, _ in self.pending) / max(1e-9, now - self.flushed_at)
+        rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, now - self.flushed_at)
         self.mark = self.flushed_at = now
-        for i, (line, report) in enumerate(self.pending):
-            values = numbers[i * len(fields) : (i + 1) * len(fields)]
-            loss, objective, grad_norm, clipped, skipped, *truncated = values
-            updates = state.updates + (not skipped)
+        self.waited = 0.0
+        for i, each in enumerate(self.pending):
+            loss, objective, grad_norm, clipped, code, *truncated = numbers[
+                i * len(fields) : (i + 1) * len(fields)
+            ]
+            refusal, line = Refusal(int(code)), each.line
+            applied = refusal == Refusal.NONE
             state = replace(
-                state, updates=updates, clips=state.clips + int(clipped), skips=state.skips + int(skipped)
+                state,
+                updates=state.updates + applied,
+                clips=state.clips + int(clipped),
+                skips=state.skips + (not applied),
             )
-            line |= {"updates": updates, "loss": loss, "objective": objective, "grad_norm": grad_norm}
+            line |= {"updates": state.updates, "loss": loss, "objective": objective, "grad_norm": grad_norm}
             line |= {
                 "clipped": bool(clipped),
-                "skipped": bool(skipped),
-                "learning_rate": report.learning_rate,
+                "skipped": not applied,
+                "learning_rate": each.report.learning_rate,
             }
+            line |= {} if applied else {"refused": refusal.name.lower()}
             line |= {"truncated": int(truncated[0])} if truncated else {}
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3)}
             self.metrics.write(line)
-            if skipped:
-                self.finding(not_applied(loss, grad_norm, step=f"step {line['step']}"))
+            self.health.after_flush(
+                grad_norm=grad_norm,
+                clipped=clipped,
+                applied=applied,
+                learning_rate=each.report.learning_rate,
+            )
+            self.judged(each, refusal, loss=loss, grad_norm=grad_norm)
+        line = self.pending[-1].line
         self.pending.clear()
+        self.saving.poll()
         share = self.parts.pace.share(self.parts.recipe.length, state)
         left = state.seconds / share - state.seconds if 0 < share <= 1 else None
         self.progress.step(line, share=min(1.0, share), seconds_left=left)
         return state
+
+    def judged(self, each: Pending, refusal: Refusal, *, loss: float, grad_norm: float) -> None:
+        """Counts the verdict on a step, and tells what there is to be told of it."""
+        step = each.line["step"]
+        for finding in self.refusals.after(
+            refusal, step=step, position=each.position, loss=loss, grad_norm=grad_norm
+        ):
+            self.finding(finding)
+        if refusal in BLAMED:
+            self.look_for_whom_to_blame(each.window, refusal, step=step)
+
+    def look_for_whom_to_blame(self, window: Window, refusal: Refusal, *, step: int) -> None:
+        """Writes down the worst examples of a refused window, and where the first number stopped being finite."""
+        blamed = blame(self.parts, window, step=step)
+        for each in blamed:
+            self.quarantine.write(each.to_dict(code=BLAMED[refusal]))
+        self.finding(worst_examples(blamed))
+        if refusal == Refusal.NOT_FINITE and self.refusals.onset == step:
+            found = trace(self.parts, window, step=step)
+            if found is not None:
+                self.finding(non_finite_traced(found, step=step))
 
     def epoch(self, state: TrainState) -> float:
         """Epochs behind a state, with a fraction."""
@@ -129,56 +215,45 @@ class Recorder:
 
     def finding(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
-        self.findings.append(finding)
-        journal = Journal(self.folder.findings)
-        journal.write({"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}})
-        journal.close()
-        self.progress.finding(finding)
-
-    def look_again_for(self, *codes: str) -> None:
-        """Forgets what the next evaluation looks for again: a run that has recovered ends well."""
-        self.findings = [finding for finding in self.findings if finding.code not in codes]
+        self.findings.tell(finding)
 
     def save(self, state: TrainState) -> TrainState:
-        """Commits a checkpoint of this state, and brings every log to the disk before it."""
+        """Begins a checkpoint of this state, or ends the run's last one, and brings every log to the disk before it."""
         state = self.flush(state)
-        for journal in (self.metrics, self.evaluations, self.samples):
-            journal.flush()
-        ledger = self.ledger.to_dict()
-        guard = {"loss_scale": self.parts.scale.to_dict(), "clip": self.parts.clip.to_dict()}
-        state = replace(state, data=ledger, guard=guard)
-        if state == self.saved:
-            return state
-        try:
-            self.store.save(
-                state,
-                model=self.parts.model.state_dict(),
-                optimizer=self.parts.optimizer.state_tensors(),
-                fingerprints=self.fingerprints,
-            )
-            replace_file(self.folder.data_ledger, json.dumps(ledger, indent=1, ensure_ascii=False).encode())
-            self.saved, self.failed_saves = state, 0
-        except NoRoom as error:
-            self.failed_saves += 1
-            if self.failed_saves >= SAVE_TRIES or self.must_stop or self.parts.finished(state):
-                raise
-            self.finding(no_room(error, tries_left=SAVE_TRIES - self.failed_saves))
+        self.flush_logs()
+        state = self.with_all(state)
+        self.saving.save(state, last=self.must_stop or self.parts.finished(state))
         self.start_clock()
         return state
 
-    def close(self) -> None:
+    def with_all(self, state: TrainState) -> TrainState:
+        """The state with what the parts and the recorder keep besides."""
+        guard = {
+            "loss_scale": self.parts.scale.to_dict(),
+            "clip": self.parts.clip.to_dict(),
+            "gate": self.parts.gate.to_dict(),
+            "refusals": self.refusals.to_dict(),
+            "masked": self.refusals.masked,
+        }
+        return replace(state, data=self.ledger.to_dict(), guard=guard)
+
+    def logs_at(self, state: TrainState) -> list[tuple[Journal, int]]:
+        """The logs, each with the last step that it had at a state."""
+        evaluated = (self.evaluations, self.samples, self.health_log)
+        return [(self.metrics, state.step), *((journal, state.evaluated) for journal in evaluated)]
+
+    @property
+    def logs(self) -> tuple[Journal, ...]:
+        """All that stay open."""
+        return self.metrics, self.evaluations, self.samples, self.quarantine, self.health_log
+
+    def flush_logs(self) -> None:
         """Brings the logs to the disk."""
-        for journal in (self.metrics, self.evaluations, self.samples):
+        for journal in self.logs:
+            journal.flush()
+
+    def close(self) -> None:
+        """Waits for a save that is under way, and brings the logs to the disk."""
+        self.saving.close()
+        for journal in self.logs:
             journal.close()
-
-
-def no_room(error: NoRoom, *, tries_left: int) -> Finding:
-    """A checkpoint that did not fit on the disk."""
-    return Finding(
-        code="K907",
-        name="checkpoint-not-saved",
-        severity="warning",
-        message=str(error),
-        why=f"Training goes on; {tries_left} more failed saves end it. The checkpoints before are intact.",
-        fix="free some space",
-    )

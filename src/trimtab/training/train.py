@@ -4,6 +4,7 @@ from trimtab.build import Parts
 from trimtab.flow import TrainState
 from trimtab.step.take_step import take_step
 from trimtab.training.record import Recorder
+from trimtab.training.settle import settle
 from trimtab.training.validate import validate
 
 
@@ -11,7 +12,7 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Everything that happens between the first update and the last."""
     recipe, due = parts.recipe, parts.pace.due
     recorder.start_clock()
-    for window, packs in parts.windows(state.position, step=state.step):
+    for window, packs in recorder.timed(parts.windows(state.position, step=state.step)):
         if parts.finished(state) or recorder.must_stop:
             break
         parts.begin(state)
@@ -21,9 +22,12 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
             packs,
             clip=parts.clip,
             scale=parts.scale,
+            gate=parts.gate,
             learning_rate=parts.learning_rate(state),
         )
         before, state = state, recorder.after(state, window, packs, report)
+        if recorder.unsettled:
+            settle(parts, state, recorder)
         if due(recipe.evaluate.every, before, state):
             state = validate(parts, state, recorder)
         if due(recipe.checkpoint.every, before, state) or state.best.get("step") == state.step:

@@ -13,7 +13,13 @@ from trimtab.config.run import LOWER_IS_BETTER, Metric
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, TrainState
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.scoring.repetition import NUM_PROBES, distinct_outputs, find_collapse, repeated_4grams
+from trimtab.scoring.repetition import (
+    NUM_PROBES,
+    distinct_outputs,
+    find_collapse,
+    find_repetition,
+    repeated_4grams,
+)
 from trimtab.scoring.scores import Score, bleu, chrf, ter
 from trimtab.sources import ValidSet
 from trimtab.step.precision import autocast
@@ -26,6 +32,8 @@ LEAST_REACTION = 0.01
 """Sources given to the wrong targets must raise the loss by at least this share of it."""
 FEWEST_PAIRS, SHUFFLED_PAIRS = 8, 256
 """Pairs whose sources are exchanged; with fewer, the sources may be too much alike to tell."""
+HALF_WAY = 0.5
+"""Before this share of the run loops are normal: a third of the way through the demo a quarter of its lines had one."""
 TOO_EARLY = 0.2
 """Before this share of the run few distinct translations, and a loss that the source does not change, are normal: a
 model learns which words are common before it learns to translate."""
@@ -36,7 +44,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     state = recorder.flush(state)
     if state.evaluated == state.step:
         return state
-    recorder.look_again_for("E901", "M901")
+    recorder.findings.look_again_for("E901", "E903", "E906", "M901")
     parts.model.eval()
     model = parts.fast_copy().eval()
     scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
@@ -51,28 +59,54 @@ def score_set(
 ) -> dict[str, Any]:
     """Loss, BLEU and chrF of one set, written down with its samples."""
     started = time.perf_counter()
-    config = parts.recipe.evaluate
     first = valid is next(iter(parts.valid().values()))
-    scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
-    translated = [metric for metric in config.metrics if metric != "loss"]
-    if translated or first:
-        lines = spread(len(valid.sources), config.lines if translated else NUM_PROBES)
-        sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
-        outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
-        for metric in translated:
-            score = score_of(metric, outputs, references, valid)
-            scores |= {metric: round(score.value, 3), f"{metric}_signature": score.signature}
-        scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
-        scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
-        scores |= {"lines": len(lines), "seconds": round(time.perf_counter() - started, 3)}
-        if first:
-            if parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
-                look_for_collapse(parts, recorder, sources=sources, outputs=outputs, loss=scores["loss"])
-                look_at_source(parts, model, valid, recorder, loss=scores["loss"])
-            for i in spread(len(lines), config.samples):
-                sample = {"step": state.step, "set": valid.name, "line": lines[i] + 1, "source": sources[i]}
-                recorder.samples.write(sample | {"translation": outputs[i], "reference": references[i]})
+    with recorder.health.watching(model, valid if first else None):
+        scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
+    if first:
+        look_at_health(state, recorder)
+    translated = [metric for metric in parts.recipe.evaluate.metrics if metric != "loss"]
+    if len(valid.target) and not math.isfinite(scores["loss"]):
+        # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
+        recorder.finding(loss_not_finite(valid, scores["loss"]))
+        scores |= dict.fromkeys(translated, math.nan)
+    elif translated or first:
+        scores |= translation_scores(parts, model, valid, state, recorder, loss=scores["loss"])
+        scores["seconds"] = round(time.perf_counter() - started, 3)
     recorder.evaluation(scores)
+    return scores
+
+
+def translation_scores(
+    parts: Parts,
+    model: EncoderDecoder,
+    valid: ValidSet,
+    state: TrainState,
+    recorder: Recorder,
+    *,
+    loss: float,
+) -> dict[str, Any]:
+    """What translations of a set are worth, and, for the first set, what they say about the model; with its samples."""
+    config = parts.recipe.evaluate
+    translated = [metric for metric in config.metrics if metric != "loss"]
+    lines = spread(len(valid.sources), config.lines if translated else NUM_PROBES)
+    sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
+    outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
+    scores: dict[str, Any] = {}
+    for metric in translated:
+        score = score_of(metric, outputs, references, valid)
+        scores |= {metric: round(score.value, 3), f"{metric}_signature": score.signature}
+    scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
+    scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
+    scores["lines"] = len(lines)
+    if valid is next(iter(parts.valid().values())):
+        if parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
+            look_for_collapse(parts, recorder, sources=sources, outputs=outputs, loss=loss)
+            look_at_source(parts, model, valid, recorder, loss=loss)
+        if parts.pace.share(parts.recipe.length, state) >= HALF_WAY and has_learned(parts, loss):
+            look_for_repetition(recorder, outputs=outputs, references=references)
+        for i in spread(len(lines), config.samples):
+            sample = {"step": state.step, "set": valid.name, "line": lines[i] + 1, "source": sources[i]}
+            recorder.samples.write(sample | {"translation": outputs[i], "reference": references[i]})
     return scores
 
 
@@ -126,6 +160,25 @@ def pack_loss(parts: Parts, model: EncoderDecoder, pack: Pack) -> torch.Tensor:
         return parts.loss(model(pack), model.output_matrix, pack.labels).loss
 
 
+def look_at_health(state: TrainState, recorder: Recorder) -> None:
+    """What the watches saw since the last evaluation, told and written down.
+
+    In a log of its own: unlike scores these numbers are of this process, and begin anew in one that resumes.
+    """
+    look = recorder.health.look()
+    recorder.health_log.write({"step": state.step, **look.scores})
+    recorder.findings.look_again_for(*look.over)
+    for finding in look.findings:
+        recorder.finding(finding)
+
+
+def look_for_repetition(recorder: Recorder, *, outputs: list[str], references: list[str]) -> None:
+    """A finding where translations loop."""
+    finding = find_repetition(outputs, references)
+    if finding is not None:
+        recorder.finding(finding)
+
+
 def look_for_collapse(
     parts: Parts, recorder: Recorder, *, sources: list[str], outputs: list[str], loss: float
 ) -> None:
@@ -155,6 +208,18 @@ def look_at_source(
     recorder.source_matters = wrong > right * (1 + LEAST_REACTION)
     if not recorder.source_matters:
         recorder.finding(source_ignored(right, wrong))
+
+
+def loss_not_finite(valid: ValidSet, loss: float) -> Finding:
+    """The model gives no number for a validation set."""
+    return Finding(
+        code="E906",
+        name="evaluation-not-finite",
+        severity="error",
+        message=f"the loss of the validation set {valid.name} is {loss:g}: nothing was translated",
+        why="The weights hold numbers that are not finite, or so large that they overflow.",
+        fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
+    )
 
 
 def source_ignored(right: float, wrong: float) -> Finding:

@@ -1,0 +1,194 @@
+"""Whose loss it was: the worst examples of a window that was refused, as they stand in their corpora."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from trimtab.build import Parts
+from trimtab.data.cut import pack_pairs
+from trimtab.decode.teacher_forced import label_log_probabilities
+from trimtab.errors import InputError
+from trimtab.finding import Finding
+from trimtab.flow import Window
+from trimtab.guard.outlier import NORMAL_MAD, deviation, median
+from trimtab.step.precision import autocast
+
+MOST = 16
+"""Examples of a window that are blamed at most."""
+DEVIATIONS = 6.0
+"""An example stands out where its loss per token is so many deviations above the window's median."""
+LEAST_DEVIATION = 0.05
+"""A deviation counts at least as this share of the median."""
+LONGEST_TEXT = 2000
+"""Characters of a text that `quarantine.jsonl` has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blamed:
+    """One example of a window that was refused."""
+
+    step: int
+    """The step whose window it was, counted from 1."""
+    corpus: str
+    line: int
+    """Counted from 1."""
+    place: str
+    """File and line, where the corpus has files with lines."""
+    source: str
+    target: str
+    """Both as they stand in the corpus; empty where it cannot be read any more."""
+    loss: float
+    """Nats per target token, without dropout, smoothing or truncation."""
+    targets: int
+    """Target tokens that count in the loss."""
+    stands_out: bool
+    """Whether it is not finite or far above the others, rather than only the largest."""
+    reason: str
+
+    def to_dict(self, *, code: str) -> dict[str, Any]:
+        """The line of `quarantine.jsonl`; `code` is that of the refusal, such as S902. Long texts are cut."""
+        return {
+            "step": self.step,
+            "corpus": self.corpus,
+            "line": self.line,
+            "place": self.place,
+            "source": self.source[:LONGEST_TEXT],
+            "target": self.target[:LONGEST_TEXT],
+            "source_characters": len(self.source),
+            "target_characters": len(self.target),
+            "loss": self.loss,
+            "targets": self.targets,
+            "reason": self.reason,
+            "code": code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLosses:
+    """The loss of each example of a window, in the window's order."""
+
+    loss: np.ndarray
+    """Nats per target token, float64; NaN or infinite where it is not finite."""
+    targets: np.ndarray
+    """Target tokens that count, int64."""
+
+
+def blame(parts: Parts, window: Window, *, step: int) -> list[Blamed]:
+    """The examples that stand out of a window by the present weights, at most 16, and at least the worst one.
+
+    First those whose loss is not finite, then by how much of the window's loss lies above what the median example of
+    their length would have. Changes neither weights nor gradients nor any random state; takes about as long as a
+    forward pass.
+    """
+    losses = example_losses(parts, window)
+    finite = np.isfinite(losses.loss)
+    if not finite.any():
+        reason = f"the loss of each of the {len(finite)} examples is not finite: the weights are at fault, no line is"
+        return [_blamed(parts, window, losses, 0, step=step, reason=reason, stands_out=False)]
+    known = losses.loss[finite].tolist()
+    middle = median(known)
+    spread = max(NORMAL_MAD * deviation(known), LEAST_DEVIATION * abs(middle))
+    excess = np.where(finite, (losses.loss - middle) * losses.targets, np.inf)
+    outlying = ~finite | (losses.loss > middle + DEVIATIONS * spread)
+    worst = [number for number in np.argsort(-excess, kind="stable").tolist() if outlying[number]][:MOST]
+    stands_out = bool(worst)
+    blamed: list[Blamed] = []
+    for number in worst or [int(np.argmax(excess))]:
+        found = float(losses.loss[number])
+        reason = (
+            f"loss {found:.3g} a token, the median of the window's {len(finite)} examples is {middle:.3g}"
+        )
+        reason = reason if finite[number] else "its loss is not finite, that of other examples is"
+        reason += "" if stands_out else ": the largest share of the loss, but no outlier"
+        blamed.append(_blamed(parts, window, losses, number, step=step, reason=reason, stands_out=stands_out))
+    return blamed
+
+
+@torch.no_grad()
+def example_losses(parts: Parts, window: Window) -> ExampleLosses:
+    """The loss of each example by the present weights, without dropout, smoothing or truncation."""
+    # In the order in which padded packs are sorted, so that packs of either kind leave the rows where they are.
+    order = np.lexsort((window.source.lengths, window.target.lengths))
+    prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
+    targets = window.target.lengths - prompt
+    packs = pack_pairs(
+        window.source.take(order),
+        window.target.take(order),
+        parts.shape,
+        prompt=prompt[order],
+        **parts.sources.tokenizers.symbols,
+    )
+    sums: list[float] = []
+    model, was_training = parts.model, parts.model.training
+    model.eval()
+    try:
+        # Compiled once more for evaluation it would take longer than it runs.
+        with torch.compiler.set_stance("force_eager"), autocast(parts.precision, parts.device):
+            for pack in (each.to(parts.device) for each in packs):
+                found = label_log_probabilities(
+                    model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids
+                )
+                rows = torch.zeros(len(pack.target.boundaries), dtype=torch.float64, device=parts.device)
+                rows.index_add_(0, pack.target.segments.clamp(max=len(rows) - 1), -found.double())
+                sums.extend(rows[: pack.num_segments].tolist())
+    finally:
+        model.train(was_training)
+    summed = np.empty(len(order))
+    summed[order] = sums
+    return ExampleLosses(summed / np.maximum(targets, 1), targets.astype(np.int64))
+
+
+def worst_examples(blamed: Sequence[Blamed]) -> Finding:
+    """Says which lines they are; `blamed` is what `blame` gave."""
+    first, others = blamed[0], len(blamed) - 1
+    more = f" and {others} more" if others else ""
+    said = (
+        f"{first.corpus} line {first.line}{more} stand{'' if others else 's'} out: "
+        if first.stands_out
+        else f"no example stands out; {first.corpus} line {first.line}: "
+    )
+    return Finding(
+        code="S911",
+        name="worst-examples",
+        severity="note",
+        message=f"step {first.step}: {said}{first.reason}",
+        why="One broken line can be the whole of a spike. Where no line stands out, the weights or the learning rate "
+        "are the likelier cause.",
+        fix=f"read them in quarantine.jsonl; `trimtab replay RUN --step {first.step}` says whether data or state is at "
+        "fault",
+        where=first.place,
+    )
+
+
+def _blamed(
+    parts: Parts,
+    window: Window,
+    losses: ExampleLosses,
+    number: int,
+    *,
+    step: int,
+    reason: str,
+    stands_out: bool,
+) -> Blamed:
+    corpus, line = parts.sources.corpora[int(window.corpus[number])], int(window.line[number])
+    try:
+        source, target = corpus.pair(line)
+    except (InputError, OSError) as error:
+        # The run goes on from what it has read; a file that was taken away meanwhile must not end it here.
+        source = target = ""
+        reason += f"; it cannot be read any more ({str(error).splitlines()[0]})"
+    return Blamed(
+        step=step,
+        corpus=corpus.name,
+        line=line + 1,
+        place=corpus.place(line),
+        source=source,
+        target=target,
+        loss=float(losses.loss[number]),
+        targets=int(losses.targets[number]),
+        stands_out=stands_out,
+        reason=reason,
+    )

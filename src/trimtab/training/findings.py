@@ -1,0 +1,28 @@
+"""What a run has found: told, written down, and held against it until it is over."""
+
+from trimtab.checkpoint.journal import Journal
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.finding import Finding
+from trimtab.progress import Progress
+
+
+class Findings:
+    """`findings.jsonl` has everything that was ever found; `standing` what still holds."""
+
+    def __init__(self, folder: RunFolder, progress: Progress) -> None:
+        self.folder, self.progress = folder, progress
+        self.step = 0
+        """The newest step, which findings are written down with."""
+        self.standing: list[Finding] = []
+
+    def tell(self, finding: Finding) -> None:
+        """Writes a finding down and tells it."""
+        self.standing.append(finding)
+        journal = Journal(self.folder.findings)
+        journal.write({"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}})
+        journal.close()
+        self.progress.finding(finding)
+
+    def look_again_for(self, *codes: str) -> None:
+        """Forgets what the next evaluation looks for again: a run that has recovered ends well."""
+        self.standing = [finding for finding in self.standing if finding.code not in codes]

@@ -1,0 +1,19 @@
+"""The parts of a run as a checkpoint has them."""
+
+from trimtab.build import Parts
+from trimtab.checkpoint.load import Checkpoint
+from trimtab.data.ledger import Ledger
+from trimtab.flow import TrainState
+
+
+def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
+    """Weights, moments, loss scale, the guard's window, ledger and counters as they were."""
+    parts.model.load_state_dict(checkpoint.load_model())
+    parts.optimizer.load_state_tensors(checkpoint.load_optimizer())
+    state = checkpoint.load_state()
+    parts.scale.from_dict(state.guard.get("loss_scale", {}))
+    parts.clip.from_dict(state.guard.get("clip", {}))
+    parts.gate.forget()
+    parts.gate.from_dict(state.guard.get("gate", {}))
+    parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
+    return state

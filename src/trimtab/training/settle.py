@@ -1,0 +1,133 @@
+"""What many refused steps mean: other data, which is to be learned, or spoilt weights, from which the run goes back."""
+
+from trimtab.build import Parts
+from trimtab.checkpoint.journal import cut_back
+from trimtab.errors import RunFailed
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.training.blame import example_losses
+from trimtab.training.record import Recorder
+from trimtab.training.refusals import REWIND_WINDOW, Accepted
+from trimtab.training.restore import restore
+
+WORSE = 1.1
+"""Weights are spoilt where the loss of an older window is now above so many times what it was when it was learned from.
+Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
+MARGIN = 20
+"""So many steps before the first refused one and after the last are left out with them (Chowdhery et al., arXiv
+2204.02311, section 5.1, passed over 200 to 500 batches)."""
+
+
+class Spoilt(Exception):
+    """The weights are worse than they were, so the run must go back; `settle` raises it through the loop."""
+
+    def __init__(self, state: TrainState, then: Accepted | None, now: float) -> None:
+        super().__init__("the weights are spoilt")
+        self.state = state
+        """Where the run is."""
+        self.then = then
+        """The older step whose window was looked at again."""
+        self.now = now
+        """Its loss by the present weights."""
+
+
+def settle(parts: Parts, state: TrainState, recorder: Recorder) -> None:
+    """Decides after many refused steps, from the loss of a window that was learned from some hundred steps ago.
+
+    As low as it was: the weights are well. Outliers then are a new level, which the guard learns; steps that were not
+    finite stay refused. Higher: raises Spoilt. Raises RunFailed where so many steps were refused that the run must end.
+    """
+    refusals = recorder.refusals
+    if refusals.budget.over:
+        raise RunFailed(ended(recorder, state, "too many steps were refused"))
+    then, now = look_back(parts, recorder)
+    if then is None or not now <= WORSE * then.loss:
+        raise Spoilt(state, then, now)
+    if not refusals.broken:
+        parts.gate.forget()
+        recorder.finding(level_accepted(first=refusals.onset, last=state.step, then=then, now=now))
+    refusals.settled()
+
+
+def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]:
+    """The oldest accepted step that is remembered, and what the loss of its window is by the present weights."""
+    if not recorder.refusals.accepted:
+        return None, float("nan")
+    then = recorder.refusals.accepted[0]
+    made = parts.cut_windows(then.position, step=then.step - 1)
+    window, _ = next(made)
+    losses = example_losses(parts, window)
+    return then, float((losses.loss * losses.targets).sum() / losses.targets.sum())
+
+
+def go_back(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
+    """The state of the newest healthy checkpoint, with everything restored and the steps around the spike left out.
+
+    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run went
+    back too often already, or where no checkpoint is healthy.
+    """
+    gone, step = recorder.refusals, spoilt.state.step
+    if not gone.may_rewind(step):
+        often = f"it went back {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
+        raise RunFailed(ended(recorder, spoilt.state, often))
+    recorder.saving.collect(raising=False)
+    checkpoint = recorder.store.healthy_before(gone.onset - 1)
+    if checkpoint is None:
+        raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
+    state = restore(parts, checkpoint)
+    recorder.begin_at(state)
+    masked = (gone.onset - MARGIN, step + MARGIN)
+    recorder.refusals.carried_back(gone, step=step, masked=masked)
+    for journal, last in recorder.logs_at(state):
+        journal.close()
+        cut_back(journal.path, last)
+    recorder.finding(rewound(spoilt, onset=gone.onset, to=state.step, masked=masked))
+    state = recorder.save(state)
+    recorder.saving.collect(raising=True)
+    return state
+
+
+def ended(recorder: Recorder, state: TrainState, why: str) -> str:
+    """The last words of a run that does not go on by itself."""
+    refusals = recorder.refusals
+    onset = f"the last ones since step {refusals.onset}" if refusals.onset else "the last one accepted"
+    return (
+        f"the run ends at step {state.step}: {why}\n"
+        f"  got     {len(refusals.budget.refused)} steps refused of the last {refusals.budget.window:,}, {onset}; "
+        f"went back {len(refusals.rewound)} times\n"
+        "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
+        f"and begin anew, or take the lines out; `trimtab replay RUN --step {refusals.onset or state.step}` says "
+        f"whether data or state is at fault"
+    )
+
+
+def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
+    """The data has changed for good."""
+    return Finding(
+        code="S906",
+        name="new-level-accepted",
+        severity="warning",
+        message=f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level",
+        why="Text of another kind has another loss. Refused for ever it would never be learned.",
+        fix="nothing, where a new domain began there; else look at what the corpora hold from there on",
+    )
+
+
+def rewound(spoilt: Spoilt, *, onset: int, to: int, masked: tuple[int, int]) -> Finding:
+    """The run has gone back."""
+    seen = "no step was accepted before"
+    if spoilt.then is not None:
+        then = spoilt.then
+        seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
+    return Finding(
+        code="S907",
+        name="went-back",
+        severity="warning",
+        message=f"steps {onset} to {spoilt.state.step} were refused, and the weights are worse than they were: {seen}; "
+        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}",
+        why="An update before the first refused step has spoilt the weights. The same data meets other weights without "
+        "harm more often than not, but not these.",
+        fix="if it happens again lower the learning rate or lengthen the warmup; `trimtab replay` says what was at "
+        "fault",
+    )

@@ -1,0 +1,41 @@
+"""Where NaN or infinity came from in a window: the first module and tensor that was not finite."""
+
+import torch
+
+from trimtab.build import Parts
+from trimtab.finding import Finding
+from trimtab.flow import Window
+from trimtab.watch.non_finite import NonFinite, first_non_finite
+
+
+def trace(parts: Parts, window: Window, *, step: int) -> NonFinite | None:
+    """The first tensor that is not finite when the window of `step` (counted from 1) is run as training runs it.
+
+    Pack by pack with the step's own dropout, by the present weights; None where all is finite. Gradients, random state
+    and weights are left as they were. Slow: for the one step that was refused.
+    """
+    devices = [parts.device] if parts.device.type == "cuda" else []
+    targets = max(1, window.num_targets)
+    with torch.random.fork_rng(devices=devices):
+        parts.reseed(step - 1)
+        for pack in (each.to(parts.device) for each in parts.cut(window, parts.shape_at(step - 1))):
+            found = first_non_finite(
+                parts.model, lambda pack=pack: parts.scale.up(parts.objective(pack).objective / targets)
+            )
+            if found is not None:
+                return found
+    return None
+
+
+def non_finite_traced(found: NonFinite, *, step: int) -> Finding:
+    """Says what was traced."""
+    return Finding(
+        code="S910",
+        name="non-finite-traced",
+        severity="warning",
+        message=f"step {step}: {found}",
+        why="The first tensor that is not finite is where it began; all after it only carry it on.",
+        fix="in fp16 such a number is usually an overflow, which bf16 and fp32 do not have; elsewhere lower the "
+        "learning rate, or look at the lines of that step in quarantine.jsonl",
+        where=found.name,
+    )

@@ -1,0 +1,22 @@
+from tests.training.small_line import Told
+from trimtab.checkpoint.journal import read_journal
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.finding import Finding
+from trimtab.training.findings import Findings
+
+
+def found(code):
+    return Finding(code=code, name="some-name", severity="error", message="what was seen", why="", fix="")
+
+
+def test_what_is_found_is_told_written_with_its_step_and_stands_until_it_is_over(tmp_path):
+    told = Told()
+    findings = Findings(RunFolder(tmp_path), told)
+    findings.tell(found("E901"))
+    findings.step = 7
+    findings.tell(found("M901"))
+    lines = list(read_journal(tmp_path / "findings.jsonl"))
+    assert [(line["step"], line["code"]) for line in lines] == [(0, "E901"), (7, "M901")]
+    assert [each.code for each in told.findings] == ["E901", "M901"]
+    findings.look_again_for("E901", "S901")
+    assert [each.code for each in findings.standing] == ["M901"]

@@ -1,0 +1,97 @@
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.config.guard import GuardConfig
+from trimtab.flow import Refusal
+from trimtab.training.refusals import Refusals
+
+
+def steps(refusals: Refusals, verdicts: list[Refusal], *, first: int = 1) -> list[str]:
+    """Codes of what was told of these steps, one position each."""
+    told = []
+    for step, refusal in enumerate(verdicts, first):
+        found = refusals.after(refusal, step=step, position=step - 1, loss=2.0, grad_norm=1.0)
+        told += [finding.code for finding in found]
+    return told
+
+
+GOOD = [Refusal.NONE] * 20
+
+
+def test_each_refusal_is_told_by_its_own_code_and_the_eighth_in_a_row_besides():
+    refusals = Refusals(GuardConfig())
+    assert steps(refusals, GOOD) == []
+    verdicts = [Refusal.NOT_FINITE, Refusal.LOSS_SPIKE, *[Refusal.GRADIENT_SPIKE] * 5]
+    assert steps(refusals, verdicts, first=21) == ["S901", "S902", *["S903"] * 5]
+    assert not refusals.unsettled
+    assert steps(refusals, [Refusal.LOSS_SPIKE], first=28) == ["S902", "S904"]
+    assert refusals.unsettled
+    assert (refusals.onset, refusals.broken) == (21, True)
+
+
+def test_an_accepted_step_ends_a_streak():
+    refusals = Refusals(GuardConfig())
+    steps(refusals, [*GOOD, *[Refusal.LOSS_SPIKE] * 7, Refusal.NONE])
+    assert (refusals.streak.length, refusals.onset, refusals.broken) == (0, 0, False)
+
+
+def test_what_the_loss_scale_and_the_mask_skip_is_no_refusal():
+    refusals = Refusals(GuardConfig())
+    assert steps(refusals, [Refusal.OVERFLOW, Refusal.MASKED] * 100) == []
+    assert not refusals.unsettled
+    assert len(refusals.accepted) == 0
+
+
+def test_more_than_one_in_twenty_ends_the_run_though_none_is_in_a_row():
+    refusals = Refusals(GuardConfig())
+    told = steps(refusals, [Refusal.NONE, Refusal.LOSS_SPIKE] * 51)
+    assert refusals.unsettled
+    assert told.count("S902") == 51
+    assert told.count("S905") == 2  # a warning above 1%, an error above 5%
+
+
+def test_the_oldest_remembered_step_is_a_window_ago():
+    refusals = Refusals(GuardConfig(window=16, active_from=8))
+    steps(refusals, [Refusal.NONE] * 50)
+    assert (refusals.accepted[0].step, refusals.accepted[0].position) == (35, 34)
+
+
+def test_a_run_goes_back_only_so_often_in_a_thousand_steps():
+    refusals = Refusals(GuardConfig(rewinds=2))
+    refusals.rewound = [100, 900]
+    assert not refusals.may_rewind(1000)
+    assert refusals.may_rewind(1101)
+    assert not Refusals(GuardConfig(rewinds=0)).may_rewind(10)
+
+
+def test_what_was_left_behind_is_remembered_on_the_branch_that_goes_on():
+    gone = Refusals(GuardConfig())
+    gone.rewound, gone.masked = [50], [[20, 70]]
+    now = Refusals(GuardConfig())
+    now.carried_back(gone, step=300, masked=(260, 320))
+    assert (now.rewound, now.masked) == ([50, 300], [[20, 70], [260, 320]])
+
+
+@given(st.lists(st.sampled_from(list(Refusal)), max_size=60), st.integers(0, 60))
+def test_counts_that_were_saved_as_json_go_on_as_if_never_stopped(verdicts, cut):
+    verdicts, cut = [*GOOD, *verdicts], cut + len(GOOD)  # no spike is told before some steps were accepted
+    whole, half = Refusals(GuardConfig()), Refusals(GuardConfig())
+    steps(half, verdicts[:cut])
+    resumed = Refusals(GuardConfig())
+    resumed.from_dict(json.loads(json.dumps(half.to_dict())), masked=half.masked)
+    told = steps(whole, verdicts)
+    assert (
+        steps(Refusals(GuardConfig()), verdicts[:cut])
+        + steps(resumed, verdicts[cut:], first=min(cut, len(verdicts)) + 1)
+        == told
+    )
+    assert resumed.to_dict() == whole.to_dict()
+
+
+def test_a_loss_that_is_no_number_is_told_as_such():
+    refusals = Refusals(GuardConfig())
+    found = refusals.after(Refusal.NOT_FINITE, step=3, position=0, loss=math.nan, grad_norm=math.inf)
+    assert found[0].message.startswith("step 3 was not applied: loss nan, gradient norm inf")
