@@ -1,0 +1,224 @@
+"""Runs one step of a run again, from the nearest checkpoint before it, and says whether data or state is at fault."""
+
+import itertools
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trimtab.build import Parts, build, build_model
+from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
+from trimtab.checkpoint.journal import read_journal
+from trimtab.checkpoint.load import Checkpoint, open_checkpoint
+from trimtab.checkpoint.manifest import Damaged, NewerFormat
+from trimtab.checkpoint.resolve import run_at
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.config.load import load_recipe
+from trimtab.data.tokenizers import load_tokenizers
+from trimtab.device import choose_device
+from trimtab.errors import InputError, input_error
+from trimtab.flow import TrainState
+from trimtab.guard.outlier import OutlierRule
+from trimtab.launch import MAY_CHANGE, set_determinism, without_places
+from trimtab.progress import Progress, Silent
+from trimtab.replaying.evidence import Column, Evidence, Measure
+from trimtab.replaying.report import ReplayReport
+from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded, stations, take, was_refused
+from trimtab.sources import open_sources
+from trimtab.training.blame import blame
+from trimtab.training.restore import restore
+from trimtab.training.trace import trace
+from trimtab.training.warm_start import warm_start
+
+OTHERS, OTHERS_BEFORE = 16, 8
+"""Windows that are compared with: so many together, and at most so many of them from before."""
+STEPS_PER_MESSAGE = 10
+
+
+@dataclass(slots=True)
+class Weights:
+    """The weights after some step, in host memory."""
+
+    step: int
+    tensors: dict[str, Tensor]
+
+
+def replay(
+    run: Path | str, *, step: int, device: str | None = None, progress: Progress | None = None
+) -> ReplayReport:
+    """Takes the steps of a run up to `step` again, counted from 1, and judges that one: as it was, with older weights,
+    and beside other windows.
+
+    Writes nothing into the run, so that it may be training meanwhile. Raises InputError where there is no such run or
+    step, where data, tokenizer or settings are not those of the run any more, and for wrong devices.
+    """
+    folder, progress = run_at(Path(run)), progress or Silent()
+    records = {
+        line["step"]: line for line in read_journal(folder.metrics) if isinstance(line.get("step"), int)
+    }
+    _check_step(folder, step, last=max([*records, *list_steps(folder.checkpoints)], default=0))
+    parts = _opened(folder, device=device, progress=progress)
+    checkpoints = _sound_before(folder, step, progress)
+    state, older = _begin(parts, next(checkpoints, None), progress)
+    started_from = state.step
+    target, others, halfway = _walk(parts, state, records, step=step, progress=progress)
+    now = Weights(step - 1, copy_of(parts))
+    older = _older(parts, now, halfway or older, checkpoints, progress)
+    progress.message(
+        f"measuring {1 + len(others)} windows with the weights of steps {now.step} and {older.step}"
+    )
+    parts.model.load_state_dict(now.tensors)
+    examples = blame(parts, target.window, step=step)
+    traced = trace(parts, target.window, step=step)
+    report = take(parts, target, records)
+    as_it_was = Measure(float(report.loss), float(report.grad_norm))
+    evidence = Evidence(
+        recorded=recorded(records.get(step, {})),
+        now=_column(parts, now, target, others, window=as_it_was),
+        older=_column(parts, older, target, others),
+        refused=was_refused(records.get(step, {})),
+        history=_history(records, before=step),
+    )
+    return ReplayReport(
+        run=folder.path,
+        step=step,
+        started_from=started_from,
+        evidence=evidence,
+        examples=tuple(examples),
+        trace=str(traced or ""),
+        device=str(parts.device),
+        older_is_untrained=older.step == 0 and parts.recipe.model.warm_start is None,
+    )
+
+
+def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
+    if last == 0:
+        raise input_error(
+            f"{folder.path}: no step to replay",
+            got="a run that has taken none",
+            allowed="a run with metrics or checkpoints",
+            fix="wait for its first steps, or go on with it by `trimtab train ... --resume`",
+        )
+    if not 1 <= step <= last:
+        raise input_error(
+            f"{folder.path}: there is no step {step}",
+            got=str(step),
+            allowed=f"1 to {last}, the last that was written down",
+            fix="metrics.jsonl has all steps; findings.jsonl says which were refused",
+        )
+
+
+def _opened(folder: RunFolder, *, device: str | None, progress: Progress) -> Parts:
+    """The parts of the run; InputError where data, tokenizer or settings are not what they were."""
+    place = choose_device(device)
+    recipe = load_recipe(folder.recipe).recipe
+    load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
+    sources = open_sources(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
+    set_determinism(recipe)
+    stored = recipe_fingerprints(without_places(recipe))
+    parts = build(recipe, sources, device=place)
+    marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
+    newest = next(_sound_before(folder, 2**63, Silent()), None)
+    if newest is not None:
+        try:
+            check_fingerprints(newest.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
+        except InputError as error:
+            fix = "put it back: a replay needs the data and the settings that the run was trained with"
+            raise InputError(*(replace(each, fix=fix) for each in error.problems)) from None
+    return parts
+
+
+def _sound_before(folder: RunFolder, step: int, progress: Progress) -> Iterator[Checkpoint]:
+    """The sound checkpoints of earlier steps, the newest first."""
+    for number in reversed([each for each in list_steps(folder.checkpoints) if each < step]):
+        try:
+            found = open_checkpoint(folder.checkpoints / step_name(number))
+            found.verify()
+            found.load_state()
+        except (Damaged, NewerFormat) as error:
+            progress.message(f"not used: {error.problems[0].what}")
+            continue
+        yield found
+
+
+def _begin(
+    parts: Parts, checkpoint: Checkpoint | None, progress: Progress
+) -> tuple[TrainState, Weights | None]:
+    """Puts the parts where a checkpoint left them, or where the run began; gives the state, and its weights."""
+    if checkpoint is not None:
+        state = restore(parts, checkpoint)
+        progress.message(f"from checkpoint {checkpoint.folder.name}")
+        return state, Weights(state.step, copy_of(parts))
+    if parts.recipe.model.warm_start is not None:
+        warm_start(parts, progress=progress)
+    progress.message("from the beginning of the run: no checkpoint before that step is there")
+    return TrainState(), None
+
+
+def _walk(
+    parts: Parts, state: TrainState, records: Records, *, step: int, progress: Progress
+) -> tuple[Station, list[Station], Weights | None]:
+    """Takes every step before `step`; gives its window and other ones, and the weights of halfway where the walk began
+    with nothing, so that there are older ones that have learned something."""
+    before: deque[Station] = deque(maxlen=OTHERS_BEFORE)
+    halfway: Weights | None = None
+    first, middle = state.step, (step - 1) // 2
+    road = stations(parts, state, records)
+    for station in road:
+        if first == 0 and station.before.step == middle:
+            halfway = Weights(middle, copy_of(parts))
+        if station.step == step:
+            after = list(itertools.islice(road, OTHERS - len(before)))
+            road.close()
+            return station, [*before, *after], halfway
+        report = take(parts, station, records)
+        before.append(station)
+        if station.step % STEPS_PER_MESSAGE == 0:
+            line: dict[str, Any] = {"step": station.step, "loss": float(report.loss)}
+            progress.step(line, share=(station.step - first) / (step - first), seconds_left=None)
+    raise AssertionError("the stream of windows has no end")
+
+
+def _older(
+    parts: Parts, now: Weights, known: Weights | None, checkpoints: Iterator[Checkpoint], progress: Progress
+) -> Weights:
+    """The newest older weights that are others than the present ones; those of the beginning where none are left."""
+    if known is not None and not _equal(known.tensors, now.tensors):
+        return known
+    for checkpoint in checkpoints:
+        tensors = checkpoint.load_model()
+        if not _equal(tensors, now.tensors):
+            return Weights(checkpoint.step, tensors)
+    fresh = build_model(parts.recipe, parts.sources.tokenizers, device=torch.device("cpu"))
+    parts.model.load_state_dict(fresh.state_dict())
+    if parts.recipe.model.warm_start is not None:
+        warm_start(parts, progress=progress)
+    return Weights(0, copy_of(parts))
+
+
+def _column(
+    parts: Parts, weights: Weights, target: Station, others: list[Station], *, window: Measure | None = None
+) -> Column:
+    """The window and others by some weights."""
+    parts.model.load_state_dict(weights.tensors)
+    return Column(
+        weights.step,
+        measure(parts, target) if window is None else window,
+        tuple(measure(parts, each) for each in others),
+    )
+
+
+def _history(records: Records, *, before: int) -> tuple[Measure, ...]:
+    """What the newest applied steps before had, as far as it is written down."""
+    lines = [records[step] for step in sorted(records) if step < before and not records[step].get("skipped")]
+    found = [recorded(line) for line in lines[-OutlierRule().window :]]
+    return tuple(each for each in found if each is not None and each.finite)
+
+
+def _equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)

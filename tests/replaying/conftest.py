@@ -1,0 +1,26 @@
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.one_epoch_run import BROKEN_STEP, one_epoch_recipe, windows_of
+from trimtab.launch import train
+
+
+@pytest.fixture(scope="session")
+def healthy_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of one epoch, with checkpoints of each 20th step; nothing may be changed in it."""
+    folder = tmp_path_factory.mktemp("healthy")
+    return train(one_epoch_recipe(folder), out=folder / "run").run
+
+
+@pytest.fixture(scope="session")
+def broken_run(healthy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, int]:
+    """The same with one broken line: its folder, the line (from 1), and the step that met it."""
+    window = next(itertools.islice(windows_of(healthy_run), BROKEN_STEP - 1, None))
+    line = int(window.line[10]) + 1
+    folder = tmp_path_factory.mktemp("broken")
+    strict = {"guard": {"window": 24, "active_from": 16, "loss_deviations": 4.0, "norm_deviations": 6.0}}
+    run = train(one_epoch_recipe(folder, broken_line=line, **strict), out=folder / "run").run
+    step = next(step for step, window in enumerate(windows_of(run), 1) if line - 1 in window.line.tolist())
+    return run, line, step
