@@ -25,7 +25,7 @@ from trimtab.scoring.document_report import DocumentReport, Waits, report_on_doc
 from trimtab.scoring.measures import Measures
 from trimtab.scoring.report import EvaluationReport, Timing, report_on
 from trimtab.scoring.scores import bleu_metric
-from trimtab.translator import LoadedModel, Translator, load_model
+from trimtab.translator import ExportedModel, LoadedModel, Translator, open_model
 
 BLEU_AND_CHRF = Measures()
 TIMED_DOCUMENTS, TIMED_SENTENCES = 12, 10
@@ -44,7 +44,8 @@ def evaluate(
     tags: Sequence[str] = (),
     measures: Measures = BLEU_AND_CHRF,
 ) -> EvaluationReport:
-    """Translates `source` with `RUN`, `RUN@last` or `RUN@500` and scores it against `reference`, line by line.
+    """Translates `source` with `RUN`, `RUN@last`, `RUN@500` or the folder of an export and scores it against
+    `reference`, line by line.
 
     `tags` stand before every source line, as in training. `measures` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
@@ -57,7 +58,7 @@ def evaluate(
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    model = load_model(run)
+    model = open_model(run)
     translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tuple(tags))
     started = time.perf_counter()
     outputs = translator.translate(sources)
@@ -70,7 +71,7 @@ def evaluate(
         timing=Timing(seconds=seconds, num_tokens=tokens),
         loss=reference_loss(model, sources, references, tags=tuple(tags)),
         measures=measures,
-        gpus=int(model.model.output_matrix.device.type == "cuda"),
+        gpus=int(model.device.type == "cuda"),
     )
 
 
@@ -92,7 +93,11 @@ def _files(source: Path | str, reference: Path | str) -> dict[str, str]:
 
 @torch.inference_mode()
 def reference_loss(
-    model: LoadedModel, sources: list[str], references: list[str], *, tags: tuple[str, ...] = ()
+    model: LoadedModel | ExportedModel,
+    sources: list[str],
+    references: list[str],
+    *,
+    tags: tuple[str, ...] = (),
 ) -> float | None:
     """Nats per target token of the references that fit into `max_tokens`; None where none does."""
     tokenizers, recipe = model.tokenizers, model.recipe
@@ -106,6 +111,8 @@ def reference_loss(
     if len(fits) == 0:
         return None
     source, target = source.take(fits), target.take(fits)
+    if isinstance(model, ExportedModel):
+        return -sum(model.log_probabilities(source, target)) / int(target.offsets[-1])
     device = model.model.output_matrix.device
     loss = build_loss(recipe.loss, num_ids=tokenizers.target.num_ids, device=device, compiled=False)
     shape = shape_for(recipe, (source.lengths, target.lengths), packed=model.model.kernel == "varlen")
@@ -138,7 +145,7 @@ def evaluate_documents(
     assert isinstance(pairs, DocumentPairs)
     read = [pairs.document(number) for number in range(pairs.num_documents)]
     sources, references = ([[pair[side] for pair in document] for document in read] for side in (0, 1))
-    translator = load_model(run).translator(search=Search(beam=beam), tags=tuple(tags))
+    translator = open_model(run).translator(search=Search(beam=beam), tags=tuple(tags))
     waits = waits_of(translator, [document[:TIMED_SENTENCES] for document in sources[:TIMED_DOCUMENTS]])
     chunks = translator.counts.chunks, translator.counts.misaligned
     started = time.perf_counter()

@@ -14,7 +14,7 @@ from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged
-from trimtab.translator import LoadedModel, load_model
+from trimtab.translator import ExportedModel, LoadedModel, open_model
 
 BLOCK_PAIRS = 2048
 """Pairs read ahead and sorted together."""
@@ -60,18 +60,22 @@ def score(
     tags: Sequence[str] = (),
     device: str | None = None,
 ) -> Iterator[PairScore]:
-    """For each pair of lines the log-probability that `RUN`, `RUN@last` or `RUN@500` gives the target after the
-    source; in order, in bounded memory.
+    """For each pair of lines the log-probability that `RUN`, `RUN@last`, `RUN@500` or the folder of an export gives the
+    target after the source; in order, in bounded memory.
 
     Both sides are treated as in training; `tags` stand before every source line, and a warning is logged where no line
     of the training was tagged so. Raises InputError where one side has more lines than the other and for a tag that is
     none, besides what `load_model` raises.
     """
-    return score_pairs(load_model(run, device=device), sources, targets, tags=tags)
+    return score_pairs(open_model(run, device=device), sources, targets, tags=tags)
 
 
 def score_pairs(
-    model: LoadedModel, sources: Iterable[str], targets: Iterable[str], *, tags: Sequence[str] = ()
+    model: LoadedModel | ExportedModel,
+    sources: Iterable[str],
+    targets: Iterable[str],
+    *,
+    tags: Sequence[str] = (),
 ) -> Iterator[PairScore]:
     """The same for a model that is loaded."""
     model.look_at(tags)
@@ -79,7 +83,7 @@ def score_pairs(
 
 
 def _in_blocks(
-    model: LoadedModel, sources: Iterable[str], targets: Iterable[str], tags: Sequence[str]
+    model: LoadedModel | ExportedModel, sources: Iterable[str], targets: Iterable[str], tags: Sequence[str]
 ) -> Iterator[PairScore]:
     first, block, size = 1, [], 0
     for source, target in zip_longest(sources, targets):
@@ -95,7 +99,7 @@ def _in_blocks(
 
 
 def _score_block(
-    model: LoadedModel, block: list[tuple[str, str]], *, tags: Sequence[str], first: int
+    model: LoadedModel | ExportedModel, block: list[tuple[str, str]], *, tags: Sequence[str], first: int
 ) -> list[PairScore]:
     if not block:
         return []
@@ -121,10 +125,12 @@ def _score_block(
 
 
 @torch.inference_mode()
-def log_probabilities(model: LoadedModel, source: Ragged, target: Ragged) -> list[float]:
+def log_probabilities(model: LoadedModel | ExportedModel, source: Ragged, target: Ragged) -> list[float]:
     """Summed log-probability of each row of target ids after its row of source ids, all within `max_tokens`."""
     if not len(source):
         return []
+    if isinstance(model, ExportedModel):
+        return model.log_probabilities(source, target)
     # In the order in which padded packs are sorted, so that packs of either kind leave the rows where they are.
     order = np.lexsort((source.lengths, target.lengths))
     source, target = source.take(order), target.take(order)

@@ -1,5 +1,7 @@
 """A trained model ready to translate text: lines, lists, documents, or whole files as a stream."""
 
+from trimtab.translator.exported import ExportedModel as ExportedModel
+from trimtab.translator.exported import open_model as open_model
 from trimtab.translator.load import LoadedModel as LoadedModel
 from trimtab.translator.load import load_model as load_model
 from trimtab.translator.tagged import Tagged as Tagged

@@ -21,6 +21,7 @@ from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.session import SessionOpener
 from trimtab.step.precision import resolve_precision
 from trimtab.translator.setup import document_context, translation_setup
 from trimtab.translator.tagged import Tagged
@@ -40,6 +41,21 @@ class LoadedModel:
     def tokenizer(self) -> SentencePiece:
         """The target's tokenizer, which is also the source's where they share one."""
         return self.tokenizers.target
+
+    @property
+    def name(self) -> str:
+        """The folder of its run."""
+        return str(self.checkpoint.run)
+
+    @property
+    def translates(self) -> SessionOpener:
+        """The model as decoding sees it."""
+        return SessionOpener(self.model)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.model.output_matrix.device
 
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate; logs a warning where no line of the training was tagged so.

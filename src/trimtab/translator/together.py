@@ -8,8 +8,8 @@ from trimtab.decode.ensemble import Ensemble, EnsembleMode
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import input_error
-from trimtab.model.session import SessionOpener
-from trimtab.translator.load import LoadedModel, load_model
+from trimtab.translator.exported import ExportedModel, open_model
+from trimtab.translator.load import LoadedModel
 from trimtab.translator.translator import Translator
 
 
@@ -23,7 +23,8 @@ def load_translator(
     device: str | None = None,
     ensemble: EnsembleMode = "linear",
 ) -> Translator:
-    """A translator for `RUN`, `RUN@last` or `RUN@500`, which puts `tags` before every line as training did.
+    """A translator for `RUN`, `RUN@last`, `RUN@500` or the folder of an export, which puts `tags` before every line
+    as training did.
 
     Several of them translate together, their distributions averaged as `ensemble` says; see `decode.ensemble`. Where
     `search` is given it says everything about the search, in place of `beam` and `length_penalty`.
@@ -33,7 +34,7 @@ def load_translator(
     """
     search = search or Search(beam=beam, length_penalty=length_penalty)
     specs = [spec] if isinstance(spec, str) else list(spec)
-    models = [load_model(each, device=device) for each in specs]
+    models = [open_model(each, device=device) for each in specs]
     translator = models[0].translator(search=search, tags=tuple(tags))
     if len(models) > 1:
         translator.setup = together(models, translator.setup, mode=ensemble)
@@ -41,7 +42,7 @@ def load_translator(
 
 
 def together(
-    models: Sequence[LoadedModel], setup: TranslationSetup, *, mode: EnsembleMode
+    models: Sequence[LoadedModel | ExportedModel], setup: TranslationSetup, *, mode: EnsembleMode
 ) -> TranslationSetup:
     """The first model's setup with all of them in it, and with the shortest of their `max_tokens`.
 
@@ -51,8 +52,7 @@ def together(
     for other in models[1:]:
         if other.tokenizers.fingerprints != first.tokenizers.fingerprints:
             raise input_error(
-                f"{other.checkpoint.run}: has another vocabulary than {first.checkpoint.run}, so they cannot translate "
-                "together",
+                f"{other.name}: has another vocabulary than {first.name}, so they cannot translate together",
                 got="sha256 "
                 + " and ".join(
                     "+".join(mark[:16] for mark in each.tokenizers.fingerprints.values())
@@ -63,20 +63,19 @@ def together(
             )
         if text_steps(other) != text_steps(first):
             raise input_error(
-                f"{other.checkpoint.run}: reads text otherwise than {first.checkpoint.run}, so they cannot translate "
-                "together",
+                f"{other.name}: reads text otherwise than {first.name}, so they cannot translate together",
                 got="different `data.transforms`",
                 allowed="runs whose transforms do the same to a line",
                 fix="take runs with the same `data.transforms`",
             )
     return replace(
         setup,
-        model=Ensemble([SessionOpener(each.model) for each in models], mode=mode),
+        model=Ensemble([each.translates for each in models], mode=mode),
         max_tokens=min(each.recipe.data.max_tokens for each in models),
     )
 
 
-def text_steps(model: LoadedModel) -> list[str]:
+def text_steps(model: LoadedModel | ExportedModel) -> list[str]:
     """What the transforms do to a line that is translated, as text to compare; filters do nothing to it."""
     steps = build_transforms(model.recipe.data.transforms).of_translation.steps
     return [repr(step) for step in steps]

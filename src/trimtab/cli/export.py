@@ -1,0 +1,33 @@
+"""`trimtab export`: a run in the form of another library, proven on real lines."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trimtab.cli.arguments import Json, Run, Tag
+
+
+def export(
+    run: Run,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to make; nothing may be there yet.")],
+    to: Annotated[str, typer.Option(metavar="TARGET", help="hf: Hugging Face's transformers.")] = "hf",
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Text to prove it on, in place of the run's validation sets; one sentence a line.",
+        ),
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its translation, line by line.")
+    ] = None,
+    tag: Tag = None,
+    as_json: Json = False,
+) -> None:
+    """Export a model for another library, compared with the trainer on 200 real lines; exit 1 where it differs."""
+    from trimtab.export.export_model import export_model
+
+    report = export_model(run, to=to, out=out, source=source, reference=reference, tags=tag or ())
+    typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

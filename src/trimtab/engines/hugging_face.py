@@ -1,0 +1,159 @@
+"""A sequence-to-sequence model of Hugging Face's transformers, as decoding and scoring see it."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from trimtab.errors import input_error
+from trimtab.flow import Ragged, Stream
+
+BATCH_TOKENS = 2048
+"""Tokens of one batch that is scored, padding included."""
+
+
+def require_transformers() -> None:
+    """Raises InputError where transformers is not installed."""
+    try:
+        import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
+        raise input_error(
+            "models in the form of Hugging Face need transformers, which is not installed",
+            got="no transformers",
+            allowed="transformers 4.57 or newer",
+            fix='pip install "trimtab[train,export]"',
+        ) from None
+
+
+def open_hugging_face(folder: Path, *, device: torch.device) -> "HuggingFaceModel":
+    """The model in a folder that `save_pretrained` or an export wrote, in float32, in evaluation mode.
+
+    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError where transformers cannot
+    read it.
+    """
+    require_transformers()
+    from transformers import AutoModelForSeq2SeqLM
+
+    try:
+        with _without_bars():
+            network = AutoModelForSeq2SeqLM.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise input_error(
+            f"{folder}: transformers cannot read it",
+            got=" ".join(str(error).split())[:200],
+            allowed="a folder as the export wrote it",
+            fix="export the run once more",
+        ) from None
+    return HuggingFaceModel(network.float().eval().to(device))
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Reading weights that take a moment needs no bar of progress among the translations."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+class HuggingFaceModel:
+    """An encoder-decoder of transformers; see `engines.engine.Engine`."""
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+        self.device: torch.device = network.device
+        self.start: int = network.config.decoder_start_token_id
+        self.pad: int = network.config.pad_token_id
+        # It was called `past_key_values` up to transformers 5.23.
+        arguments = inspect.signature(network.forward).parameters
+        self.cache_name = "cache" if "cache" in arguments else "past_key_values"
+
+    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "HuggingFaceSession":
+        """Encodes the source."""
+        lengths = source.boundaries.diff()[:rows].tolist()
+        ids = source.ids.split([*lengths, len(source.ids) - sum(lengths)])[:rows]
+        return HuggingFaceSession(self, *self.padded([row.tolist() for row in ids]), width=width)
+
+    @torch.inference_mode()
+    def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:
+        """The natural log-probability of each target token after its row of source ids, rows in their order."""
+        found: dict[int, list[float]] = {}
+        for batch in _batches(source.lengths + target.lengths):
+            read, mask = self.padded([source.row(row).tolist() for row in batch])
+            written = [target.row(row).tolist() for row in batch]
+            fed, _ = self.padded([[self.start, *row[:-1]] for row in written])
+            # What is fed behind the end of a row is seen by nothing before it.
+            logits = self.network(input_ids=read, attention_mask=mask, decoder_input_ids=fed).logits
+            labels, _ = self.padded(written)
+            scores = logits.float().log_softmax(-1).gather(2, labels[..., None])[..., 0]
+            for row, ids, line in zip(batch, written, scores.tolist(), strict=True):
+                found[row] = line[: len(ids)]
+        return [found[row] for row in range(len(source))]
+
+    def padded(self, rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "rows longest"], Tensor]:
+        """The rows filled up behind their end, and 1 where there is a token."""
+        longest = max(map(len, rows))
+        ids = [[*row, *[self.pad] * (longest - len(row))] for row in rows]
+        mask = [[1] * len(row) + [0] * (longest - len(row)) for row in rows]
+        return torch.tensor(ids, device=self.device), torch.tensor(mask, device=self.device)
+
+
+class HuggingFaceSession:
+    """Sources being translated, `width` hypotheses each; see `flow.DecoderSession`."""
+
+    def __init__(self, model: HuggingFaceModel, ids: Tensor, mask: Tensor, *, width: int) -> None:
+        self.model, self.rows, self.width = model, len(ids), width
+        encoder = model.network.get_encoder()
+        memory = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        self.memory = memory.repeat_interleave(width, 0)
+        self.mask = mask.repeat_interleave(width, 0)
+        self.cache: Any = None
+
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
+        given = self.model.network(
+            attention_mask=self.mask,
+            encoder_outputs=(self.memory,),
+            decoder_input_ids=tokens.reshape(-1, 1),
+            use_cache=True,
+            **{self.model.cache_name: self.cache},
+        )
+        self.cache = given[self.model.cache_name]
+        return given.logits[:, -1].float().view(self.rows, self.width, -1)
+
+    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
+        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
+        self.cache.reorder_cache((first + parents).flatten())
+
+    def keep(self, rows: Int[Tensor, "kept"]) -> None:
+        """Goes on with these rows only, in this order."""
+        offsets = torch.arange(self.width, device=rows.device)
+        chosen = (rows[:, None] * self.width + offsets).flatten()
+        self.memory, self.mask = self.memory[chosen], self.mask[chosen]
+        self.cache.reorder_cache(chosen)
+        self.rows = len(rows)
+
+
+def _batches(lengths: np.ndarray) -> list[list[int]]:
+    batches: list[list[int]] = []
+    for row in np.argsort(-lengths, kind="stable").tolist():
+        if not batches or (len(batches[-1]) + 1) * int(lengths[batches[-1][0]]) > BATCH_TOKENS:
+            batches.append([])
+        batches[-1].append(row)
+    return batches

@@ -1,0 +1,88 @@
+"""The model card: what the model is, what it was trained on, what it scored, how it was proven, what it cannot."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab import __version__
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.corpora import ParallelFiles
+from trimtab.config.render import render_recipe
+from trimtab.export.gate import GateReport
+from trimtab.export.marks import public, short
+from trimtab.export.target import Target
+from trimtab.translator import LoadedModel
+
+TO_FILL_IN = "not said by the recipe: fill it in"
+SCORES = ("loss", "bleu", "chrf", "ter")
+
+
+def model_card(model: LoadedModel, *, target: Target, gate: GateReport, name: str) -> str:
+    """The text of README.md."""
+    sections = [
+        _head(model, name),
+        f"## Use\n\n```python\n{target.usage(name)}\n```\n\nOr `trimtab translate {name}`.",
+        "## Data\n\n" + _table(("corpus", "files", "fingerprint", "licence"), _data(model)),
+        "## Scores\n\n" + _scores(model),
+        "## Proof\n\nCompared with the trainer's model in float32 before this folder appeared:\n\n"
+        f"```\n{gate.render()}\n```",
+        "## Limits\n\n" + "\n".join(f"- {each}" for each in target.limits(model)),
+        f"## Recipe\n\n```yaml\n{render_recipe(public(model.recipe))}```",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _head(model: LoadedModel, name: str) -> str:
+    shape = model.recipe.model
+    millions = model.model.num_parameters() / 1e6
+    return (
+        f"---\nlibrary_name: transformers\npipeline_tag: translation\ntags: [translation, trimtab]\n"
+        f"license: other\nlicense_name: {json.dumps(TO_FILL_IN)}\n---\n\n"
+        f"# {name}\n\n"
+        f"A transformer encoder-decoder of {millions:.2f} million parameters, {shape.dim} wide, "
+        f"{shape.encoder_layers} + {shape.decoder_layers} layers, {model.tokenizer.num_ids} pieces; "
+        f"trained with trimtab, step {model.checkpoint.step}, exported by trimtab {__version__}.\n\n"
+        f"- Languages: {TO_FILL_IN}\n- Licence of the weights: {TO_FILL_IN}\n- Intended use: {TO_FILL_IN}"
+    )
+
+
+def _data(model: LoadedModel) -> Iterator[tuple[str, ...]]:
+    data, marks = model.recipe.data, model.checkpoint.fingerprints
+    for number, corpus in enumerate(data.train):
+        said = marks.get(f"data.train.{number}", "not recorded")
+        yield f"train {number + 1}", _files(corpus), said, TO_FILL_IN
+    for name, files in data.valid.items():
+        yield f"validation {name}", _files(files), "not recorded", TO_FILL_IN
+
+
+def _files(files: ParallelFiles) -> str:
+    one = files.documents or files.dataset or files.pairs
+    names = [one] if one is not None else [str(files.source), str(files.target)]
+    tags = f" {' '.join(files.tags)}" if files.tags else ""
+    return ", ".join(f"`{short(each)}`" for each in dict.fromkeys(names)) + tags
+
+
+def _scores(model: LoadedModel) -> str:
+    rows = list(_evaluations(model))
+    if not rows:
+        return "The run evaluated nothing at this step."
+    return _table(("set", "measure", "score", "signature"), rows)
+
+
+def _evaluations(model: LoadedModel) -> Iterator[tuple[str, ...]]:
+    path = RunFolder(model.checkpoint.run).evaluations
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found: Any = json.loads(line)
+        if found.get("step") != model.checkpoint.step:
+            continue
+        for measure in SCORES:
+            if (score := found.get(measure)) is not None:
+                signature = found.get(f"{measure}_signature", "nats per target token")
+                yield str(found.get("set")), measure, f"{score:.4g}", f"`{signature}`"
+
+
+def _table(head: tuple[str, ...], rows: Any) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,0 +1,133 @@
+"""`trimtab export`: refuse by name, write a draft, compare it with the trainer, and only then show it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+from trimtab.config.corpora import ParallelFiles
+from trimtab.errors import InputError, RunFailed, input_error
+from trimtab.export.card import model_card
+from trimtab.export.draft import check_place, draft_folder
+from trimtab.export.gate import GateReport, compare
+from trimtab.export.hf import HuggingFace
+from trimtab.export.lines import gate_lines
+from trimtab.export.marks import write_marks
+from trimtab.export.target import Target
+from trimtab.translator import LoadedModel, load_model
+
+TargetName = Literal["hf"]
+TARGETS: tuple[TargetName, ...] = ("hf",)
+README = "README.md"
+GATE_FILE = "gate.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What was exported, and how it was proven."""
+
+    folder: Path
+    target: str
+    step: int
+    gate: GateReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "folder": str(self.folder),
+            "target": self.target,
+            "step": self.step,
+            "gate": self.gate.to_dict(),
+        }
+
+    def render(self) -> str:
+        """Lines for people."""
+        return f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
+
+
+def export_model(
+    run: str,
+    *,
+    to: str = "hf",
+    out: Path | str,
+    source: Path | str | None = None,
+    reference: Path | str | None = None,
+    tags: Sequence[str] = (),
+) -> ExportReport:
+    """Writes `RUN`, `RUN@last` or `RUN@500` in the form of another library and proves it on 200 real lines.
+
+    The lines are those of the run's validation sets, or of its corpora where it has none, or `source` and `reference`
+    with `tags`. `out` appears when the export has passed: log-probabilities of every token within 1e-4 in float32, and
+    the same translations by beam search with 4 hypotheses, but for ties.
+
+    Raises InputError with every key of the recipe that stands in the way, before anything is written; RunFailed, with
+    what differs, where the export does not pass, and then there is no folder.
+    """
+    target, place = build_target(to), Path(out)
+    given = _given(source, reference, tags)
+    model = load_model(run, device="cpu")
+    check_place(place, run=Path(model.checkpoint.run))
+    if problems := target.check(model.recipe, model.tokenizers):
+        raise InputError(*problems)
+    lines = gate_lines(model, given)
+    with draft_folder(place) as draft:
+        target.write(model, draft)
+        write_marks(model, draft, target=target.name, name=place.name)
+        report = ExportReport(
+            folder=place,
+            target=target.name,
+            step=model.checkpoint.step,
+            gate=compare(model, target.open(draft), lines),
+        )
+        if not report.gate.passed:
+            raise _failed(report)
+        _write_proof(report, model, target, draft)
+    return report
+
+
+def build_target(name: str) -> Target:
+    """The target of a name; InputError where there is none."""
+    if name not in TARGETS:
+        raise input_error(
+            f"--to {name}: not known",
+            got=name,
+            allowed=" or ".join(TARGETS),
+            fix=f"say --to {TARGETS[0]}",
+        )
+    match name:
+        case "hf":
+            return HuggingFace()
+        case _:
+            assert_never(name)
+
+
+def _given(
+    source: Path | str | None, reference: Path | str | None, tags: Sequence[str]
+) -> ParallelFiles | None:
+    if source is None and reference is None and not tags:
+        return None
+    if source is None or reference is None:
+        raise input_error(
+            "export: text to compare on needs both sides",
+            got=f"no {'--source' if source is None else '--reference'}",
+            allowed="--source FILE --reference FILE, or neither of them and no tags",
+            fix="name both, or none for the run's own validation sets",
+        )
+    return ParallelFiles(source=str(source), target=str(reference), tags=tuple(tags))
+
+
+def _failed(report: ExportReport) -> RunFailed:
+    evidence = "\n".join(f"  got     {line}" for line in report.gate.render().splitlines())
+    return RunFailed(
+        f"the export of step {report.step} for {report.target} differs from the trainer; nothing was written\n"
+        f"{evidence}\n"
+        "  fix     report this with the recipe and the versions of trimtab and the library: it is a defect"
+    )
+
+
+def _write_proof(report: ExportReport, model: LoadedModel, target: Target, draft: Path) -> None:
+    proof = json.dumps(report.gate.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    (draft / "trimtab" / GATE_FILE).write_text(proof, encoding="utf-8")
+    card = model_card(model, target=target, gate=report.gate, name=report.folder.name)
+    (draft / README).write_text(card, encoding="utf-8")

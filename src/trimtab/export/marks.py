@@ -1,0 +1,76 @@
+"""What makes a folder an export that `trimtab translate` and `evaluate` take like a run."""
+
+import json
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
+
+from trimtab import __version__
+from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.render import render_recipe
+from trimtab.config.run import Recipe
+from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.export.hf_tokenizer import SOURCE, TARGET
+from trimtab.translator import LoadedModel
+from trimtab.translator.exported import CARD, FORMAT, RECIPE
+
+Files = TypeVar("Files", bound=ParallelFiles)
+
+
+def write_marks(model: LoadedModel, folder: Path, *, target: str, name: str) -> None:
+    """Writes the recipe and the card of the export into its folder `trimtab`."""
+    (folder / CARD).parent.mkdir()
+    (folder / RECIPE).write_text(render_recipe(public(model.recipe)), encoding="utf-8")
+    files = [(SOURCE, model.tokenizers.source)]
+    if not model.tokenizers.shared:
+        files.append((TARGET, model.tokenizers.target))
+    card = {
+        "format": FORMAT,
+        "target": target,
+        "name": name,
+        "step": model.checkpoint.step,
+        "trimtab": __version__,
+        "tokenizers": [_tokenizer(file, each) for file, each in files],
+    }
+    (folder / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def public(recipe: Recipe) -> Recipe:
+    """The recipe with the folder and the name of each file in place of its whole path, which says where it lay on the
+    machine of the training."""
+    data = recipe.data
+    tokenizers = {
+        key: each.model_copy(update={"path": each.path and short(each.path)})
+        for key in ("tokenizer", "source_tokenizer")
+        if (each := getattr(data, key)) is not None
+    }
+    shown = data.model_copy(
+        update={
+            "train": tuple(_shown(corpus) for corpus in data.train),
+            "valid": {name: _shown(files) for name, files in data.valid.items()},
+            **tokenizers,
+        }
+    )
+    model = recipe.model.model_copy(
+        update={"warm_start": recipe.model.warm_start and short(recipe.model.warm_start)}
+    )
+    return recipe.model_copy(update={"data": shown, "model": model})
+
+
+def short(path: str) -> str:
+    """`/home/someone/corpora/prose/train.en.xz` is `prose/train.en.xz`."""
+    parts = [part for part in PurePath(path).parts if part not in ("/", "..", "~")]
+    return "/".join(parts[-2:])
+
+
+def _shown(files: Files) -> Files:
+    keys = ("documents", "dataset", "pairs")
+    update: dict[str, Any] = {key: short(path) for key in keys if (path := getattr(files, key)) is not None}
+    if not update:
+        update = {side: short(str(getattr(files, side))) for side in ("source", "target")}
+    if isinstance(files, TrainCorpus) and files.text is not None:
+        update["text"] = short(files.text)
+    return files.model_copy(update=update)
+
+
+def _tokenizer(file: str, tokenizer: SentencePiece) -> dict[str, Any]:
+    return {"file": file, "sha256": tokenizer.fingerprint, "symbols": list(tokenizer.symbols)}
