@@ -25,6 +25,11 @@ test *arguments:
 slow *arguments:
     pytest -q -m slow {{arguments}}
 
+# Every fault there is, 40 kills and 200 flipped bits in each file among them; counts go to benchmarks/fault_suite.json.
+faults *arguments:
+    TRIMTAB_FAULT_RESULTS=benchmarks/fault_suite.json pytest -q -p no:xdist -m "slow or not slow" tests/faults {{arguments}}
+    python tools/write_reliability.py
+
 # What needs a CUDA device; without the hook that checks shapes, which cannot be compiled.
 gpu *arguments:
     pytest -q -m gpu -o addopts="" {{arguments}}

@@ -30,3 +30,11 @@ def trained_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
     folder = tmp_path_factory.mktemp("small")
     return train(small_recipe(folder), out=folder / "run").run
+
+
+@pytest.fixture(scope="session")
+def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The last checkpoint of `trained_run` in the form of transformers; copy it before you change anything in it."""
+    from trimtab.export.export_model import export_model
+
+    return export_model(f"{trained_run}@last", out=tmp_path_factory.mktemp("exports") / "small_hf").folder

@@ -4,13 +4,13 @@ The map, from what a person types down to what a number means. Higher may import
 are strangers. The contract `line` in `pyproject.toml` says the same, and a test compares.
 
     cli                                         one file a command, nothing heavy before it runs
-    demo | averaging                            a translator from the package's sample; the mean of checkpoints
-    launch | inspection | evaluation | likelihood | adapters    what the commands call; for loops of others
+    demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
+    launch | inspection | evaluation | likelihood | adapters | export    what the commands call; for loops of others
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
     build | parts                               introduces the stages to one another; single parts for other loops
     sources | pace | device                     the data, opened; lengths of training; where it runs
-    data | model | loss | step | guard | watch | checkpoint | decode | scoring | checks    the stages; the linter
+    data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    the stages; the linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells
     finding                                     what rules and guards say
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.evaluation import evaluate as evaluate
+    from trimtab.export.export_model import export_model as export_model
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.likelihood import score as score
+    from trimtab.replaying.replay import replay as replay
     from trimtab.translator.load import load_model as load_model
     from trimtab.translator.together import load_translator as load_translator
 
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 
 HOMES = {
     "average": "trimtab.averaging",
+    "export_model": "trimtab.export.export_model",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",
@@ -45,6 +48,7 @@ HOMES = {
     "evaluate": "trimtab.evaluation",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.likelihood",
+    "replay": "trimtab.replaying.replay",
     "load_model": "trimtab.translator.load",
     "load_translator": "trimtab.translator.together",
 }

@@ -1,7 +1,11 @@
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.faults.counting import Count, keep
 from tests.faults.killing import killed_recipe
 from trimtab.launch import train
 
@@ -11,3 +15,16 @@ def undisturbed(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """The folder of a run that nobody interrupted; its recipe lies beside it."""
     folder = tmp_path_factory.mktemp("undisturbed")
     return train(killed_recipe(folder, workers=0), out=folder / "run").run
+
+
+@pytest.fixture
+def count(request: pytest.FixtureRequest) -> Iterator[Count]:
+    """Takes what the test tried and what held."""
+    counts: list[dict[str, Any]] = []
+    begun = time.perf_counter()
+
+    def add(kind, *, tried, held, steps_lost=()):
+        counts.append({"kind": kind, "tried": tried, "held": held, "steps_lost": list(steps_lost)})
+
+    yield add
+    keep(request.node.nodeid, counts, seconds=time.perf_counter() - begun)

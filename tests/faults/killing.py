@@ -135,7 +135,7 @@ def digest(run: Path, step: int = STEPS) -> str:
 
 
 def logs(run: Path) -> dict[str, list[dict[str, Any]]]:
-    """Every log of a run, line by line, without what depends on the clock."""
+    """Every log of a run, line by line, without what depends on the clock or on when the process began."""
     names = ("metrics", "evaluations", "samples", "findings")
     return {
         name: [

@@ -8,34 +8,42 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.killing import STEPS, digest, end_in_turn, finish, killed_recipe, logs, moments
+from tests.faults.counting import Count
+from tests.faults.killing import STEPS, Found, digest, end_in_turn, finish, killed_recipe, logs, moments
 from trimtab.launch import train
 
 
-def assert_as_undisturbed(run: Path, undisturbed: Path) -> None:
-    assert digest(run) == digest(undisturbed)
-    found, expected = logs(run), logs(undisturbed)
-    assert len(found["metrics"]) == STEPS
-    assert found == expected
-    assert (run / "data_ledger.json").read_text() == (undisturbed / "data_ledger.json").read_text()
+def is_as_undisturbed(run: Path, undisturbed: Path) -> bool:
+    ledgers = [(each / "data_ledger.json").read_text() for each in (run, undisturbed)]
+    return digest(run) == digest(undisturbed) and logs(run) == logs(undisturbed) and ledgers[0] == ledgers[1]
+
+
+def steps_lost(found: list[Found]) -> list[int]:
+    """Steps that the log knew of and no checkpoint had; they are trained again."""
+    return [max(0, (each.metrics_step or 0) - (each.checkpoint or 0)) for each in found]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_two_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path):
+def test_two_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path, count: Count):
     recipe = killed_recipe(tmp_path, workers=workers)
     early, late = moments(2, seed=workers)
     found = end_in_turn(recipe, tmp_path / "run", [early, late])
     assert [each.code for each in found] == [-signal.SIGKILL] * 2
     assert found[1].checkpoint >= late.step
     train(recipe, out=tmp_path / "run", resume=True)
-    assert_as_undisturbed(tmp_path / "run", undisturbed)
+    as_undisturbed = is_as_undisturbed(tmp_path / "run", undisturbed)
+    count("random kills", tried=2, held=2 * as_undisturbed, steps_lost=steps_lost(found))
+    assert len(logs(tmp_path / "run")["metrics"]) == STEPS
+    assert as_undisturbed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 2])
-def test_five_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path):
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+def test_ten_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path, count: Count):
     recipe = killed_recipe(tmp_path, workers=workers)
-    found = end_in_turn(recipe, tmp_path / "run", moments(5, seed=10 + workers))
-    assert [each.code for each in found] == [-signal.SIGKILL] * 5
+    found = end_in_turn(recipe, tmp_path / "run", moments(10, seed=20 + workers))
     finish(recipe, tmp_path / "run", resume=True)
-    assert_as_undisturbed(tmp_path / "run", undisturbed)
+    as_undisturbed = is_as_undisturbed(tmp_path / "run", undisturbed)
+    count("random kills", tried=10, held=10 * as_undisturbed, steps_lost=steps_lost(found))
+    assert [each.code for each in found] == [-signal.SIGKILL] * 10
+    assert as_undisturbed

@@ -12,7 +12,9 @@ from trimtab.cli.data import inspect
 from trimtab.cli.demo import demo
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import explain
+from trimtab.cli.export import export
 from trimtab.cli.init import init
+from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
 from trimtab.cli.schema import schema
 from trimtab.cli.score import score
@@ -53,7 +55,21 @@ _AS_GIVEN: dict[str, Any] = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-for command in (demo, train, translate, evaluate, score, average, init, schema, explain, rules, convert):
+for command in (
+    demo,
+    train,
+    translate,
+    evaluate,
+    score,
+    average,
+    export,
+    replay,
+    init,
+    schema,
+    explain,
+    rules,
+    convert,
+):
     app.command()(guarded(command))
 app.command("check", context_settings=_AS_GIVEN)(_check)
 tokenizer_app.command("train")(guarded(train_tokenizer))

@@ -1,0 +1,42 @@
+"""A run that is killed before any call that changes its folder, or within a step, ends as if nothing had happened."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.counting import Count
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names open files by /proc")
+
+
+@pytest.mark.parametrize(
+    "every", [11, pytest.param(1, marks=pytest.mark.slow)], ids=["every eleventh point", "every point"]
+)
+def test_a_death_at_any_point_changes_nothing(every: int, tmp_path: Path, count: Count):
+    # A process of its own: children are forked from it, and this one may have threads.
+    command = [sys.executable, "-m", "tests.faults.crash_points", str(tmp_path), "3", str(every)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    died = [json.loads(line) for line in done.stdout.splitlines()]
+    lost = [max(0, each["step"] - each["checkpoint"]) for each in died]
+    count("crash points", tried=len(died), held=sum(each["as_undisturbed"] for each in died), steps_lost=lost)
+    assert [each["point"] for each in died if not each["as_undisturbed"]] == []
+    assert len(died) > 60 / every
+    assert max(lost) <= 1 + 1  # a checkpoint each step; the one that was being written may not count
+    names = " ".join(each["point"] for each in died)
+    if every == 1:
+        for part in (
+            "manifest.json",
+            "model.safetensors",
+            "backward pass",
+            "rename",
+            "unlink",
+            "recipe.yaml",
+        ):
+            assert part in names

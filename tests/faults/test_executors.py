@@ -1,0 +1,91 @@
+"""Who makes the data ready, how often the run stops and where, and who dies on the way: the weights are the same."""
+
+import hashlib
+import itertools
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.counting import Count
+from tests.faults.killing import logs
+from tests.training.small_line import Told
+from trimtab.checkpoint.step_folders import step_name
+from trimtab.data import crew
+from trimtab.errors import Terminated
+from trimtab.launch import train
+
+STEPS = 60
+
+
+def weights(run: Path) -> str:
+    file = run / "checkpoints" / step_name(STEPS) / "model.safetensors"
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def is_same(run: Path, other: Path) -> bool:
+    return weights(run) == weights(other) and logs(run)["metrics"] == logs(other)["metrics"]
+
+
+def train_with_stops(recipe: Path, run: Path, stops: list[int], *, workers: list[int]) -> None:
+    """Trains until each of the steps, then to the end, every time with another number of workers."""
+    for stop, number in itertools.zip_longest(stops, workers):
+        overrides = [f"data.workers={number}"]
+
+        def watch(step: int, stop: int | None = stop) -> None:
+            if step == stop:
+                signal.raise_signal(signal.SIGTERM)
+
+        told = Told(watch=watch)
+        if stop is None:
+            train(recipe, overrides=overrides, out=run, resume=run.exists(), progress=told)
+        else:
+            with pytest.raises(Terminated):
+                train(recipe, overrides=overrides, out=run, resume=run.exists(), progress=told)
+
+
+def test_a_run_may_be_resumed_with_another_number_of_workers(trained_run: Path, tmp_path: Path, count: Count):
+    recipe = trained_run.parent / "recipe.yaml"
+    train_with_stops(recipe, tmp_path / "run", [13, 29, 44], workers=[2, 1, 4, 0])
+    same = is_same(tmp_path / "run", trained_run)
+    count("signals", tried=3, held=3 * same, steps_lost=[0, 0, 0])
+    assert same
+
+
+def test_a_run_may_be_stopped_at_every_edge(trained_run: Path, tmp_path: Path, count: Count):
+    recipe = trained_run.parent / "recipe.yaml"
+    epochs = [each["epoch"] for each in logs(trained_run)["metrics"]]
+    ends = [step for step, (one, other) in enumerate(itertools.pairwise(epochs), 1) if int(one) < int(other)]
+    # One before and one after the ends of two epochs, of the warmup, of an evaluation and of the run.
+    stops = sorted(
+        {near + end for end in (*ends[:2], 10, 20, STEPS - 1) for near in (-1, 0, 1) if near + end < STEPS}
+    )
+    train_with_stops(recipe, tmp_path / "run", stops, workers=[0] * (len(stops) + 1))
+    same = is_same(tmp_path / "run", trained_run)
+    count("signals", tried=len(stops), held=len(stops) * same, steps_lost=[0] * len(stops))
+    assert len(stops) > 8
+    assert same
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_stops_changes_nothing(
+    number: int, trained_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count
+):
+    monkeypatch.setattr(crew, "SILENT_SECONDS", 3.0)
+    hit = []
+
+    def watch(step: int) -> None:
+        if step in (2, 40):
+            for worker in multiprocessing.active_children():
+                os.kill(worker.pid, number)
+                hit.append(worker.pid)
+
+    recipe = trained_run.parent / "recipe.yaml"
+    train(recipe, overrides=["data.workers=2"], out=tmp_path / "run", progress=Told(watch=watch))
+    same = is_same(tmp_path / "run", trained_run)
+    count("workers lost", tried=len(hit), held=len(hit) * same, steps_lost=[0] * len(hit))
+    assert len(hit) >= 2
+    assert same
+    assert not multiprocessing.active_children()

@@ -1,0 +1,60 @@
+"""A disk that fills in the middle of a run costs checkpoints, not the run; what comes back is as if it never had."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.faults.counting import Count
+from tests.faults.disk import fill, small_disk
+from tests.faults.killing import COMMAND, logs
+from tests.small_run import small_recipe
+from tests.training.small_line import Told
+from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.launch import train
+
+
+def weights(run: Path, step: int) -> bytes:
+    return (run / "checkpoints" / step_name(step) / "model.safetensors").read_bytes()
+
+
+def test_a_disk_of_8_mb_that_is_full_for_a_while_costs_one_checkpoint(
+    trained_run: Path, tmp_path: Path, count: Count
+):
+    with small_disk(tmp_path / "disk", megabytes=8) as disk:
+        run, filler = disk / "run", disk / "filler"
+
+        def watch(step: int) -> None:
+            if step == 15:
+                fill(filler)
+            if step == 30:
+                filler.unlink()
+
+        told = Told(watch=watch)
+        state = train(trained_run.parent / "recipe.yaml", out=run, progress=told).state
+        codes = [each.code for each in told.findings]
+        same = weights(run, 60) == weights(trained_run, 60)
+        count("corruptions", tried=1, held=same and "K907" in codes)
+        assert state.step == 60
+        assert "K907" in codes
+        assert list_steps(run / "checkpoints") == [40, 60]
+        assert same
+        assert logs(run)["metrics"] == logs(trained_run)["metrics"]
+        shutil.rmtree(run)
+
+
+def test_a_log_of_the_terminal_on_a_full_disk_stops_nothing(tmp_path: Path, count: Count):
+    recipe = small_recipe(tmp_path, length="4 steps", **{"step.schedule.warmup": "2 steps"})
+    command = [sys.executable, "-c", COMMAND, "train", str(recipe), "--out", str(tmp_path / "run")]
+    with open("/dev/full", "w") as full:
+        code = subprocess.run(
+            command,
+            stderr=full,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            check=False,
+        ).returncode
+    count("corruptions", tried=1, held=code == 0)
+    assert code == 0
+    assert list_steps(tmp_path / "run" / "checkpoints") == [4]

@@ -1,0 +1,117 @@
+"""Writes docs/reliability.md from the rows of the fault suite, its results, and what guards and checksums cost.
+
+python tools/write_reliability.py
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "reliability.md"
+RESULTS = ROOT / "benchmarks" / "fault_suite.json"
+COSTS = (
+    ("guards", ROOT / "benchmarks" / "guard_overhead.json"),
+    ("checksums and saves", ROOT / "benchmarks" / "save_pause.json"),
+)
+sys.path.insert(0, str(ROOT))
+from tests.faults.rows import STATES, Row, read_rows  # noqa: E402
+
+
+def main() -> None:
+    """Writes the page where it differs."""
+    text = page(read_rows(), recorded(RESULTS), costs=[(name, recorded(file)) for name, file in COSTS])
+    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        PAGE.write_text(text, encoding="utf-8")
+        print(f"written: {PAGE.relative_to(ROOT)}")
+
+
+def recorded(file: Path) -> dict[str, Any] | None:
+    """What a measurement wrote; None where it was not made."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def page(
+    rows: Sequence[Row], results: dict[str, Any] | None, *, costs: Sequence[tuple[str, dict[str, Any] | None]]
+) -> str:
+    """The whole page."""
+    lines = [
+        "# What a run survives",
+        "",
+        "Written by `tools/write_reliability.py` from `tests/faults/rows.toml` and from what `just faults` counted",
+        "(`benchmarks/fault_suite.json`). *EXACT*: the run ends with the bits of one that nobody disturbed. *SAFE*:",
+        "the last committed checkpoint is intact and found. *SAYS*: the message names cause, place and what to do.",
+        "",
+        "## What was tried, and what held",
+        "",
+        *summary(results),
+        "",
+        "## What guards and checksums cost",
+        "",
+        *(f"- {name}: {cost(found)}" for name, found in costs),
+        "",
+        "## The faults one by one",
+        "",
+        "| | fault | what should happen | tested | steps lost, at most |",
+        "|---|---|---|---|---|",
+        *(row_line(row, results) for row in rows),
+        "",
+        *remarks(rows),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(results: dict[str, Any] | None) -> Iterator[str]:
+    """One line for each kind of fault."""
+    if results is None:
+        yield "Not measured here; `just faults` does."
+        return
+    totals: dict[str, list[int]] = {}
+    for counts in results["tests"].values():
+        for each in counts["counts"]:
+            total = totals.setdefault(each["kind"], [0, 0])
+            total[0] += each["tried"]
+            total[1] += each["held"]
+    yield "| kind | tried | held |"
+    yield "|---|---|---|"
+    yield from (f"| {kind} | {tried:,} | {held:,} |" for kind, (tried, held) in sorted(totals.items()))
+    seconds = sum(each["seconds"] for each in results["tests"].values())
+    yield ""
+    yield f"{results['machine']}; torch {results['versions']['torch']}; {seconds / 60:.0f} minutes in all. A corruption"
+    yield "held where it was noticed, a healthy run where nothing was said, everything else where the run ended as"
+    yield "if nothing had happened or, if it could not go on, said why and lost no checkpoint."
+
+
+def cost(found: dict[str, Any] | None) -> str:
+    """What a measurement says of itself."""
+    return "not measured" if found is None else str(found.get("answer", "see the file"))
+
+
+def row_line(row: Row, results: dict[str, Any] | None) -> str:
+    """One row of the table."""
+    return f"| {row.number} | {row.fault} | {row.right} | {STATES[row.state]} | {steps_lost(row, results)} |"
+
+
+def steps_lost(row: Row, results: dict[str, Any] | None) -> str:
+    """The largest number that a test of the row counted; nothing where none was."""
+    lost = [
+        number
+        for test, found in (results or {"tests": {}})["tests"].items()
+        if test.partition("[")[0] in row.tests
+        for each in found["counts"]
+        for number in each["steps_lost"]
+    ]
+    return f"{max(lost)}" if lost else ""
+
+
+def remarks(rows: Sequence[Row]) -> Iterator[str]:
+    """What is missing, or not as one would wish."""
+    yield "## What is missing, or not as one would wish"
+    yield ""
+    yield from (f"- {row.number}, {row.fault}: {row.note}." for row in rows if row.note)
+
+
+if __name__ == "__main__":
+    main()
