@@ -18,7 +18,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
-from trimtab.errors import InputError, NothingToResume, RunFailed, Terminated
+from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import RunResult, smoke, train
@@ -382,3 +382,21 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
     assert train(recipe, out=run, resume=True).state.step == 60
     with pytest.raises(InputError, match=r"data\.temperature is not what it was"):
         train(recipe, out=run, resume=True, overrides=["data.temperature=5"])
+
+
+def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(recipe, tmp_path, monkeypatch):
+    free = shutil.disk_usage(tmp_path)._replace(free=10_000)
+    monkeypatch.setattr("trimtab.checkpoint.room.shutil.disk_usage", lambda _: free)
+    with pytest.raises(NoRoom):
+        train(recipe, out=tmp_path / "run")
+    assert list(log(tmp_path / "run", "metrics")) == []
+
+
+def test_a_run_whose_checkpoints_are_gone_says_that_it_begins_anew(copied_run):
+    run, recipe = copied_run
+    shutil.rmtree(run / "checkpoints")
+    told = Told()
+    messages = []
+    told.message = messages.append
+    train(recipe, out=run, resume=True, progress=told)
+    assert any("the run begins anew; 60 steps had been taken" in each for each in messages)

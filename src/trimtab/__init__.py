@@ -10,7 +10,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     translator                                  a checkpoint ready to translate
     build | parts                               introduces the stages to one another; single parts for other loops
     sources | pace | device                     the data, opened; lengths of training; where it runs
-    data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    the stages; the linter
+    data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells
     finding                                     what rules and guards say

@@ -1,5 +1,6 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
@@ -30,9 +31,9 @@ from trimtab.sources import open_sources
 from trimtab.training.preflight import preflight
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
+from trimtab.training.recovery import train_with_recovery
 from trimtab.training.restore import restore
 from trimtab.training.smoke import overfit
-from trimtab.training.through import train_through
 from trimtab.training.warm_start import started_as, warm_start
 
 MAY_CHANGE = (
@@ -45,6 +46,9 @@ MAY_CHANGE = (
     "recipe.step.compile",
 )
 """What a resumed run may say differently; everything else would make it another run."""
+
+MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
+"""Tensors of the size of the weights that an optimizer keeps; of the others fewer, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
     run.write_recipe(render_recipe(parts.recipe))
     state = restore(parts, checkpoint) if checkpoint else TrainState()
+    lost = newest_line(run).get("step", 0) if checkpoint is None else 0
     forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, store, parts, progress, marks)
     recorder.begin_at(state)
@@ -134,14 +139,26 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
                 f"nothing to do: the run is at step {state.step}, its length of {recipe.length} is reached"
             )
         if checkpoint is None:
+            check_room_for_one(store, parts)
+            if lost:
+                progress.message(
+                    f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
+                )
             run_preflight(parts, recorder)
         try:
-            state = train_through(parts, state, recorder)
+            state = train_with_recovery(parts, state, recorder)
         finally:
             recorder.close()
     if recorder.must_stop:
         raise Terminated(f"stopped by a signal after step {state.step}; go on with --resume")
     return RunResult(run.path, state, recorder.findings.standing)
+
+
+def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
+    """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
+    weights = sum(each.numel() * each.element_size() for each in parts.model.state_dict().values())
+    copies = 1 + MOMENTS.get(parts.recipe.step.optimizer.kind, 0)
+    store.check_room(int(1.1 * weights * copies))
 
 
 def check_metrics(recipe: Recipe) -> None:
@@ -185,12 +202,16 @@ def newest_line(run: RunFolder) -> dict[str, Any]:
 
 
 def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
-    """Takes out of the logs what a part of the run wrote that died after this state: it will be written again."""
+    """Takes out of the logs what a part of the run wrote that died after this state: it will be written again.
+
+    What was seen on a branch that the run has left stays: the steps that spoilt it are left out and not taken again.
+    """
     cut_back(run.metrics, state.step)
-    cut_back(run.quarantine, state.step)
     for log in (run.evaluations, run.samples, run.health):
         cut_back(log, state.evaluated)
-    cut_back(run.findings, -1 if from_nothing else state.step)
+    left_out = state.guard.get("masked", ())
+    cut_back(run.quarantine, state.step, but=left_out)
+    cut_back(run.findings, -1 if from_nothing else state.step, but=left_out)
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
@@ -227,6 +248,8 @@ def growing(parts: Parts) -> str:
 def set_determinism(recipe: Recipe) -> None:
     """Only deterministic kernels where the recipe asks for them."""
     if recipe.step.deterministic:
+        # cuBLAS needs a workspace of its own for each stream, and must know before it begins.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
 

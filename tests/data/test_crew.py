@@ -2,8 +2,8 @@ import itertools
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -16,6 +16,10 @@ from trimtab.errors import RunFailed
 
 NUM_CHUNKS = 40
 """More than lies ready in pipes and outboxes."""
+PIPE_BYTES = 2**16
+"""What a pipe holds, if nobody makes it larger."""
+WAIT_SECONDS = 60.0
+"""Far more than a worker needs to begin with a chunk."""
 
 
 def ids(chunk):
@@ -29,14 +33,15 @@ def assert_undisturbed(found, feed):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced(workers, caplog):
     feed = fake_feed(pipeline=FakePipeline(every=5, needs_random=True))
-    stream = chunks(feed, from_position=0, workers=workers)
-    found = [next(stream)]
+    crew = Crew(feed, first=0, workers=workers)
+    found = [crew.receive()]
     victim = multiprocessing.active_children()[0]
-    # Pipes hold less than a chunk, so every worker now stands within one.
-    time.sleep(0.3)
+    # A pipe holds less than a chunk, so a worker of whose chunk something has come stands within it.
+    assert len(pickle.dumps(make_chunk(feed, 1))) > PIPE_BYTES
+    assert all(pipe.poll(WAIT_SECONDS) for pipe in crew._pipes)
     os.kill(victim.pid, signal.SIGKILL)
-    found += itertools.islice(stream, NUM_CHUNKS)
-    stream.close()
+    found += [crew.receive() for _ in range(NUM_CHUNKS)]
+    crew.dismiss()
     assert_undisturbed(found, feed)
     assert [record.message for record in caplog.records] == [
         f"data.workers: a worker (process {victim.pid}) was killed by SIGKILL; another one makes its chunk again"

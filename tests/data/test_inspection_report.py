@@ -40,7 +40,7 @@ def test_every_number_of_the_report_is_in_the_text():
     for part in (
         "prose/train (train): 121,655 pairs, 100 inspected, 90 kept",
         "dev (valid): 121,655 pairs, 90 kept",
-        "1      2     20     90  1,234  5,678",
+        "1         2        20        90     1,234     5,678",
         "3.46 characters a token, 0.125% unknown, 50.000% spelled in bytes",
         "1.05 target tokens for each source token",
         "source is target in 25.00%",

@@ -1,4 +1,7 @@
+import json
 import shutil
+
+import pytest
 
 from tests.export.test_gate import GOOD
 from trimtab.export.card import TO_FILL_IN, model_card
@@ -34,8 +37,6 @@ def test_it_says_recipe_data_scores_proof_and_limits_and_leaves_licences_to_be_f
 
 
 def test_scores_are_those_of_the_step_and_their_absence_is_told(trained_run, tmp_path):
-    import json
-
     found = [json.loads(line) for line in (trained_run / "evaluations.jsonl").read_text().splitlines()]
     last = next(each for each in found if each["step"] == 60)
     first = next(each for each in found if each["step"] == 20)
@@ -45,3 +46,22 @@ def test_scores_are_those_of_the_step_and_their_absence_is_told(trained_run, tmp
     run = shutil.copytree(trained_run, tmp_path / "run")
     (run / "evaluations.jsonl").unlink()
     assert "evaluated nothing at this step" in card(run)
+
+
+@pytest.mark.parametrize("torn", [b'{"step": 60, "set": "dev", "lo', b"[60]\n", b"\xff\xfe\n"])
+def test_a_line_that_was_cut_off_is_passed_over(trained_run, tmp_path, torn):
+    whole = card(trained_run)
+    run = shutil.copytree(trained_run, tmp_path / "run")
+    with open(run / "evaluations.jsonl", "ab") as file:
+        file.write(torn)
+    assert card(run).split("## Scores")[1].split("##")[0] == whole.split("## Scores")[1].split("##")[0]
+
+
+@pytest.mark.parametrize("word", ["nan", "inf"])
+def test_a_score_that_is_not_finite_is_shown_as_the_log_has_it(trained_run, tmp_path, word):
+    run = shutil.copytree(trained_run, tmp_path / "run")
+    line = {"step": 60, "set": "dev", "loss": word, "chrf": 31.25, "chrf_signature": "nc:6|nw:0"}
+    (run / "evaluations.jsonl").write_text(json.dumps(line) + "\n")
+    scores = card(run).split("## Scores")[1].split("##")[0]
+    assert f"| dev | loss | {word} | `nats per target token` |" in scores
+    assert "| dev | chrf | 31.25 | `nc:6\\|nw:0` |" in scores

@@ -2,9 +2,20 @@ import itertools
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.one_epoch_run import BROKEN_STEP, one_epoch_recipe, windows_of
+from trimtab.build import Parts
 from trimtab.launch import train
+
+POKED_AFTER = 52
+"""The step after which the weights of `rewound_run` were overwritten."""
+REWINDS = {
+    "guard": {"window": 24, "active_from": 16, "healthy_after": 10, "loss_deviations": 6.0},
+    "checkpoint.every": "10 steps",
+    "checkpoint.keep": 2,
+}
+"""What a run of one epoch needs to go back in time."""
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +35,22 @@ def broken_run(healthy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     run = train(one_epoch_recipe(folder, broken_line=line, **strict), out=folder / "run").run
     step = next(step for step, window in enumerate(windows_of(run), 1) if line - 1 in window.line.tolist())
     return run, line, step
+
+
+@pytest.fixture(scope="session")
+def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose weights were overwritten once, after step 52 and with no fault of its own, and which went back to step
+    40 for it; a checkpoint of step 50 is set aside. Nothing may be changed in it."""
+    folder = tmp_path_factory.mktemp("rewound")
+    begin, left = Parts.begin, [1]
+
+    def poked(parts, state):
+        if state.step == POKED_AFTER and left[0]:
+            left[0] -= 1
+            with torch.no_grad():
+                next(iter(parts.model.parameters())).view(-1)[:500] = 40.0
+        begin(parts, state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Parts, "begin", poked)
+        return train(one_epoch_recipe(folder, **REWINDS), out=folder / "run").run

@@ -55,6 +55,11 @@ def evidence(now, older, *, recorded="same", others=None, older_others=None, **m
         (evidence(6.0, 6.0, recorded=Measure(6.5, 1.0)), "data"),
         (evidence(BROKEN, BROKEN, recorded=Measure(NAN, math.inf)), "data"),
         (evidence(6.0, 6.0, recorded=None), "data"),
+        (evidence(2.0, 2.2, recorded=None, refused=True), "no_spike"),
+        (evidence(2.0, 2.2, recorded=None, refused=True, refused_again=False), "not_reproduced"),
+        (evidence(6.0, 6.0, recorded=None, refused=True, refused_again=False), "data"),
+        (evidence(9.0, 2.2, recorded=None, refused=True, refused_again=False, others=windows(9.0)), "state"),
+        (evidence(2.0, 2.2, recorded=None, refused_again=False), "no_spike"),
     ],
 )
 def test_the_verdict(found, verdict):

@@ -3,6 +3,7 @@ import pytest
 from tests.replaying.test_evidence import BROKEN, evidence, windows
 from trimtab.replaying.evidence import Measure
 from trimtab.replaying.explanation import explanation
+from trimtab.replaying.left_out import LeftOut
 
 BAD = windows(9.0)
 
@@ -36,3 +37,37 @@ def test_weights_that_know_nothing_yet_are_no_comparison():
     told = explanation(evidence(6.0, 2.2), device="cpu", older_is_untrained=True)
     assert "cannot be told" in told
     assert "Leaving it out" not in told
+
+
+def told_of(found, left):
+    return explanation(found, device="cpu", older_is_untrained=False, left=left)
+
+
+def test_of_a_step_that_was_left_out_it_says_why_and_how_it_was_taken_now():
+    told = told_of(evidence(2.0, 2.2, recorded=None), LeftOut(65, (41, 80), 70, from_its_checkpoint=True))
+    assert told.startswith(
+        "the run left this step out: it went back from step 70 and takes none of steps 41 to 80 since then (S907"
+    )
+    assert "as the branch that was left took it, from a checkpoint of that branch" in told
+    assert told.endswith("anew. The window is like others with the weights that met it.")
+
+
+def test_of_a_step_that_nobody_took_it_says_so():
+    told = told_of(evidence(2.0, 2.2, recorded=None), LeftOut(75, (41, 80), 70))
+    assert "went back from step 70, before it came to this one, and" in told
+    assert "as the branch that was left would have, from where the branches part" in told
+    unknown = told_of(evidence(2.0, 2.2, recorded=None), LeftOut(75, (41, 80), None))
+    assert "it went back and takes none" in unknown
+
+
+def test_a_run_that_has_gone_back_is_not_told_to():
+    told = told_of(evidence(9.0, 2.2, recorded=None, others=BAD), LeftOut(65, (41, 80), 70))
+    assert "has gone back already" in told
+    assert "Go back to" not in told
+
+
+def test_a_spike_that_does_not_come_again_is_blamed_on_neither_text_nor_settings():
+    found = evidence(2.0, 2.2, recorded=None, refused=True, refused_again=False)
+    told = told_of(found, LeftOut(65, (41, 80), 70, refused=True))
+    assert "That branch refused the step" in told
+    assert "a fault of the hardware" in told

@@ -5,10 +5,12 @@ import shutil
 import pytest
 
 from tests.one_epoch_run import BROKEN_TARGET, STEPS, one_epoch_recipe
+from tests.replaying.conftest import REWINDS
 from tests.small_run import small_recipe
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.step_folders import list_abandoned
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.progress import Silent
@@ -155,6 +157,76 @@ def test_a_checkpoint_of_spoilt_weights_is_seen_through(spoilt_run):
     found = replay(spoilt_run, step=81)
     assert found.started_from == 80
     assert found.fault == "state"
+
+
+@pytest.fixture
+def too_fast(monkeypatch):
+    """A rate a thousand times too high in step 50, of whichever run."""
+    healthy = Parts.learning_rate
+    monkeypatch.setattr(
+        Parts, "learning_rate", lambda parts, state: healthy(parts, state) * (1000 if state.step == 49 else 1)
+    )
+
+
+def refused_loss(run, step):
+    """The loss that the guard told of a step when it refused it."""
+    said = next(
+        each["message"]
+        for each in read_journal(run / "findings.jsonl")
+        if f"step {step} was" in each["message"]
+    )
+    return float(said.split("loss ")[1].split(",")[0])
+
+
+def test_a_step_that_was_left_out_is_taken_as_the_branch_that_was_left_took_it(tmp_path, too_fast, few):
+    run = train(one_epoch_recipe(tmp_path, **REWINDS), out=tmp_path / "run").run
+    assert metrics(run)[55]["refused"] == "masked"
+    assert metrics(run)[55]["loss"] < 3 < refused_loss(run, 55)
+    found = replay(run, step=55)
+    assert (found.fault, found.started_from, found.evidence.refused) == ("state", 50, True)
+    assert found.left_out.from_its_checkpoint
+    assert float(f"{found.evidence.now.window.loss:.4g}") == refused_loss(run, 55)
+    assert "went back from step 58 and takes none of steps 41 to 78" in found.explanation
+    for folder in list_abandoned(run / "checkpoints"):
+        shutil.rmtree(folder)
+    again = replay(run, step=55)
+    assert (again.fault, again.started_from, again.left_out.from_its_checkpoint) == ("state", 0, False)
+    # On the whole way from the beginning the steps 1 to 40 come from the record, the others from the guard.
+    assert again.evidence.now.window.loss == found.evidence.now.window.loss
+    assert "spoilt after step 27" in again.explanation
+
+
+def test_a_fault_that_does_not_come_again_is_not_reproduced(rewound_run, few):
+    found = replay(rewound_run, step=55)
+    assert (found.fault, found.started_from) == ("not_reproduced", 50)
+    assert "a fault of the hardware" in found.explanation
+    assert found.evidence.recorded is None
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [(51, "as the branch that was left took it"), (70, "before it came to this one")],
+)
+def test_of_a_step_that_was_left_out_before_or_behind_the_spike_it_says_so(rewound_run, few, step, words):
+    found = replay(rewound_run, step=step)
+    assert found.fault == "no_spike"
+    assert found.explanation.startswith("the run left this step out")
+    assert words in found.explanation
+
+
+@pytest.mark.parametrize("step", [81, 90])
+def test_behind_the_steps_that_were_left_out_all_is_as_ever(rewound_run, few, step):
+    found = replay(rewound_run, step=step)
+    assert found.evidence.exact
+    assert found.left_out is None
+
+
+def test_a_walk_through_steps_that_were_left_out_leaves_them_out(rewound_run, tmp_path, few):
+    run = shutil.copytree(rewound_run, tmp_path / "run")
+    shutil.rmtree(run / "checkpoints" / "step-00000080")
+    found = replay(run, step=85)
+    assert found.started_from == 0
+    assert found.evidence.exact
 
 
 def test_a_step_that_only_its_own_weights_find_hard_is_blamed_on_both(healthy_run, monkeypatch):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.replaying.test_evidence import BROKEN, evidence, windows
 from trimtab.replaying.evidence import Column, Measure
+from trimtab.replaying.left_out import LeftOut
 from trimtab.replaying.report import ReplayReport, middle_of
 from trimtab.training.blame import Blamed
 
@@ -74,3 +75,12 @@ def test_the_middle_of_windows_some_of_which_are_not_finite(missing):
 def test_the_beginning_of_a_run_is_no_checkpoint():
     found = ReplayReport(Path("run"), 3, 0, evidence(2.0, 2.2), (LINE,))
     assert "replayed from the beginning of the run, 3 steps" in found.render()
+
+
+def test_a_step_that_was_left_out_is_no_healthy_one():
+    left = LeftOut(71, (41, 80), 75)
+    found = report(evidence(2.0, 2.2, recorded=None), left_out=left)
+    assert "  as it was   left out since the run went back\n" in found.render()
+    assert "no spike: the run left this step out" in found.render()
+    assert found.to_dict()["left_out"] == left.to_dict()
+    assert report(evidence(2.0, 2.2)).to_dict()["left_out"] is None

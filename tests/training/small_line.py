@@ -16,7 +16,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, TrainState
 from trimtab.training.record import Recorder
-from trimtab.training.through import train_through
+from trimtab.training.recovery import train_with_recovery
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Line:
     told: Told
 
     def train(self, state: TrainState | None = None) -> TrainState:
-        state = train_through(self.parts, state or TrainState(), self.recorder)
+        state = train_with_recovery(self.parts, state or TrainState(), self.recorder)
         self.recorder.saving.collect(raising=True)
         return state
 

@@ -9,7 +9,7 @@ import torch
 
 from tests.small_run import small_parts
 from trimtab.checkpoint.journal import Journal, cut_back, read_journal
-from trimtab.training.blame import MOST, blame, example_losses, worst_examples
+from trimtab.training.blame import MOST, ExampleLosses, blame, example_losses, worst_examples
 from trimtab.training.trace import trace
 
 
@@ -215,3 +215,25 @@ def test_packs_without_padding_and_compiled_blocks_give_each_example_its_loss(tm
         lambda module, inputs, out: out * math.inf
     )
     assert trace(parts, window, step=1).name == "decoder.blocks.0.feed_forward"
+
+
+def test_among_few_examples_one_that_holds_most_of_the_loss_stands_out(parts, window, monkeypatch):
+    """A long broken line widens the deviation that it is measured by; what it holds of the window shows it."""
+    losses = np.array([4.1, 5.0, 4.4, 6.4, 5.3, 4.9, 3.9, 6.1, 5.32, 7.6])
+    targets = np.array([9, 12, 8, 20, 15, 9, 11, 14, 10, 400])
+    monkeypatch.setattr("trimtab.training.blame.example_losses", lambda *_: ExampleLosses(losses, targets))
+    blamed = blame(parts, only_first(window, 10), step=1)
+    assert [(each.targets, each.stands_out) for each in blamed] == [(400, True)]
+    targets[-1] = 10  # as long as the others it is one of several that are somewhat harder
+    assert not blame(parts, only_first(window, 10), step=1)[0].stands_out
+
+
+def only_first(window, count):
+    """A window of its first examples."""
+    return dataclasses.replace(
+        window,
+        source=window.source.between(0, count),
+        target=window.target.between(0, count),
+        corpus=window.corpus[:count],
+        line=window.line[:count],
+    )

@@ -26,29 +26,29 @@ def test_each_refusal_is_told_by_its_own_code_and_the_eighth_in_a_row_besides():
     assert steps(refusals, GOOD) == []
     verdicts = [Refusal.NOT_FINITE, Refusal.LOSS_SPIKE, *[Refusal.GRADIENT_SPIKE] * 5]
     assert steps(refusals, verdicts, first=21) == ["S901", "S902", *["S903"] * 5]
-    assert not refusals.unsettled
+    assert not refusals.must_decide
     assert steps(refusals, [Refusal.LOSS_SPIKE], first=28) == ["S902", "S904"]
-    assert refusals.unsettled
-    assert (refusals.onset, refusals.broken) == (21, True)
+    assert refusals.must_decide
+    assert (refusals.onset, refusals.broken) == (21, 21)
 
 
 def test_an_accepted_step_ends_a_streak():
     refusals = Refusals(GuardConfig())
     steps(refusals, [*GOOD, *[Refusal.LOSS_SPIKE] * 7, Refusal.NONE])
-    assert (refusals.streak.length, refusals.onset, refusals.broken) == (0, 0, False)
+    assert (refusals.streak.length, refusals.onset, refusals.broken) == (0, 0, 0)
 
 
 def test_what_the_loss_scale_and_the_mask_skip_is_no_refusal():
     refusals = Refusals(GuardConfig())
     assert steps(refusals, [Refusal.OVERFLOW, Refusal.MASKED] * 100) == []
-    assert not refusals.unsettled
+    assert not refusals.must_decide
     assert len(refusals.accepted) == 0
 
 
 def test_more_than_one_in_twenty_ends_the_run_though_none_is_in_a_row():
     refusals = Refusals(GuardConfig())
     told = steps(refusals, [Refusal.NONE, Refusal.LOSS_SPIKE] * 51)
-    assert refusals.unsettled
+    assert refusals.must_decide
     assert told.count("S902") == 51
     assert told.count("S905") == 2  # a warning above 1%, an error above 5%
 
@@ -71,7 +71,7 @@ def test_what_was_left_behind_is_remembered_on_the_branch_that_goes_on():
     gone = Refusals(GuardConfig())
     gone.rewound, gone.masked = [50], [[20, 70]]
     now = Refusals(GuardConfig())
-    now.carried_back(gone, step=300, masked=(260, 320))
+    now.after_rewind(gone, step=300, masked=(260, 320))
     assert (now.rewound, now.masked) == ([50, 300], [[20, 70], [260, 320]])
 
 
@@ -95,3 +95,19 @@ def test_a_loss_that_is_no_number_is_told_as_such():
     refusals = Refusals(GuardConfig())
     found = refusals.after(Refusal.NOT_FINITE, step=3, position=0, loss=math.nan, grad_norm=math.inf)
     assert found[0].message.startswith("step 3 was not applied: loss nan, gradient norm inf")
+
+
+def test_a_streak_that_reached_the_cap_is_decided_though_an_accepted_step_came_meanwhile():
+    """On a GPU the host looks every ten steps."""
+    refusals = Refusals(GuardConfig())
+    steps(refusals, [*GOOD, *[Refusal.LOSS_SPIKE] * 8, Refusal.NONE, Refusal.NONE])
+    assert refusals.must_decide
+    assert refusals.unsettled == [21, 28, 0]
+    refusals.settled()
+    assert not refusals.must_decide
+
+
+def test_the_first_step_of_a_streak_that_is_not_finite_is_known():
+    refusals = Refusals(GuardConfig())
+    steps(refusals, [*GOOD, Refusal.LOSS_SPIKE, Refusal.NOT_FINITE, Refusal.NOT_FINITE])
+    assert (refusals.onset, refusals.broken) == (21, 22)

@@ -6,9 +6,10 @@ import torch
 from tests.training.small_line import Line, small_line
 from trimtab.errors import RunFailed
 from trimtab.flow import LossOutput
-from trimtab.training import through
+from trimtab.launch import forget
+from trimtab.training import recovery
 from trimtab.training.restore import restore
-from trimtab.training.settle import MARGIN, go_back
+from trimtab.training.settle import MARGIN, rewind
 
 CHANGES = {
     "length": "160 steps",
@@ -78,10 +79,10 @@ def test_after_going_back_the_disk_knows_what_is_left_out_before_the_first_step(
     stored = []
 
     def looked_at(*args):
-        stored.append((go_back(*args), line.recorder.store.latest().load_state()))
+        stored.append((rewind(*args), line.recorder.store.latest().load_state()))
         return stored[0][0]
 
-    monkeypatch.setattr(through, "go_back", looked_at)
+    monkeypatch.setattr(recovery, "rewind", looked_at)
     line.train()
     state, on_disk = stored[0]
     assert state == on_disk
@@ -129,7 +130,7 @@ def test_a_run_that_is_refused_again_and_again_ends_with_a_diagnosis(tmp_path):
     assert "`trimtab replay RUN --step " in str(ended.value)
 
 
-def test_without_a_healthy_checkpoint_there_is_nothing_to_go_back_to(tmp_path):
+def test_without_a_healthy_checkpoint_there_is_nothing_to_rewind_to(tmp_path):
     line = small_line(tmp_path, **{**CHANGES, "guard": {"healthy_after": 1000}})
     poked(line, after=100)
     with pytest.raises(RunFailed, match="no healthy checkpoint to go back to"):
@@ -137,10 +138,10 @@ def test_without_a_healthy_checkpoint_there_is_nothing_to_go_back_to(tmp_path):
     assert line.saved_steps()
 
 
-def test_a_run_that_may_not_go_back_ends_where_its_weights_are_spoilt(tmp_path):
+def test_a_run_that_may_not_rewind_ends_where_its_weights_are_spoilt(tmp_path):
     line = small_line(tmp_path, **{**CHANGES, "guard": {"healthy_after": 20, "rewinds": 0}})
     poked(line, after=100)
-    with pytest.raises(RunFailed, match="went back 0 times"):
+    with pytest.raises(RunFailed, match=r"guard\.rewinds is 0"):
         line.train()
 
 
@@ -149,7 +150,7 @@ def test_what_comes_again_after_going_back_ends_the_run_at_last(tmp_path):
         tmp_path, **{**CHANGES, "length": "400 steps", "guard": {"healthy_after": 20, "rewinds": 2}}
     )
     poked(line, after=130, times=10)
-    with pytest.raises(RunFailed, match="went back 2 times"):
+    with pytest.raises(RunFailed, match="it was rewound 2 times"):
         line.train()
     assert codes(line).count("S907") == 2
 
@@ -180,3 +181,38 @@ def go_on(line: Line, from_line: Line):
 
 def zip_values(one: dict, other: dict):
     return [(one[name], other[name]) for name in one]
+
+
+def test_the_clock_does_not_go_back(tmp_path):
+    line = small_line(tmp_path, **CHANGES)
+    poked(line, after=100)
+    seconds = []
+    watch = line.told.watch
+
+    def both(step):
+        seconds.append(line.told.steps[-1]["seconds"])
+        watch(step)
+
+    line.told.watch = both
+    line.train()
+    assert seconds == sorted(seconds)
+
+
+def test_what_was_seen_on_the_branch_that_was_left_survives_a_later_resume(tmp_path):
+    line = small_line(tmp_path, **CHANGES)
+    poked(line, after=100)
+    line.told.watch, stop = None, line.told.watch
+
+    def until(step):
+        stop(step)
+        line.recorder.must_stop = line.recorder.refusals.rewound != [] and step == 85
+
+    line.told.watch = until
+    state = line.train()
+    assert state.step == 85
+    refused = [each["step"] for each in line.log("quarantine")]
+    assert set(refused) == set(range(101, 109))
+    before = codes(line)
+    forget(line.run, line.recorder.store.latest().load_state(), from_nothing=False)
+    assert [each["step"] for each in line.log("quarantine")] == refused
+    assert codes(line) == before

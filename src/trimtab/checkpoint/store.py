@@ -31,7 +31,7 @@ from trimtab.checkpoint.step_folders import (
     set_aside,
     step_name,
 )
-from trimtab.checkpoint.store_findings import abandoned_removed, not_marked
+from trimtab.checkpoint.store_findings import abandoned, abandoned_removed, foreign_file, newer, not_marked
 from trimtab.checkpoint.telling import Tell, log_finding
 from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
 from trimtab.finding import Finding
@@ -171,17 +171,10 @@ class CheckpointStore:
             self._quarantine(path, problem)
             return None
         except NewerFormat as problem:
-            fix = "update trimtab; otherwise the run goes on from an older one"
-            self._say("K902", "newer-checkpoint", f"left out: {problem.problems[0].what}", path, fix)
+            self._tell(newer(path, problem.problems[0].what))
             return None
         for name in found.other_files():
-            self._say(
-                "K906",
-                "foreign-file",
-                f"{name} does not belong to this checkpoint",
-                path,
-                "move it elsewhere",
-            )
+            self._tell(foreign_file(path, name))
         return found
 
     def _commit(self, draft: Path, manifest: Manifest) -> Path:
@@ -210,8 +203,19 @@ class CheckpointStore:
         """Removes what is not kept. What is seen to be damaged, without hashing all, counts for nothing kept."""
         steps = [step for step in list_steps(self.folder) if self._looks_sound(step)]
         healthy = max(filter(self._is_marked, steps), default=None)
-        for step in surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling):
-            discard(self.folder / step_name(step), tell=self._tell)
+        gone = surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling)
+        # A run that goes back knows the best evaluation of that time, so its checkpoint must be there too.
+        targets = {healthy, *steps[: -self.keep]} - {None, *gone}
+        known_best = {self._best_known_at(step) for step in targets if step is not None}
+        for step in gone:
+            if step not in known_best:
+                discard(self.folder / step_name(step), tell=self._tell)
+
+    def _best_known_at(self, step: int) -> int | None:
+        try:
+            return open_checkpoint(self.folder / step_name(step)).load_state().best.get("step")
+        except InputError:
+            return None
 
     def _looks_sound(self, step: int) -> bool:
         try:
@@ -256,9 +260,7 @@ class CheckpointStore:
             delete(trash, tell=self._tell)
 
     def _abandon(self, path: Path, why: str) -> None:
-        kept = set_aside(path, "abandoned")
-        fix = "delete the folder if that branch is not wanted"
-        self._say("K903", "abandoned-checkpoint", f"{path.name} set aside: {why}", kept, fix)
+        self._tell(abandoned(path.name, why, kept=set_aside(path, "abandoned")))
 
     def _quarantine(self, path: Path, problem: Damaged) -> None:
         try:

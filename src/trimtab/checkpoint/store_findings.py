@@ -1,4 +1,4 @@
-"""What a store has to say besides what it sets aside: marks that were not written, branches that were removed."""
+"""What a store has to say of checkpoints that it leaves out, sets aside, removes or cannot mark."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,5 +29,44 @@ def abandoned_removed(folder: Path, names: Sequence[str]) -> Finding:
         f"it has just left are kept: {', '.join(names)}",
         why="A run that is taken back again and again would fill the disk with what nobody reads.",
         fix="copy what is to be kept out of the folder",
+        where=str(folder),
+    )
+
+
+def newer(folder: Path, what: str) -> Finding:
+    """A checkpoint that this version cannot read."""
+    return Finding(
+        code="K902",
+        name="newer-checkpoint",
+        severity="warning",
+        message=f"left out: {what}",
+        why="A newer trimtab wrote it in a form that this one does not know; it is neither read nor touched.",
+        fix="update trimtab; otherwise the run goes on from an older one",
+        where=str(folder),
+    )
+
+
+def abandoned(name: str, why: str, *, kept: Path) -> Finding:
+    """A checkpoint of a branch that the run has left."""
+    return Finding(
+        code="K903",
+        name="abandoned-checkpoint",
+        severity="note",
+        message=f"{name} set aside: {why}",
+        why="As the newest it would be taken for the run's own at the next resume.",
+        fix="delete the folder if that branch is not wanted",
+        where=str(kept),
+    )
+
+
+def foreign_file(folder: Path, name: str) -> Finding:
+    """A file that the manifest does not know."""
+    return Finding(
+        code="K906",
+        name="foreign-file",
+        severity="warning",
+        message=f"{name} does not belong to this checkpoint",
+        why="It is never read; somebody may believe that it is.",
+        fix="move it elsewhere",
         where=str(folder),
     )

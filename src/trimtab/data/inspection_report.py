@@ -139,7 +139,7 @@ def _corpus(corpus: CorpusReport, role: str, max_tokens: int) -> str:
     role += ", both directions" * corpus.both_directions
     lines = [
         f"{corpus.name} ({role}): {corpus.pairs:,} pairs{of}, {corpus.kept:,} kept",
-        f"  {'':<16}{'min':>7}{'5%':>7}{'50%':>7}{'95%':>7}{'99%':>7}{'max':>7}",
+        f"  {'':<16}{'min':>10}{'5%':>10}{'50%':>10}{'95%':>10}{'99%':>10}{'max':>10}",
         *(
             _quantiles(f"{name} {unit}", getattr(side, unit))
             for name, side in _sides(corpus)
@@ -168,7 +168,7 @@ def _sides(corpus: CorpusReport) -> tuple[tuple[str, Side], ...]:
 
 def _quantiles(name: str, of: Quantiles) -> str:
     return f"  {name:<16}" + "".join(
-        f"{each:>7,}" for each in (of.min, of.p5, of.p50, of.p95, of.p99, of.max)
+        f" {each:>9,}" for each in (of.min, of.p5, of.p50, of.p95, of.p99, of.max)
     )
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab import __version__
+from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.corpora import ParallelFiles
 from trimtab.config.render import render_recipe
+from trimtab.errors import one_line
 from trimtab.export.gate import GateReport
 from trimtab.export.marks import public, short
 from trimtab.export.target import Target
@@ -70,17 +72,18 @@ def _scores(model: LoadedModel) -> str:
 
 
 def _evaluations(model: LoadedModel) -> Iterator[tuple[str, ...]]:
-    path = RunFolder(model.checkpoint.run).evaluations
-    if not path.is_file():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
-        found: Any = json.loads(line)
+    for found in read_journal(RunFolder(model.checkpoint.run).evaluations):
         if found.get("step") != model.checkpoint.step:
             continue
         for measure in SCORES:
             if (score := found.get(measure)) is not None:
                 signature = found.get(f"{measure}_signature", "nats per target token")
-                yield str(found.get("set")), measure, f"{score:.4g}", f"`{signature}`"
+                yield str(found.get("set")), measure, _number(score), f"`{signature}`"
+
+
+def _number(score: Any) -> str:
+    """A score; the log has words for those that are not finite."""
+    return f"{score:.4g}" if isinstance(score, int | float) else one_line(str(score))
 
 
 def _table(head: tuple[str, ...], rows: Any) -> str:

@@ -60,6 +60,8 @@ class Evidence:
     """By weights of an earlier step; the same ones where there are none."""
     refused: bool = False
     """Whether the run refused the step, as it wrote down."""
+    refused_again: bool = True
+    """Whether the replay refused it too, by the guard's own verdict; asked where the numbers are not written down."""
     history: tuple[Measure, ...] = ()
     """Recorded steps before, applied ones only, the newest last."""
 
@@ -92,8 +94,11 @@ class Evidence:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the replay showed what the run saw; true where nothing was recorded."""
-        if self.recorded is None or self.exact:
+        """Whether the replay showed what the run saw; true where nothing was recorded, unless it was refused then, and
+        nothing is bad now."""
+        if self.recorded is None:
+            return not self.refused or self.refused_again or self.stands_out or self.state_is_bad
+        if self.exact:
             return True
         then, again = self.recorded, self.now.window
         if not (then.finite and again.finite):

@@ -13,11 +13,10 @@ from torch import Tensor
 from trimtab.build import Parts, build, build_model
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.journal import read_journal
-from trimtab.checkpoint.load import Checkpoint, open_checkpoint
-from trimtab.checkpoint.manifest import Damaged, NewerFormat
+from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import run_at
 from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.load import load_recipe
 from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device
@@ -27,7 +26,9 @@ from trimtab.guard.outlier import OutlierRule
 from trimtab.launch import MAY_CHANGE, set_determinism, without_places
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.evidence import Column, Evidence, Measure
+from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
 from trimtab.replaying.report import ReplayReport
+from trimtab.replaying.starts import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded, stations, take, was_refused
 from trimtab.sources import open_sources
 from trimtab.training.blame import blame
@@ -58,14 +59,27 @@ def replay(
     step, where data, tokenizer or settings are not those of the run any more, and for wrong devices.
     """
     folder, progress = run_at(Path(run)), progress or Silent()
+    newest = next(sound_before(folder, ANY_STEP, Silent()), None)
+    guard = newest.load_state().guard if newest else {}
     records = {
         line["step"]: line for line in read_journal(folder.metrics) if isinstance(line.get("step"), int)
     }
-    _check_step(folder, step, last=max([*records, *list_steps(folder.checkpoints)], default=0))
-    parts = _opened(folder, device=device, progress=progress)
-    checkpoints = _sound_before(folder, step, progress)
-    state, older = _begin(parts, next(checkpoints, None), progress)
-    started_from = state.step
+    known = [*records, *list_steps(folder.checkpoints), *went_back_from(guard)]
+    _check_step(folder, step, last=max(known, default=0))
+    refused = frozenset(
+        line["step"] for line in read_journal(folder.quarantine) if isinstance(line.get("step"), int)
+    )
+    left = left_out(step, records=records, guard=guard, refused=refused)
+    parts = _opened(folder, newest, device=device, progress=progress)
+    checkpoints = sound_before(folder, step, progress)
+    if left is not None:
+        checkpoints = sound_of_the_branch(folder, left, progress)
+        records = {number: line for number, line in records.items() if number < left.stretch[0]}
+    begun = next(checkpoints, None)
+    state, older = _begin(parts, begun, progress)
+    if left is not None:
+        left = replace(left, from_its_checkpoint=begun is not None and is_set_aside(begun))
+        state = replace(state, guard={**state.guard, "masked": [list(each) for each in left.earlier]})
     target, others, halfway = _walk(parts, state, records, step=step, progress=progress)
     now = Weights(step - 1, copy_of(parts))
     older = _older(parts, now, halfway or older, checkpoints, progress)
@@ -75,24 +89,19 @@ def replay(
     parts.model.load_state_dict(now.tensors)
     examples = blame(parts, target.window, step=step)
     traced = trace(parts, target.window, step=step)
-    report = take(parts, target, records)
-    as_it_was = Measure(float(report.loss), float(report.grad_norm))
-    evidence = Evidence(
-        recorded=recorded(records.get(step, {})),
-        now=_column(parts, now, target, others, window=as_it_was),
-        older=_column(parts, older, target, others),
-        refused=was_refused(records.get(step, {})),
-        history=_history(records, before=step),
+    evidence = _evidence(
+        parts, target=target, others=others, now=now, older=older, records=records, left=left
     )
     return ReplayReport(
         run=folder.path,
         step=step,
-        started_from=started_from,
+        started_from=state.step,
         evidence=evidence,
         examples=tuple(examples),
         trace=str(traced or ""),
         device=str(parts.device),
         older_is_untrained=older.step == 0 and parts.recipe.model.warm_start is None,
+        left_out=left,
     )
 
 
@@ -113,7 +122,7 @@ def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
         )
 
 
-def _opened(folder: RunFolder, *, device: str | None, progress: Progress) -> Parts:
+def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None, progress: Progress) -> Parts:
     """The parts of the run; InputError where data, tokenizer or settings are not what they were."""
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
@@ -123,7 +132,6 @@ def _opened(folder: RunFolder, *, device: str | None, progress: Progress) -> Par
     stored = recipe_fingerprints(without_places(recipe))
     parts = build(recipe, sources, device=place)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
-    newest = next(_sound_before(folder, 2**63, Silent()), None)
     if newest is not None:
         try:
             check_fingerprints(newest.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
@@ -131,19 +139,6 @@ def _opened(folder: RunFolder, *, device: str | None, progress: Progress) -> Par
             fix = "put it back: a replay needs the data and the settings that the run was trained with"
             raise InputError(*(replace(each, fix=fix) for each in error.problems)) from None
     return parts
-
-
-def _sound_before(folder: RunFolder, step: int, progress: Progress) -> Iterator[Checkpoint]:
-    """The sound checkpoints of earlier steps, the newest first."""
-    for number in reversed([each for each in list_steps(folder.checkpoints) if each < step]):
-        try:
-            found = open_checkpoint(folder.checkpoints / step_name(number))
-            found.verify()
-            found.load_state()
-        except (Damaged, NewerFormat) as error:
-            progress.message(f"not used: {error.problems[0].what}")
-            continue
-        yield found
 
 
 def _begin(
@@ -201,6 +196,30 @@ def _older(
     return Weights(0, copy_of(parts))
 
 
+def _evidence(
+    parts: Parts,
+    *,
+    target: Station,
+    others: list[Station],
+    now: Weights,
+    older: Weights,
+    records: Records,
+    left: LeftOut | None,
+) -> Evidence:
+    """Takes the step with the present weights, which are those of `now`, and measures the windows by both weights."""
+    report = take(parts, target, records)
+    line = records.get(target.step, {})
+    as_it_was = Measure(float(report.loss), float(report.grad_norm))
+    return Evidence(
+        recorded=recorded(line),
+        now=_column(parts, now, target, others, window=as_it_was),
+        older=_column(parts, older, target, others),
+        refused=was_refused(line) if left is None else left.refused,
+        refused_again=left is None or bool(report.refusal),
+        history=_history(records, before=target.step),
+    )
+
+
 def _column(
     parts: Parts, weights: Weights, target: Station, others: list[Station], *, window: Measure | None = None
 ) -> Column:
@@ -215,9 +234,9 @@ def _column(
 
 def _history(records: Records, *, before: int) -> tuple[Measure, ...]:
     """What the newest applied steps before had, as far as it is written down."""
-    lines = [records[step] for step in sorted(records) if step < before and not records[step].get("skipped")]
-    found = [recorded(line) for line in lines[-OutlierRule().window :]]
-    return tuple(each for each in found if each is not None and each.finite)
+    applied = (line for step, line in sorted(records.items()) if step < before and not line.get("skipped"))
+    found = [each for line in applied if (each := recorded(line)) is not None and each.finite]
+    return tuple(found[-OutlierRule().window :])
 
 
 def _equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:

@@ -10,6 +10,7 @@ from trimtab.errors import one_line
 from trimtab.guard.outlier import median
 from trimtab.replaying.evidence import Column, Evidence, Fault, Measure, fault
 from trimtab.replaying.explanation import explanation
+from trimtab.replaying.left_out import LeftOut
 from trimtab.training.blame import Blamed
 
 SHOWN_EXAMPLES, SHOWN_CHARACTERS = 5, 100
@@ -38,6 +39,8 @@ class ReplayReport:
     device: str = "cpu"
     older_is_untrained: bool = False
     """Whether the older weights are those that the run began with, before any step."""
+    left_out: LeftOut | None = None
+    """What is known of the step where the run has left it out since it went back; None where the run took it."""
 
     @property
     def fault(self) -> Fault:
@@ -47,7 +50,12 @@ class ReplayReport:
     @property
     def explanation(self) -> str:
         """Why the verdict is this one, and what to do."""
-        return explanation(self.evidence, device=self.device, older_is_untrained=self.older_is_untrained)
+        return explanation(
+            self.evidence,
+            device=self.device,
+            older_is_untrained=self.older_is_untrained,
+            left=self.left_out,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite are the texts nan, inf and -inf."""
@@ -60,6 +68,7 @@ class ReplayReport:
             "explanation": self.explanation,
             "exact": evidence.exact,
             "refused": evidence.refused,
+            "left_out": None if self.left_out is None else self.left_out.to_dict(),
             "recorded": _plain(evidence.recorded),
             "replayed": _plain(evidence.now.window),
             "columns": [
@@ -99,7 +108,8 @@ class ReplayReport:
                 f"  replayed    {_both(now.window)}   {same}",
             ]
         else:
-            lines += ["  as it was   not written down", f"  replayed    {_both(now.window)}"]
+            was = "not written down" if self.left_out is None else "left out since the run went back"
+            lines += [f"  as it was   {was}", f"  replayed    {_both(now.window)}"]
         for column in (now, evidence.older) if evidence.older.step != now.step else (now,):
             lines.append(
                 f"  weights of step {column.step}: this window {_both(column.window)}; "

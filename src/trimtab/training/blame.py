@@ -22,6 +22,9 @@ DEVIATIONS = 6.0
 """An example stands out where its loss per token is so many deviations above the window's median."""
 LEAST_DEVIATION = 0.05
 """A deviation counts at least as this share of the median."""
+MOST_OF_IT, FEWER_DEVIATIONS = 0.5, 2.0
+"""So does one that holds that share of what the loss of the window lies above its median, where it is above it by so
+many deviations: among a dozen examples one long broken line widens the deviation itself."""
 LONGEST_TEXT = 2000
 """Characters of a text that `quarantine.jsonl` has."""
 
@@ -93,6 +96,8 @@ def blame(parts: Parts, window: Window, *, step: int) -> list[Blamed]:
     spread = max(NORMAL_MAD * deviation(known), LEAST_DEVIATION * abs(middle))
     excess = np.where(finite, (losses.loss - middle) * losses.targets, np.inf)
     outlying = ~finite | (losses.loss > middle + DEVIATIONS * spread)
+    above = np.where(finite & (excess > 0), excess, 0.0)
+    outlying |= (above > MOST_OF_IT * above.sum()) & (losses.loss > middle + FEWER_DEVIATIONS * spread)
     worst = [number for number in np.argsort(-excess, kind="stable").tolist() if outlying[number]][:MOST]
     stands_out = bool(worst)
     blamed: list[Blamed] = []

@@ -16,19 +16,16 @@ from trimtab.data.pack import fill
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window
 from trimtab.progress import Progress
-from trimtab.training.blame import blame, worst_examples
 from trimtab.training.findings import Findings
 from trimtab.training.health import HealthCheck
+from trimtab.training.quarantine import Quarantine
 from trimtab.training.refusals import Refusals
 from trimtab.training.saving import Saving
-from trimtab.training.trace import non_finite_traced, trace
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
 
 Batch = tuple[Window, list[Pack]]
-BLAMED = {Refusal.NOT_FINITE: "S901", Refusal.LOSS_SPIKE: "S902", Refusal.GRADIENT_SPIKE: "S903"}
-"""Refusals whose window is looked at line by line, with their codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Recorder:
         self.metrics = Journal(folder.metrics, tell=self.finding)
         self.evaluations = Journal(folder.evaluations, tell=self.finding)
         self.samples = Journal(folder.samples, tell=self.finding)
-        self.quarantine = Journal(folder.quarantine, tell=self.finding)
+        self.quarantine = Quarantine(Journal(folder.quarantine, tell=self.finding), parts)
         self.health_log = Journal(folder.health, tell=self.finding)
         self.pending: list[Pending] = []
         self.health = HealthCheck(parts)
@@ -99,8 +96,11 @@ class Recorder:
 
     @property
     def unsettled(self) -> bool:
-        """Whether so many steps were refused that somebody must decide before the next one."""
-        return self.refusals.unsettled
+        """Whether so many steps were refused that somebody must decide before the next one.
+
+        Asked where all reports are in, which is at the same steps in a run that was interrupted.
+        """
+        return self.refusals.must_decide and not self.pending
 
     def after(self, state: TrainState, window: Window, packs: list[Pack], report: StepReport) -> TrainState:
         """The state after one more step."""
@@ -190,19 +190,9 @@ class Recorder:
             refusal, step=step, position=each.position, loss=loss, grad_norm=grad_norm
         ):
             self.finding(finding)
-        if refusal in BLAMED:
-            self.look_for_whom_to_blame(each.window, refusal, step=step)
-
-    def look_for_whom_to_blame(self, window: Window, refusal: Refusal, *, step: int) -> None:
-        """Writes down the worst examples of a refused window, and where the first number stopped being finite."""
-        blamed = blame(self.parts, window, step=step)
-        for each in blamed:
-            self.quarantine.write(each.to_dict(code=BLAMED[refusal]))
-        self.finding(worst_examples(blamed))
-        if refusal == Refusal.NOT_FINITE and self.refusals.onset == step:
-            found = trace(self.parts, window, step=step)
-            if found is not None:
-                self.finding(non_finite_traced(found, step=step))
+        traced = self.refusals.broken == step
+        for finding in self.quarantine.look_into(each.window, refusal, step=step, traced=traced):
+            self.finding(finding)
 
     def epoch(self, state: TrainState) -> float:
         """Epochs behind a state, with a fraction."""
@@ -245,7 +235,7 @@ class Recorder:
     @property
     def logs(self) -> tuple[Journal, ...]:
         """All that stay open."""
-        return self.metrics, self.evaluations, self.samples, self.quarantine, self.health_log
+        return self.metrics, self.evaluations, self.samples, self.quarantine.journal, self.health_log
 
     def flush_logs(self) -> None:
         """Brings the logs to the disk."""

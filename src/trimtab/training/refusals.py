@@ -42,8 +42,11 @@ class Refusals:
     """The last accepted steps before the streak at hand, oldest first."""
     onset: int = 0
     """First step of the streak at hand; 0 where there is none."""
-    broken: bool = False
-    """Whether a step of the streak at hand was not finite."""
+    broken: int = 0
+    """First step of the streak at hand that was not finite; 0 where there is none."""
+    unsettled: list[int] = field(default_factory=list[int])
+    """Onset, last step and first step that was not finite of a streak that reached the cap and awaits a decision. It is
+    kept though an accepted step may follow before the decision, on a GPU."""
     rewound: list[int] = field(default_factory=list[int])
     """The steps from which the run went back, newest last."""
     masked: list[list[int]] = field(default_factory=list[list[int]])
@@ -54,9 +57,9 @@ class Refusals:
         self.accepted = deque(maxlen=self.config.window)
 
     @property
-    def unsettled(self) -> bool:
+    def must_decide(self) -> bool:
         """Whether somebody must decide before the next step."""
-        return self.streak.unsettled or self.budget.over
+        return bool(self.unsettled) or self.budget.over
 
     def after(
         self, refusal: Refusal, *, step: int, position: int, loss: float, grad_norm: float
@@ -68,11 +71,13 @@ class Refusals:
         length = self.streak.after(refused=refused)
         over_budget = self.budget.after(refused=refused)
         if not refused:
-            self.onset, self.broken = 0, False
+            self.onset = self.broken = 0
             self.accepted.append(Accepted(step, position, loss, grad_norm))
             return [over_budget] if over_budget else []
         self.onset = self.onset or step
-        self.broken = self.broken or refusal == Refusal.NOT_FINITE
+        self.broken = self.broken or (step if refusal == Refusal.NOT_FINITE else 0)
+        if self.streak.unsettled:
+            self.unsettled = [self.onset, step, self.broken]
         findings = [self.finding(refusal, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
         if length == self.config.cap:
             findings.append(self.streak.finding())
@@ -89,14 +94,15 @@ class Refusals:
 
     def settled(self) -> None:
         """Begins the streak anew, after a decision to go on."""
-        self.streak.length, self.onset, self.broken = 0, 0, False
+        self.streak.length = self.onset = self.broken = 0
+        self.unsettled = []
 
     def may_rewind(self, step: int) -> bool:
         """Whether the run may go back once more."""
         return sum(each > step - REWIND_WINDOW for each in self.rewound) < self.config.rewinds
 
-    def carried_back(self, gone: "Refusals", *, step: int, masked: tuple[int, int]) -> None:
-        """Takes over, after going back from `step`, what must not be forgotten of the branch that was left."""
+    def after_rewind(self, gone: "Refusals", *, step: int, masked: tuple[int, int]) -> None:
+        """Takes over, after a rewind from `step`, what must not be forgotten of the branch that was left."""
         self.rewound = [*gone.rewound, step]
         self.masked = [*gone.masked, list(masked)]
 
@@ -108,6 +114,7 @@ class Refusals:
             "accepted": [list(astuple(each)) for each in self.accepted],
             "onset": self.onset,
             "broken": self.broken,
+            "unsettled": self.unsettled,
             "rewound": self.rewound,
         }
 
@@ -118,6 +125,7 @@ class Refusals:
         self.accepted.clear()
         self.accepted.extend(Accepted(*each) for each in saved.get("accepted", ()))
         self.onset = int(saved.get("onset", 0))
-        self.broken = bool(saved.get("broken", False))
+        self.broken = int(saved.get("broken", 0))
+        self.unsettled = list(saved.get("unsettled", ()))
         self.rewound = list(saved.get("rewound", ()))
         self.masked = masked

@@ -1,5 +1,7 @@
 """What many refused steps mean: other data, which is to be learned, or spoilt weights, from which the run goes back."""
 
+from dataclasses import replace
+
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import cut_back
 from trimtab.errors import RunFailed
@@ -43,9 +45,10 @@ def settle(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     then, now = look_back(parts, recorder)
     if then is None or not now <= WORSE * then.loss:
         raise Spoilt(state, then, now)
-    if not refusals.broken:
+    first, last, broken = refusals.unsettled
+    if not broken:
         parts.gate.forget()
-        recorder.finding(level_accepted(first=refusals.onset, last=state.step, then=then, now=now))
+        recorder.finding(level_accepted(first=first, last=last, then=then, now=now))
     refusals.settled()
 
 
@@ -60,28 +63,30 @@ def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]
     return then, float((losses.loss * losses.targets).sum() / losses.targets.sum())
 
 
-def go_back(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
+def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     """The state of the newest healthy checkpoint, with everything restored and the steps around the spike left out.
 
-    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run went
-    back too often already, or where no checkpoint is healthy.
+    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run was
+    rewound too often already, or where no checkpoint is healthy.
     """
     gone, step = recorder.refusals, spoilt.state.step
+    onset, last, _ = gone.unsettled
     if not gone.may_rewind(step):
-        often = f"it went back {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
-        raise RunFailed(ended(recorder, spoilt.state, often))
+        often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
+        raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.saving.collect(raising=False)
-    checkpoint = recorder.store.healthy_before(gone.onset - 1)
+    checkpoint = recorder.store.healthy_before(onset - 1)
     if checkpoint is None:
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
-    state = restore(parts, checkpoint)
+    # The clock does not go back: a length in minutes is one of all branches together.
+    state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
     recorder.begin_at(state)
-    masked = (gone.onset - MARGIN, step + MARGIN)
-    recorder.refusals.carried_back(gone, step=step, masked=masked)
-    for journal, last in recorder.logs_at(state):
+    masked = (onset - MARGIN, last + MARGIN)
+    recorder.refusals.after_rewind(gone, step=step, masked=masked)
+    for journal, newest in recorder.logs_at(state):
         journal.close()
-        cut_back(journal.path, last)
-    recorder.finding(rewound(spoilt, onset=gone.onset, to=state.step, masked=masked))
+        cut_back(journal.path, newest)
+    recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
     state = recorder.save(state)
     recorder.saving.collect(raising=True)
     return state
@@ -94,7 +99,7 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
     return (
         f"the run ends at step {state.step}: {why}\n"
         f"  got     {len(refusals.budget.refused)} steps refused of the last {refusals.budget.window:,}, {onset}; "
-        f"went back {len(refusals.rewound)} times\n"
+        f"rewound {len(refusals.rewound)} times\n"
         "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
         f"and begin anew, or take the lines out; `trimtab replay RUN --step {refusals.onset or state.step}` says "
         f"whether data or state is at fault"
@@ -114,7 +119,7 @@ def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Find
     )
 
 
-def rewound(spoilt: Spoilt, *, onset: int, to: int, masked: tuple[int, int]) -> Finding:
+def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[int, int]) -> Finding:
     """The run has gone back."""
     seen = "no step was accepted before"
     if spoilt.then is not None:
@@ -122,9 +127,9 @@ def rewound(spoilt: Spoilt, *, onset: int, to: int, masked: tuple[int, int]) -> 
         seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return Finding(
         code="S907",
-        name="went-back",
+        name="rewound",
         severity="warning",
-        message=f"steps {onset} to {spoilt.state.step} were refused, and the weights are worse than they were: {seen}; "
+        message=f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
         f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}",
         why="An update before the first refused step has spoilt the weights. The same data meets other weights without "
         "harm more often than not, but not these.",

@@ -49,6 +49,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     model = parts.fast_copy().eval()
     scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
     parts.model.train()
+    look_at_health(state, recorder)
     recorder.start_clock()
     state = replace(state, evaluated=state.step)
     return with_best(state, scores, parts) if scores else state
@@ -62,8 +63,6 @@ def score_set(
     first = valid is next(iter(parts.valid().values()))
     with recorder.health.watching(model, valid if first else None):
         scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
-    if first:
-        look_at_health(state, recorder)
     translated = [metric for metric in parts.recipe.evaluate.metrics if metric != "loss"]
     if len(valid.target) and not math.isfinite(scores["loss"]):
         # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.

@@ -162,6 +162,16 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("GPU is not busy", "training is slow"),
     ),
     SeenPage(
+        code="S912",
+        name="refused-window-not-looked-into",
+        severity="note",
+        when="while training",
+        seen="a window that was refused could not be looked at line by line, as where memory ran out",
+        why="Its lines are scored and its numbers traced without compiled kernels: that takes more memory than a step.",
+        fix="`trimtab replay RUN --step N --device cpu` looks at it elsewhere",
+        home="training/quarantine.py",
+    ),
+    SeenPage(
         code="S906",
         name="new-level-accepted",
         severity="warning",
@@ -174,7 +184,7 @@ PAGES: tuple[SeenPage, ...] = (
     ),
     SeenPage(
         code="S907",
-        name="went-back",
+        name="rewound",
         severity="warning",
         when="while training",
         seen="many steps in a row were refused, and the loss of an older window is higher than it was: the run went "

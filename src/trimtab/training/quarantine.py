@@ -1,0 +1,54 @@
+"""A refused window, looked at line by line: the worst examples are written down, a NaN is traced to where it began."""
+
+from dataclasses import dataclass
+
+from trimtab.build import Parts
+from trimtab.checkpoint.journal import Journal
+from trimtab.finding import Finding
+from trimtab.flow import Refusal, Window
+from trimtab.training.blame import blame, worst_examples
+from trimtab.training.trace import non_finite_traced, trace
+
+BLAMED = {Refusal.NOT_FINITE: "S901", Refusal.LOSS_SPIKE: "S902", Refusal.GRADIENT_SPIKE: "S903"}
+"""Refusals whose window is looked at, with their codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Writes `quarantine.jsonl`."""
+
+    journal: Journal
+    parts: Parts
+
+    def look_into(self, window: Window, refusal: Refusal, *, step: int, traced: bool) -> list[Finding]:
+        """What is to be told of a refused window; where it was not finite, with `traced`, also where that began.
+
+        Never raises: the run was saved from the window, and must not end by looking at it.
+        """
+        if refusal not in BLAMED:
+            return []
+        findings: list[Finding] = []
+        try:
+            blamed = blame(self.parts, window, step=step)
+            for each in blamed:
+                self.journal.write(each.to_dict(code=BLAMED[refusal]))
+            findings.append(worst_examples(blamed))
+            found = trace(self.parts, window, step=step) if traced else None
+            if found is not None:
+                findings.append(non_finite_traced(found, step=step))
+        except Exception as error:
+            findings.append(not_looked_into(error, step=step))
+        return findings
+
+
+def not_looked_into(error: Exception, *, step: int) -> Finding:
+    """A window that could not be looked at, as where memory ran out."""
+    reason = (str(error).splitlines() or [""])[0]
+    return Finding(
+        code="S912",
+        name="refused-window-not-looked-into",
+        severity="note",
+        message=f"step {step}: the refused window could not be looked at: {type(error).__name__}: {reason}",
+        why="Its lines are scored and its numbers traced without compiled kernels: that takes more memory than a step.",
+        fix="`trimtab replay RUN --step N --device cpu` looks at it elsewhere",
+    )

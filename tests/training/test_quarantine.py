@@ -1,0 +1,44 @@
+import torch
+
+from tests.training.small_line import small_line
+from trimtab.flow import Refusal
+from trimtab.training import quarantine
+
+
+def looked_into(line, refusal, *, traced=True):
+    window, _ = next(line.parts.cut_windows(0))
+    found = line.recorder.quarantine.look_into(window, refusal, step=1, traced=traced)
+    return [each.code for each in found]
+
+
+def test_the_worst_lines_of_a_refused_window_are_written_and_told(tmp_path):
+    line = small_line(tmp_path)
+    assert looked_into(line, Refusal.LOSS_SPIKE) == ["S911"]
+    assert {each["code"] for each in line.log("quarantine")} == {"S902"}
+
+
+def test_a_number_that_is_not_finite_is_traced_when_it_is_the_first(tmp_path):
+    line = small_line(tmp_path)
+    with torch.no_grad():
+        next(iter(line.parts.model.parameters())).view(-1)[:50] = torch.nan
+    assert looked_into(line, Refusal.NOT_FINITE) == ["S911", "S910"]
+    assert looked_into(line, Refusal.NOT_FINITE, traced=False) == ["S911"]
+
+
+def test_what_is_left_out_or_overflows_is_not_looked_into(tmp_path):
+    line = small_line(tmp_path)
+    assert looked_into(line, Refusal.MASKED) == looked_into(line, Refusal.OVERFLOW) == []
+    assert line.log("quarantine") == []
+
+
+def test_a_look_that_fails_ends_no_run(tmp_path, monkeypatch):
+    def no_memory(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(quarantine, "trace", no_memory)
+    line = small_line(tmp_path, **{"length": "5 steps", "evaluate.every": "50 steps"})
+    line.poison(from_step=3, until_step=3)
+    assert line.train().step == 5
+    told = [(each["code"], each["message"]) for each in line.log("findings")]
+    assert [code for code, _ in told[:3]] == ["S901", "S911", "S912"]
+    assert "OutOfMemoryError: CUDA out of memory" in told[2][1]
