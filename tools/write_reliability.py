@@ -93,8 +93,8 @@ def cost(found: dict[str, Any] | None) -> str:
         return str(found.get("answer", "see the file"))
     return (
         f"{guard['overhead_percent']}% of a step of the base preset on one {found['card']} (rounds: "
-        f"{', '.join(map(str, guard['overhead_percent_of_rounds']))}). The goal, 1%, is missed: such a step waits for the "
-        "launch of its kernels, and the guard launches some more"
+        f"{', '.join(map(str, guard['overhead_percent_of_rounds']))}). The goal, 1%, is missed: such a step waits for "
+        "the launch of its kernels, and the guard launches some more"
     )
 
 
