@@ -1,8 +1,11 @@
+import ast
 import json
+import shlex
 import shutil
 
 import pytest
 
+from tests.export.runs import trained
 from tests.export.test_gate import GOOD
 from trimtab.export.card import TO_FILL_IN, model_card
 from trimtab.export.export_model import build_target
@@ -65,3 +68,37 @@ def test_a_score_that_is_not_finite_is_shown_as_the_log_has_it(trained_run, tmp_
     scores = card(run).split("## Scores")[1].split("##")[0]
     assert f"| dev | loss | {word} | `nats per target token` |" in scores
     assert "| dev | chrf | 31.25 | `nc:6\\|nw:0` |" in scores
+
+
+def test_it_says_how_many_lines_were_translated_and_where_the_lines_of_the_proof_stand(
+    trained_run, exported_run, tmp_path
+):
+    whole = (exported_run / "README.md").read_text()
+    assert "The lines: " in whole
+    assert " of validation set dev, " in whole
+    assert " of training corpus " in whole
+    run = shutil.copytree(trained_run, tmp_path / "run")
+    line = {"step": 60, "set": "dev", "loss": 1.0, "bleu": 3.0, "lines": 24}
+    (run / "evaluations.jsonl").write_text(json.dumps(line) + "\n")
+    assert "Translated for it: 24 lines of dev; the loss is that of the whole set." in card(run)
+    del line["bleu"]
+    (run / "evaluations.jsonl").write_text(json.dumps(line) + "\n")
+    assert "Translated for it" not in card(run)
+
+
+def test_a_model_that_saw_no_line_without_tags_is_shown_with_them(tmp_path):
+    tagged = {"data.train.0.tags": ["<2de>"], "data.valid.tags": ["<2de>"]}
+    told = card(trained(tmp_path, **tagged, **{"data.tokenizer.vocabulary_size": 70})).split("## Data")[0]
+    assert 'tokenizer(["<2de> A line."]' in told
+    assert "`trimtab translate mine --tag '<2de>'`" in told
+    assert "such as `<2de>`" in told
+
+
+def test_a_name_with_quotes_is_still_python_and_shell(trained_run):
+    model = load_model(f"{trained_run}@last", device="cpu")
+    name = 'we "ird name'
+    told = model_card(model, target=build_target("hf"), gate=GOOD, name=name).split("## Data")[0]
+    code = told.split("```python\n")[1].split("```")[0]
+    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert strings.count(name) == 2
+    assert shlex.split(told.rsplit("`", 2)[1]) == ["trimtab", "translate", name]

@@ -39,8 +39,8 @@ def broken_run(healthy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> t
 
 @pytest.fixture(scope="session")
 def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose weights were overwritten once, after step 52 and with no fault of its own, and which went back to step
-    40 for it; a checkpoint of step 50 is set aside. Nothing may be changed in it."""
+    """A run whose weights were overwritten once, after step 52, and which went back to step 40 for it; a checkpoint of
+    step 50 is set aside. Nothing may be changed in it."""
     folder = tmp_path_factory.mktemp("rewound")
     begin, left = Parts.begin, [1]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.small_run import small_parts
-from trimtab.flow import TrainState
+from trimtab.flow import LossOutput, TrainState
 from trimtab.replaying.walk import copy_of, is_finite, measure, recorded, stations, take, was_refused
 
 
@@ -62,6 +62,25 @@ def test_a_step_that_the_guard_would_refuse_but_the_run_did_not_is_taken(parts):
     take(parts, station, {})
     assert all(torch.equal(tensor, before[name]) for name, tensor in parts.model.state_dict().items())
     assert moved(parts, station, line)
+
+
+def test_the_guard_remembers_what_it_was_not_asked_about(parts):
+    """Of later steps nothing may be written down, and then it judges them."""
+    parts.gate.forget()
+    measures = []
+    for station in first(parts, 4):
+        line = {"loss": 4.0, "grad_norm": 1.0, "skipped": station.step == 3}
+        report = take(parts, station, {station.step: line})
+        measures += [float(report.loss)] if station.step != 3 else []
+    assert parts.gate.to_dict()["losses"] == measures
+    broken = {"loss": "nan", "grad_norm": "nan", "skipped": True}
+    parts.objective = lambda pack, healthy=parts.objective: _times(healthy(pack), float("nan"))
+    take(parts, station, {station.step: broken})
+    assert parts.gate.to_dict()["losses"] == measures
+
+
+def _times(output, factor):
+    return LossOutput(output.objective * factor, output.loss * factor)
 
 
 def test_a_line_of_the_metrics_is_read_with_the_words_for_what_is_no_number():

@@ -1,6 +1,7 @@
 """The model card: what the model is, what it was trained on, what it scored, how it was proven, what it cannot."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,15 +20,15 @@ TO_FILL_IN = "not said by the recipe: fill it in"
 SCORES = ("loss", "bleu", "chrf", "ter")
 
 
-def model_card(model: LoadedModel, *, target: Target, gate: GateReport, name: str) -> str:
-    """The text of README.md."""
+def model_card(model: LoadedModel, *, target: Target, gate: GateReport, name: str, origins: str = "") -> str:
+    """The text of README.md; `origins` says where the lines of the gate stand."""
     sections = [
         _head(model, name),
-        f"## Use\n\n```python\n{target.usage(name)}\n```\n\nOr `trimtab translate {name}`.",
+        "## Use\n\n" + _usage(model, target, name),
         "## Data\n\n" + _table(("corpus", "files", "fingerprint", "licence"), _data(model)),
         "## Scores\n\n" + _scores(model),
         "## Proof\n\nCompared with the trainer's model in float32 before this folder appeared:\n\n"
-        f"```\n{gate.render()}\n```",
+        f"```\n{gate.render()}\n```" + (f"\n\nThe lines: {origins}." if origins else ""),
         "## Limits\n\n" + "\n".join(f"- {each}" for each in target.limits(model)),
         f"## Recipe\n\n```yaml\n{render_recipe(public(model.recipe))}```",
     ]
@@ -46,6 +47,15 @@ def _head(model: LoadedModel, name: str) -> str:
         f"trained with trimtab, step {model.checkpoint.step}, exported by trimtab {__version__}.\n\n"
         f"- Languages: {TO_FILL_IN}\n- Licence of the weights: {TO_FILL_IN}\n- Intended use: {TO_FILL_IN}"
     )
+
+
+def _usage(model: LoadedModel, target: Target, name: str) -> str:
+    """With tags where the model never saw a line without them."""
+    tagged = [corpus.tags for corpus in model.recipe.data.train]
+    tags = tagged[0] if all(tagged) else ()
+    command = shlex.join(["trimtab", "translate", name, *(each for tag in tags for each in ("--tag", tag))])
+    why = f"In training every line had tags before it, such as `{' '.join(tags)}`.\n\n" if tags else ""
+    return f"{why}```python\n{target.usage(name, tags=tags)}\n```\n\nOr `{command}`."
 
 
 def _data(model: LoadedModel) -> Iterator[tuple[str, ...]]:
@@ -68,7 +78,20 @@ def _scores(model: LoadedModel) -> str:
     rows = list(_evaluations(model))
     if not rows:
         return "The run evaluated nothing at this step."
-    return _table(("set", "measure", "score", "signature"), rows)
+    counts = ", ".join(_translated(model))
+    told = f"\n\nTranslated for it: {counts}; the loss is that of the whole set." if counts else ""
+    return _table(("set", "measure", "score", "signature"), rows) + told
+
+
+def _translated(model: LoadedModel) -> list[str]:
+    """How many lines of each set the measures of translations stand on: a run translates some of a long one."""
+    counts: dict[str, str] = {}
+    for found in read_journal(RunFolder(model.checkpoint.run).evaluations):
+        measured = any(measure in found for measure in SCORES if measure != "loss")
+        if found.get("step") == model.checkpoint.step and measured and isinstance(found.get("lines"), int):
+            name = one_line(str(found.get("set")))
+            counts[name] = f"{found['lines']} lines of {name}"
+    return list(counts.values())
 
 
 def _evaluations(model: LoadedModel) -> Iterator[tuple[str, ...]]:

@@ -56,15 +56,20 @@ def take(parts: Parts, station: Station, records: Records) -> StepReport:
     rate = line.get("learning_rate")
     if "skipped" in line:
         parts.gate.masked = bool(line["skipped"]) and is_finite(line)
-    return take_step(
+    unasked = "skipped" in line and not parts.gate.masked
+    report = take_step(
         parts.objective,
         parts.optimizer,
         station.packs,
         clip=parts.clip,
         scale=parts.scale,
-        gate=None if "skipped" in line and not parts.gate.masked else parts.gate,
+        gate=None if unasked else parts.gate,
         learning_rate=parts.learning_rate(station.before) if rate is None else float(rate),
     )
+    if unasked:  # it must know the step all the same, to judge later ones of which nothing is written down
+        parts.gate(report.loss, report.grad_norm)
+        parts.gate.after(report.refusal > 0)
+    return report
 
 
 def recorded(line: Mapping[str, Any]) -> Measure | None:
