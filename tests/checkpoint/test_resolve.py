@@ -4,7 +4,7 @@ import pytest
 
 from tests.checkpoint.small_run import content_of, save
 from trimtab.checkpoint.manifest import Damaged
-from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.resolve import resolve_checkpoint, run_at
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import InputError
@@ -111,3 +111,10 @@ def test_the_best_beside_a_damaged_newest_one_is_told(run: Path, caplog):
     (run / "checkpoints" / "step-00000004" / "state.json").write_bytes(b"")
     resolve_checkpoint(str(run))
     assert "step-00000004 is not sound" in caplog.text
+
+
+def test_where_a_whole_run_is_wanted_a_checkpoint_of_it_is_told_as_such(run: Path):
+    assert run_at(run).path == run
+    with pytest.raises(InputError) as caught:
+        run_at(Path(f"{run}@last"))
+    assert "name the run alone" in str(caught.value)

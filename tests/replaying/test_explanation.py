@@ -24,6 +24,10 @@ BAD = windows(9.0)
             evidence(9.0, 9.0, others=BAD, older_others=BAD, history=windows(2.0, count=128)),
             ("spoilt by step 60 already",),
         ),
+        (
+            evidence(15.0, 9.0, others=windows(15.0), older_others=BAD, history=windows(2.0, count=128)),
+            ("spoilt by step 60 already",),
+        ),
         (evidence(2.0, 2.2, recorded=Measure(7.5, 1.0)), ("wrote down loss 7.5", "on cuda:1, gives 2 and 1")),
         (evidence(BROKEN, BROKEN, recorded=None), ("Correct or remove",)),
     ],

@@ -55,6 +55,9 @@ def run_at(path: Path) -> RunFolder:
     if not os.path.exists(path):
         near = near_names(path)
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"
+        whole, at, _ = str(path).rpartition("@")
+        if at and os.path.exists(whole):
+            fix = f"name the run alone, {whole}, without a checkpoint"
         raise input_error(f"there is no run {path}", fix=fix)
     run = RunFolder(path)
     if not run.recipe.is_file():

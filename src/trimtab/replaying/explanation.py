@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from trimtab.replaying.evidence import Evidence, fault, is_worse
+from trimtab.replaying.evidence import Evidence, fault, is_above, is_worse
 from trimtab.replaying.left_out import LeftOut
 
 
@@ -62,7 +62,8 @@ def _data(evidence: Evidence) -> str:
 
 def _state(evidence: Evidence, *, gone_back: bool) -> str:
     older = evidence.older
-    fell = is_worse(evidence.now.others, older.others)
+    # The older weights may be spoilt themselves: then what the run wrote down before is the only measure.
+    fell = is_worse(evidence.now.others, older.others) and not is_above(older.others, evidence.history)
     when = f"after step {older.step}" if fell else f"by step {older.step} already"
     more = (
         " This window stands out by older weights too: look at its lines as well."
