@@ -1,3 +1,4 @@
+import os
 import shutil
 
 import pytest
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 import trimtab
 from tests.small_run import small_recipe
 from trimtab.averaging import average, mean_of
+from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.errors import InputError
 from trimtab.launch import train
@@ -119,3 +121,35 @@ def test_sets_that_are_gone_are_said_and_the_mean_stays(run, tmp_path):
     assert report.losses == {}
     assert "there is no such file" in report.render()
     assert (tmp_path / "mean" / "checkpoints").is_dir()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "brackets"])
+def test_a_tokenizer_that_is_no_plain_files_leaves_no_folder(run, tmp_path, kind):
+    copy = shutil.copytree(run, tmp_path / "run")
+    card = copy / "tokenizer" / "tokenizer.json"
+    card.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(card)
+        case "link":
+            card.symlink_to(run / "tokenizer" / "tokenizer.json")
+        case _:
+            card.write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"tokenizer\.json"):
+        average([f"{copy}@20", f"{copy}@40"], out=tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_a_mean_that_is_not_finite_is_refused_and_leaves_no_folder(run, tmp_path, monkeypatch):
+    real = Checkpoint.load_model
+
+    def spoiled(self):
+        tensors = real(self)
+        if self.step == 20:
+            tensors["embedding.weight"][0, 0] = float("nan")
+        return tensors
+
+    monkeypatch.setattr(Checkpoint, "load_model", spoiled)
+    with pytest.raises(InputError, match=r"not finite[\s\S]*in 1 of \d+ tensors, such as embedding\.weight"):
+        average([f"{run}@20", f"{run}@40"], out=tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()

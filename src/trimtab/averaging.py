@@ -1,6 +1,6 @@
 """The mean of several checkpoints' weights, as a model of its own."""
 
-import shutil
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
@@ -18,6 +19,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
+from trimtab.data.input_file import open_input
+from trimtab.data.tokenizers import load_tokenizers
 from trimtab.errors import InputError, input_error
 from trimtab.evaluation import reference_loss
 from trimtab.translator import LoadedModel, load_model
@@ -71,16 +74,20 @@ def average(checkpoints: Sequence[str], *, out: Path | str, last: int | None = N
     The mean is taken in float64. Averaging the checkpoints at the end of a run is that of Vaswani et al. 2017
     (arXiv 1706.03762, section 6.1), within one run or over runs that began from the same weights (arXiv 2203.05482).
     Raises InputError where fewer than two are named, where model, vocabulary or first weights differ, and where `out`
-    holds a run.
+    holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
     """
     members = _members(checkpoints, last)
     _check_alike(members)
     newest = max(members, key=lambda member: member.checkpoint.step)
-    mean = mean_of([member.checkpoint.load_model for member in members])
     folder, home = Path(out), RunFolder(newest.checkpoint.run)
+    tokenizer = _plain_files(home.tokenizer)
+    mean = mean_of([member.checkpoint.load_model for member in members])
+    _check_finite(mean)
     with RunFolder.create(folder) as run:
         run.write_recipe(home.recipe.read_text(encoding="utf-8"))
-        shutil.copytree(home.tokenizer, run.tokenizer, dirs_exist_ok=True)
+        for name, content in tokenizer.items():
+            (run.tokenizer / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(run.tokenizer / name, content)
         CheckpointStore(run.checkpoints, keep=1).save(
             replace(newest.checkpoint.load_state(), best={}, guard={}),
             model=mean,
@@ -110,6 +117,34 @@ def mean_of(models: Sequence[Callable[[], Mapping[str, Tensor]]]) -> dict[str, T
             total += other[name].double()
     kept = {name: tensor for name, tensor in first.items() if name not in sums}
     return kept | {name: (total / len(models)).to(first[name].dtype) for name, total in sums.items()}
+
+
+def _plain_files(folder: Path) -> dict[str, bytes]:
+    """What the files of a tokenizer's folder hold; InputError for a pipe, a device, or a link."""
+    held: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            raise input_error(
+                f"{path}: is a link",
+                got=f"a link to {os.readlink(path)}",
+                allowed="plain files in the tokenizer's folder of a run",
+                fix="put the file itself in its place",
+            )
+        if not path.is_dir():
+            with open_input(path) as file:
+                held[str(path.relative_to(folder))] = file.read()
+    load_tokenizers(folder)
+    return held
+
+
+def _check_finite(mean: Mapping[str, Tensor]) -> None:
+    if bad := [name for name, tensor in mean.items() if not tensor.isfinite().all()]:
+        raise input_error(
+            "average: the mean is not finite",
+            got=f"infinities or NaN in {len(bad)} of {len(mean)} tensors, such as {bad[0]}",
+            allowed="checkpoints whose weights are finite",
+            fix="leave out the checkpoints of a run that diverged",
+        )
 
 
 def _members(specs: Sequence[str], last: int | None) -> list[Member]:

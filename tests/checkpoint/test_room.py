@@ -36,6 +36,15 @@ def test_a_full_disk_says_what_was_needed_what_is_free_and_what_to_do(tmp_path: 
     assert caught.value.exit_code == 75
 
 
+def test_what_nobody_counted_is_not_said_and_the_advice_is_the_callers(tmp_path: Path):
+    with pytest.raises(NoRoom) as caught, failures_told("file", folder=tmp_path, fix="buy a disk"):
+        raise OSError(errno.ENOSPC, "full")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 3
+    assert "needed" not in str(caught.value)
+    assert lines[2] == "  fix     buy a disk"
+
+
 def test_a_folder_that_is_gone_has_an_unknown_amount_free(tmp_path: Path):
     with pytest.raises(NoRoom, match="free    unknown"), failures_told("file", folder=tmp_path / "gone"):
         raise OSError(errno.ENOSPC, "full")

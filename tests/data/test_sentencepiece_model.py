@@ -187,3 +187,10 @@ def test_the_best_splits_begin_with_that_of_encode_and_all_are_the_text():
 
 def test_a_normalised_line_has_its_spaces_marked():
     assert small_tokenizer().normalized(["a  b", ""]) == ["▁a▁b", ""]
+
+
+def test_a_card_of_brackets_without_an_end_is_wrong_input(tmp_path):
+    (tmp_path / "sentencepiece.model").write_bytes(small_tokenizer().model)
+    (tmp_path / "tokenizer.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="brackets too deep"):
+        load_tokenizer(tmp_path)

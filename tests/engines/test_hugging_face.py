@@ -3,10 +3,11 @@ import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from tests.small_run import small_pairs
 from trimtab.decode.stream import stream_of
-from trimtab.engines.hugging_face import open_hugging_face, require_transformers
+from trimtab.engines.hugging_face import check_finite, open_hugging_face, require_transformers
 from trimtab.errors import InputError
 from trimtab.flow import Ragged
 from trimtab.model.session import SessionOpener
@@ -67,12 +68,12 @@ def test_each_token_has_the_log_probability_that_a_plain_call_gives(both):
         assert found[number] == pytest.approx(plain.tolist(), abs=1e-5)
 
 
-def test_a_folder_that_transformers_cannot_read_is_wrong_input(exported_run, tmp_path):
+def test_a_folder_without_settings_or_without_anything_is_wrong_input(exported_run, tmp_path):
     broken = shutil.copytree(exported_run, tmp_path / "broken")
     (broken / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="transformers cannot read it"):
+    with pytest.raises(InputError, match="no activation_function"):
         open_hugging_face(broken, device=CPU)
-    with pytest.raises(InputError, match="transformers cannot read it"):
+    with pytest.raises(InputError, match="No such file"):
         open_hugging_face(tmp_path, device=CPU)
 
 
@@ -80,8 +81,59 @@ def test_weights_of_another_shape_are_wrong_input(exported_run, tmp_path):
     broken = shutil.copytree(exported_run, tmp_path / "broken")
     config = (broken / "config.json").read_text()
     (broken / "config.json").write_text(config.replace('"decoder_ffn_dim": 64', '"decoder_ffn_dim": 32'))
-    with pytest.raises(InputError, match="transformers cannot read it"):
+    with pytest.raises(InputError, match=r"fc1.weight of \[64, 32\] in place of \[32, 32\]"):
         open_hugging_face(broken, device=CPU)
+
+
+def without_a_layer_norm(tensors):
+    del tensors["model.decoder.layers.0.final_layer_norm.bias"]
+
+
+def with_one_more(tensors):
+    tensors["model.decoder.extra"] = torch.ones(2)
+
+
+def with_a_longer_bias(tensors):
+    tensors["model.decoder.layers.0.fc2.bias"] = torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_a_layer_norm, "1 missing: model.decoder.layers.0.final_layer_norm.bias"),
+        (with_one_more, "1 left over: model.decoder.extra"),
+        (with_a_longer_bias, "1 of another shape: model.decoder.layers.0.fc2.bias"),
+    ],
+)
+def test_no_layer_is_drawn_at_random_and_none_left_over(exported_run, tmp_path, change, message):
+    spoiled = shutil.copytree(exported_run, tmp_path / "spoiled")
+    tensors = load_file(spoiled / "model.safetensors")
+    change(tensors)
+    save_file(tensors, spoiled / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=message):
+        open_hugging_face(spoiled, device=CPU)
+
+
+def test_a_weight_that_is_no_number_is_wrong_input(exported_run, tmp_path):
+    model = open_hugging_face(exported_run, device=CPU)
+    check_finite(exported_run, model)
+    with torch.no_grad():
+        model.network.model.decoder.layers[0].fc2.bias[1] = float("nan")
+    with pytest.raises(InputError, match=r"not finite in model\.decoder\.layers\.0\.fc2\.bias"):
+        check_finite(exported_run, model)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04.", (2**62).to_bytes(8, "little") + b"{}"])
+def test_weights_that_are_no_safetensors_are_wrong_input(exported_run, tmp_path, content):
+    spoiled = shutil.copytree(exported_run, tmp_path / "spoiled")
+    (spoiled / "model.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match="not the weights of this export"):
+        open_hugging_face(spoiled, device=CPU)
+
+
+def test_settings_that_are_known_from_elsewhere_must_be_those(exported_run):
+    with pytest.raises(InputError, match="d_model 32"):
+        open_hugging_face(exported_run, device=CPU, expected={"d_model": 64})
 
 
 def test_without_transformers_the_message_says_what_to_install(monkeypatch):

@@ -75,7 +75,7 @@ def test_it_says_how_many_lines_were_translated_and_where_the_lines_of_the_proof
 ):
     whole = (exported_run / "README.md").read_text()
     assert "The lines: " in whole
-    assert " of validation set dev, " in whole
+    assert " of validation set " in whole
     assert " of training corpus " in whole
     run = shutil.copytree(trained_run, tmp_path / "run")
     line = {"step": 60, "set": "dev", "loss": 1.0, "bleu": 3.0, "lines": 24}
@@ -88,7 +88,7 @@ def test_it_says_how_many_lines_were_translated_and_where_the_lines_of_the_proof
 
 def test_a_model_that_saw_no_line_without_tags_is_shown_with_them(tmp_path):
     tagged = {"data.train.0.tags": ["<2de>"], "data.valid.tags": ["<2de>"]}
-    told = card(trained(tmp_path, **tagged, **{"data.tokenizer.vocabulary_size": 70})).split("## Data")[0]
+    told = card(trained(tmp_path, **tagged, **{"data.tokenizer.vocabulary_size": 68})).split("## Data")[0]
     assert 'tokenizer(["<2de> A line."]' in told
     assert "`trimtab translate mine --tag '<2de>'`" in told
     assert "such as `<2de>`" in told

@@ -14,6 +14,7 @@ from trimtab.errors import InputError, RunFailed
 from trimtab.export import export_model as module
 from trimtab.export.export_model import build_target, export_model
 from trimtab.export.gate import BOUND
+from trimtab.translator.exported import is_export
 
 AFTER = {"norm_position": "after"}
 SEPARATE = {
@@ -184,6 +185,21 @@ def test_an_interrupt_in_the_middle_leaves_nothing(trained_run, tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         export_model(str(trained_run), out=tmp_path / "hf")
     assert os.listdir(tmp_path) == []
+
+
+def test_until_it_is_proven_nothing_takes_the_draft_for_an_export(trained_run, tmp_path, monkeypatch):
+    seen, real = [], module.compare
+
+    def looking(*arguments):
+        (draft,) = tmp_path.iterdir()
+        seen.append(is_export(draft))
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "compare", looking)
+    monkeypatch.setattr(module, "write_card", lambda *_, **__: seen.append("card"))
+    export_model(str(trained_run), out=tmp_path / "hf")
+    assert seen == [False, "card"]
+    assert not is_export(tmp_path / "hf"), "the card alone makes it one"
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])

@@ -4,7 +4,7 @@ from tests.export.runs import trained
 from tests.small_run import write_pairs
 from trimtab.config.corpora import ParallelFiles
 from trimtab.errors import InputError
-from trimtab.export.lines import gate_lines
+from trimtab.export.lines import gate_lines, origins
 from trimtab.translator import load_model
 
 
@@ -54,3 +54,12 @@ def test_text_that_is_gone_is_named_with_what_to_do(tmp_path):
     assert "--source FILE --reference FILE" in caught.value.problems[-1].fix
     found = gate_lines(load_model(str(run), device="cpu"), given(tmp_path, [("the ship", "das schiff")]))
     assert [line.source for line in found] == ["the ship"]
+
+
+def test_it_is_told_how_many_lines_came_from_where(model, tmp_path):
+    lines = gate_lines(model)
+    told = origins(lines)
+    assert told.endswith(f"of training corpus {lines[-1].origin.split()[-1]}")
+    assert sum(int(part.split()[0]) for part in told.split(", ")) == 200
+    own = origins(gate_lines(model, given(tmp_path, [("the ship", "das schiff")])))
+    assert own == f"1 of given text {tmp_path.name}/own"

@@ -1,9 +1,10 @@
+import hashlib
 import json
 from pathlib import Path
 
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.export.marks import public, short
-from trimtab.translator.exported import CARD, RECIPE
+from trimtab.translator.export_card import CARD, RECIPE
 
 
 def test_the_card_names_target_step_and_tokenizer(exported_run):
@@ -12,6 +13,8 @@ def test_the_card_names_target_step_and_tokenizer(exported_run):
     (tokenizer,) = card["tokenizers"]
     assert tokenizer["file"] == "source.spm"
     assert len(tokenizer["sha256"]) == 64
+    weights = (exported_run / "model.safetensors").read_bytes()
+    assert card["weights"] == {"file": "model.safetensors", "sha256": hashlib.sha256(weights).hexdigest()}
 
 
 def test_no_file_says_where_anything_lay_on_the_machine_of_the_training(trained_run, exported_run):

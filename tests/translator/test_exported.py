@@ -9,7 +9,8 @@ from trimtab.errors import InputError
 from trimtab.evaluation import evaluate
 from trimtab.likelihood import score
 from trimtab.translator import ExportedModel, load_translator, open_model
-from trimtab.translator.exported import CARD, is_export
+from trimtab.translator.export_card import CARD, RECIPE
+from trimtab.translator.exported import is_export
 
 LINES = [source for source, _ in small_pairs(60, seed=9)]
 LONG = " ".join(LINES[:12])
@@ -81,4 +82,45 @@ def test_a_card_that_is_no_json_is_wrong_input(exported_run, tmp_path):
     copy = shutil.copytree(exported_run, tmp_path / "copy")
     (copy / CARD).write_text("{")
     with pytest.raises(InputError, match="no valid JSON"):
+        open_model(str(copy))
+
+
+def test_a_recipe_that_reads_more_than_the_model_has_positions_for_is_wrong_input(exported_run, tmp_path):
+    copy = shutil.copytree(exported_run, tmp_path / "copy")
+    recipe = (copy / RECIPE).read_text()
+    (copy / RECIPE).write_text(recipe.replace("max_tokens: 32", "max_tokens: 70"))
+    with pytest.raises(InputError, match="more than the model has positions for"):
+        open_model(str(copy))
+
+
+def test_settings_of_another_model_than_the_recipe_says_are_wrong_input(exported_run, tmp_path):
+    copy = shutil.copytree(exported_run, tmp_path / "copy")
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "decoder_start_token_id": 5}))
+    with pytest.raises(InputError, match="decoder_start_token_id 5"):
+        open_model(str(copy))
+
+
+def test_other_weights_than_those_that_were_proven_are_wrong_input(exported_run, tmp_path):
+    copy = shutil.copytree(exported_run, tmp_path / "copy")
+    with open(copy / "model.safetensors", "r+b") as weights:
+        weights.seek(-1, 2)
+        weights.write(b"\x01")
+    with pytest.raises(InputError, match="not the weights that were exported"):
+        open_model(str(copy))
+
+
+def test_a_card_that_names_another_file_as_the_weights_is_wrong_input(exported_run, tmp_path):
+    copy = shutil.copytree(exported_run, tmp_path / "copy")
+    card = json.loads((copy / CARD).read_text())
+    tokenizer = card["tokenizers"][0]
+    (copy / CARD).write_text(json.dumps({**card, "weights": {**tokenizer}}))
+    with pytest.raises(InputError, match=r"weights in source\.spm"):
+        open_model(str(copy))
+
+
+def test_a_folder_without_its_card_is_no_export(exported_run, tmp_path):
+    copy = shutil.copytree(exported_run, tmp_path / "copy")
+    (copy / CARD).unlink()
+    with pytest.raises(InputError):
         open_model(str(copy))

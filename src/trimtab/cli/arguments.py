@@ -21,6 +21,13 @@ Run = Annotated[
         metavar="RUN", help="The folder of a run (its best checkpoint), RUN@last, RUN@500, or a checkpoint."
     ),
 ]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="The folder of a run (its best checkpoint), RUN@last, RUN@500, a checkpoint, or an export's folder.",
+    ),
+]
 Runs = Annotated[
     list[str],
     typer.Argument(

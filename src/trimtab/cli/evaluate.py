@@ -1,4 +1,4 @@
-"""`trimtab evaluate`: how well a run translates a text whose translation is known."""
+"""`trimtab evaluate`: how well a model translates a text whose translation is known."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Run, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Model, Tag
 from trimtab.config.bleu import BleuTokenizer
 from trimtab.errors import input_error
 
@@ -21,7 +21,7 @@ Comet = Annotated[
 
 
 def evaluate(
-    run: Run,
+    run: Model,
     source: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Text to translate, one sentence a line; - is stdin.")
     ] = None,

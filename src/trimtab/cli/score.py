@@ -1,4 +1,4 @@
-"""`trimtab score`: how likely a run finds translations that are there already."""
+"""`trimtab score`: how likely a model finds translations that are there already."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.arguments import Device, Json, Run, Tag
+from trimtab.cli.arguments import Device, Json, Model, Tag
 from trimtab.cli.streams import opened_input
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    run: Run,
+    run: Model,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Source text, one sentence a line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="A translation of each, line by line.")],
     tag: Tag = None,

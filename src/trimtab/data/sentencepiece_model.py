@@ -196,10 +196,9 @@ def _read_card(path: Path) -> dict[str, Any]:
     with open_input(path) as file:
         try:
             card = json.loads(file.read())
-        except ValueError as error:
-            raise input_error(
-                f"{path}: not valid JSON", got=str(error), fix="restore or delete the file"
-            ) from None
+        except (ValueError, RecursionError) as error:
+            got = "brackets too deep" if isinstance(error, RecursionError) else str(error)
+            raise input_error(f"{path}: not valid JSON", got=got, fix="restore or delete the file") from None
     symbols = card.get("symbols", []) if isinstance(card, dict) else None
     if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
         raise input_error(

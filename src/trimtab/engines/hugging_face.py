@@ -1,7 +1,7 @@
 """A sequence-to-sequence model of Hugging Face's transformers, as decoding and scoring see it."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.errors import input_error
+from trimtab.engines.hugging_face_files import CLASSES, WEIGHTS, check_files, check_shapes, weights_refused
+from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged, Stream
 
 BATCH_TOKENS = 2048
@@ -33,40 +34,105 @@ def require_transformers() -> None:
         ) from None
 
 
-def open_hugging_face(folder: Path, *, device: torch.device) -> "HuggingFaceModel":
-    """The model in a folder that `save_pretrained` or an export wrote, in float32, in evaluation mode.
+def open_hugging_face(
+    folder: Path, *, device: torch.device, expected: Mapping[str, int] | None = None
+) -> "HuggingFaceModel":
+    """The model in a folder that an export wrote, in float32, in evaluation mode.
 
-    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError where transformers cannot
-    read it.
+    `expected` are values of `config.json` that are known from elsewhere. Nothing is fetched from anywhere and no code
+    of the folder is executed. Raises InputError where the folder holds anything that an export does not write, where
+    a tensor is missing, left over, or of another shape, and where transformers cannot read it.
     """
     require_transformers()
-    from transformers import AutoModelForSeq2SeqLM
+    config = check_files(folder)
+    _check_expected(folder, config, expected or {})
+    check_shapes(folder, config, _shapes(folder))
+    import transformers
 
     try:
-        with _without_bars():
-            network = AutoModelForSeq2SeqLM.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        with _quiet():
+            network, found = getattr(transformers, CLASSES[config["model_type"]]).from_pretrained(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                attn_implementation="sdpa",
+                ignore_mismatched_sizes=True,  # they are told by name below
+                output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise input_error(
-            f"{folder}: transformers cannot read it",
-            got=" ".join(str(error).split())[:200],
-            allowed="a folder as the export wrote it",
-            fix="export the run once more",
-        ) from None
+    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+        raise _unreadable(folder, error) from None
+    _check_whole(folder, network, found)
     return HuggingFaceModel(network.float().eval().to(device))
 
 
+def check_finite(folder: Path, model: "HuggingFaceModel") -> None:
+    """InputError where a weight is no number."""
+    if bad := [name for name, each in model.network.state_dict().items() if not each.isfinite().all()]:
+        raise weights_refused(
+            folder, got=f"numbers that are not finite in {bad[0]}", allowed="finite numbers"
+        )
+
+
+def _check_expected(folder: Path, config: Mapping[str, Any], expected: Mapping[str, int]) -> None:
+    if others := [key for key, value in expected.items() if config.get(key) != value]:
+        raise input_error(
+            f"{folder / 'config.json'}: not the settings of this export",
+            got=", ".join(f"{key} {config.get(key)}" for key in others)[:200],
+            allowed=", ".join(f"{key} {expected[key]}" for key in others)[:200] + ", as the recipe says",
+            fix="export the run once more",
+        )
+
+
+def _shapes(folder: Path) -> dict[str, list[int]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            return {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise weights_refused(
+            folder, got=" ".join(str(error).split())[:200], allowed="a whole file of safetensors"
+        ) from None
+
+
+def _check_whole(folder: Path, network: Any, found: Mapping[str, Any]) -> None:
+    """A tensor that is missing would be drawn at random, and one that is left over belongs to another model."""
+    told = {
+        "missing": sorted(found["missing_keys"]),
+        "left over": sorted(found["unexpected_keys"]),
+        "of another shape": sorted(
+            each if isinstance(each, str) else str(each[0]) for each in found["mismatched_keys"]
+        ),
+    }
+    if any(told.values()):
+        got = "; ".join(
+            f"{len(names)} {what}: {', '.join(names[:3])}" for what, names in told.items() if names
+        )
+        raise weights_refused(folder, got=got, allowed="every tensor of the model and no other")
+
+
+def _unreadable(folder: Path, error: Exception) -> InputError:
+    return input_error(
+        f"{folder}: transformers cannot read it",
+        got=" ".join(str(error).split())[:200] or type(error).__name__,
+        allowed="a folder as the export wrote it",
+        fix="export the run once more",
+    )
+
+
 @contextmanager
-def _without_bars() -> Iterator[None]:
-    """Reading weights that take a moment needs no bar of progress among the translations."""
+def _quiet() -> Iterator[None]:
+    """No bar of progress among the translations, and no report of what is told in an error here."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
 
@@ -79,6 +145,7 @@ class HuggingFaceModel:
         self.device: torch.device = network.device
         self.start: int = network.config.decoder_start_token_id
         self.pad: int = network.config.pad_token_id
+        self.positions: int = network.config.max_position_embeddings
         # It was called `past_key_values` up to transformers 5.23.
         arguments = inspect.signature(network.forward).parameters
         self.cache_name = "cache" if "cache" in arguments else "past_key_values"

@@ -1,14 +1,20 @@
 """A folder that appears when it is complete and proven, or not at all."""
 
 import os
+import secrets
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from trimtab.checkpoint.durable import sync_folder
 from trimtab.checkpoint.room import failures_told, is_full
-from trimtab.errors import input_error
+from trimtab.errors import Terminated, input_error
+
+_FIX = "free some space, or name a folder on another disk by --out; nothing was left there"
 
 
 def check_place(out: Path, *, run: Path) -> None:
@@ -31,16 +37,17 @@ def check_place(out: Path, *, run: Path) -> None:
 
 @contextmanager
 def draft_folder(out: Path) -> Iterator[Path]:
-    """An empty folder beside `out` that becomes `out` at the end, and is removed where an error ends the work.
+    """An empty folder beside `out` that becomes `out` at the end, and is removed where an error or SIGTERM ends the
+    work.
 
-    What a killed export left under the same name is removed first. Raises NoRoom where the disk is full, InputError
-    where no folder can be made there.
+    Its name is its own, so that two exports never write into one folder, and nothing is removed that was not made
+    here: what a killed export left stays, and is no export since it has no card. Raises NoRoom where the disk is full,
+    InputError where no folder can be made there, or something is there at the end.
     """
-    draft = out.with_name(f".{out.name}.draft")
-    with failures_told(str(out), folder=_existing(out)):
+    draft = out.with_name(f".{out.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.draft")
+    with ended_by_signals(), failures_told(str(out), folder=_existing(out), fix=_FIX):
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir()
         except OSError as error:
             if is_full(error):
@@ -54,11 +61,49 @@ def draft_folder(out: Path) -> Iterator[Path]:
         try:
             yield draft
             sync_tree(draft)
-            check_place(out, run=draft)  # somebody else may have made it meanwhile
-            os.rename(draft, out)
+            _put_in_place(draft, out)
             sync_folder(out.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and a terminal that goes away raise Terminated inside, so that what is half made can be removed.
+
+    Signals that somebody handles or ignores already stay theirs, and threads have none of their own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for each in taken:
+        signal.signal(each, _end)
+    try:
+        yield
+    finally:
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise Terminated("stopped by a signal before the export was proven; nothing was written")
+
+
+def _put_in_place(draft: Path, out: Path) -> None:
+    """A rename would replace an empty folder of somebody else's; of two that make a folder only one succeeds."""
+    try:
+        os.mkdir(out)
+    except FileExistsError:
+        check_place(out, run=draft)
+        raise
+    try:
+        os.rename(draft, out)
+    except OSError:
+        with suppress(OSError):  # somebody put something into it meanwhile
+            os.rmdir(out)
+        check_place(out, run=draft)
+        raise
 
 
 def sync_tree(folder: Path) -> None:

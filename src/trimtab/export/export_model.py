@@ -12,8 +12,8 @@ from trimtab.export.card import model_card
 from trimtab.export.draft import check_place, draft_folder
 from trimtab.export.gate import GateReport, compare
 from trimtab.export.hf import HuggingFace
-from trimtab.export.lines import gate_lines
-from trimtab.export.marks import write_marks
+from trimtab.export.lines import gate_lines, origins
+from trimtab.export.marks import write_card, write_recipe
 from trimtab.export.target import Target
 from trimtab.translator import LoadedModel, load_model
 
@@ -73,7 +73,7 @@ def export_model(
     lines = gate_lines(model, given)
     with draft_folder(place) as draft:
         target.write(model, draft)
-        write_marks(model, draft, target=target.name, name=place.name)
+        write_recipe(model, draft)
         report = ExportReport(
             folder=place,
             target=target.name,
@@ -82,7 +82,8 @@ def export_model(
         )
         if not report.gate.passed:
             raise _failed(report)
-        _write_proof(report, model, target, draft)
+        _write_proof(report, model, target, draft, origins=origins(lines))
+        write_card(model, draft, target=target.name, name=place.name)
     return report
 
 
@@ -126,8 +127,10 @@ def _failed(report: ExportReport) -> RunFailed:
     )
 
 
-def _write_proof(report: ExportReport, model: LoadedModel, target: Target, draft: Path) -> None:
+def _write_proof(
+    report: ExportReport, model: LoadedModel, target: Target, draft: Path, *, origins: str
+) -> None:
     proof = json.dumps(report.gate.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     (draft / "trimtab" / GATE_FILE).write_text(proof, encoding="utf-8")
-    card = model_card(model, target=target, gate=report.gate, name=report.folder.name)
+    card = model_card(model, target=target, gate=report.gate, name=report.folder.name, origins=origins)
     (draft / README).write_text(card, encoding="utf-8")

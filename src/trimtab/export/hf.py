@@ -1,5 +1,7 @@
 """`--to hf`: a folder that Hugging Face's transformers loads without any code of its own."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,13 +42,14 @@ class HuggingFace:
             open_hugging_face(folder, device=torch.device("cpu")), open_tokenizer(folder)
         )
 
-    def usage(self, folder: str) -> str:
-        """Python that translates a line."""
+    def usage(self, folder: str, *, tags: Sequence[str] = ()) -> str:
+        """Python that translates a line, the tags before it."""
+        name, line = json.dumps(folder, ensure_ascii=False), json.dumps(" ".join([*tags, "A line."]))
         return (
             "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer\n\n"
-            f'tokenizer = AutoTokenizer.from_pretrained("{folder}")\n'
-            f'model = AutoModelForSeq2SeqLM.from_pretrained("{folder}")\n'
-            'batch = tokenizer(["A line."], return_tensors="pt", padding=True, truncation=True)\n'
+            f"tokenizer = AutoTokenizer.from_pretrained({name})\n"
+            f"model = AutoModelForSeq2SeqLM.from_pretrained({name})\n"
+            f'batch = tokenizer([{line}], return_tensors="pt", padding=True, truncation=True)\n'
             "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
         )
 

@@ -1,7 +1,8 @@
 """The real lines on which an export is compared: from the validation sets of the run, then from its corpora."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus
@@ -24,6 +25,14 @@ class GateLine:
     """Tags and end symbol included."""
     target_ids: list[int]
     """End symbol included."""
+    origin: str = ""
+    """Where it stands, for the model card: `validation set dev`."""
+
+
+def origins(lines: Sequence[GateLine]) -> str:
+    """How many lines came from where: `36 of validation set dev, 164 of training corpus train`."""
+    counts = Counter(line.origin for line in lines)
+    return ", ".join(f"{count} of {origin}" for origin, count in counts.items())
 
 
 def gate_lines(
@@ -37,14 +46,15 @@ def gate_lines(
     """
     found: list[GateLine] = []
     unread: list[Problem] = []
-    for files in _sets(model, given):
+    for kind, files in _sets(model, given):
         try:
             corpora = open_corpora(files, root=Path.cwd(), cache=default_cache())
         except InputError as error:
             unread += error.problems
             continue
         for place, corpus in enumerate(corpora):
-            found += _of(corpus, model, (count - len(found)) // (len(corpora) - place))
+            lines = _of(corpus, model, (count - len(found)) // (len(corpora) - place))
+            found += [replace(line, origin=f"{kind} {corpus.name}") for line in lines]
         if len(found) >= count:
             break
     if not found:
@@ -52,9 +62,13 @@ def gate_lines(
     return found
 
 
-def _sets(model: LoadedModel, given: ParallelFiles | None) -> list[Sequence[ParallelFiles | TrainCorpus]]:
+def _sets(
+    model: LoadedModel, given: ParallelFiles | None
+) -> list[tuple[str, Sequence[ParallelFiles | TrainCorpus]]]:
     data = model.recipe.data
-    return [[given]] if given is not None else [list(data.valid.values()), data.train]
+    if given is not None:
+        return [("given text", [given])]
+    return [("validation set", list(data.valid.values())), ("training corpus", data.train)]
 
 
 def _nothing(model: LoadedModel) -> Problem:

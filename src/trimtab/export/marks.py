@@ -9,17 +9,23 @@ from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.engines.plain_files import sha256_of
 from trimtab.export.hf_tokenizer import SOURCE, TARGET
+from trimtab.export.hf_weights import WEIGHTS
 from trimtab.translator import LoadedModel
-from trimtab.translator.exported import CARD, FORMAT, RECIPE
+from trimtab.translator.export_card import CARD, FORMAT, RECIPE
 
 Files = TypeVar("Files", bound=ParallelFiles)
 
 
-def write_marks(model: LoadedModel, folder: Path, *, target: str, name: str) -> None:
-    """Writes the recipe and the card of the export into its folder `trimtab`."""
-    (folder / CARD).parent.mkdir()
+def write_recipe(model: LoadedModel, folder: Path) -> None:
+    """Writes the recipe of the run into the folder `trimtab` of the export, which it makes."""
+    (folder / RECIPE).parent.mkdir()
     (folder / RECIPE).write_text(render_recipe(public(model.recipe)), encoding="utf-8")
+
+
+def write_card(model: LoadedModel, folder: Path, *, target: str, name: str) -> None:
+    """Writes what makes the folder an export, last of all: until then nothing takes it for one."""
     files = [(SOURCE, model.tokenizers.source)]
     if not model.tokenizers.shared:
         files.append((TARGET, model.tokenizers.target))
@@ -29,6 +35,7 @@ def write_marks(model: LoadedModel, folder: Path, *, target: str, name: str) -> 
         "name": name,
         "step": model.checkpoint.step,
         "trimtab": __version__,
+        "weights": {"file": WEIGHTS, "sha256": sha256_of(folder / WEIGHTS)},
         "tokenizers": [_tokenizer(file, each) for file, each in files],
     }
     (folder / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

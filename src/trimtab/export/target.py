@@ -55,8 +55,8 @@ class Target(Protocol):
         """What was written, opened by the library itself."""
         ...
 
-    def usage(self, folder: str) -> str:
-        """Python that translates a line with the folder, for the model card."""
+    def usage(self, folder: str, *, tags: Sequence[str] = ()) -> str:
+        """Python that translates a line with the folder, the tags before it, for the model card."""
         ...
 
     def limits(self, model: LoadedModel) -> list[str]:

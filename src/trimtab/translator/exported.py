@@ -1,6 +1,5 @@
 """A folder that an export wrote, ready to translate and to score: its own weights, run by the library it is for."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ import torch
 from trimtab.checkpoint.telling import log_finding
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
-from trimtab.data.input_file import open_input
-from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.documents import DocumentCounts
@@ -19,19 +16,23 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.device import choose_device
 from trimtab.engines.engine import Engine
-from trimtab.engines.hugging_face import open_hugging_face
-from trimtab.errors import InputError, input_error
+from trimtab.engines.hugging_face import HuggingFaceModel, check_finite, open_hugging_face
+from trimtab.engines.hugging_face_files import WEIGHTS
+from trimtab.engines.plain_files import JSON_BYTES, plain_file
+from trimtab.errors import input_error
 from trimtab.flow import Ragged
+from trimtab.translator.export_card import (
+    CARD,
+    RECIPE,
+    check_weights,
+    read_card,
+    read_tokenizers,
+    unknown_card,
+)
 from trimtab.translator.load import LoadedModel, load_model
 from trimtab.translator.setup import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS
 from trimtab.translator.tagged import Tagged
 from trimtab.translator.translator import Translator
-
-CARD = Path("trimtab") / "export.json"
-"""What makes a folder an export: which target it is for, and what belongs to it."""
-RECIPE = Path("trimtab") / "trained.yaml"
-"""The recipe of the run, the paths of its data shortened."""
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,50 +95,52 @@ def is_export(folder: Path) -> bool:
 
 def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
     """The exported model in a folder. Raises InputError where something of it is missing, damaged or too new."""
-    card = _card(folder)
-    tokenizers = _tokenizers(folder, card)
-    recipe = load_recipe(folder / RECIPE).recipe
+    card = read_card(folder)
+    tokenizers = read_tokenizers(folder, card)
+    recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe
     place = choose_device(device)
     match card["target"]:
         case "hf":
-            engine = open_hugging_face(folder, device=place)
+            _check_named(folder, card)
+            check_weights(folder, card)
+            engine = open_hugging_face(folder, device=place, expected=_sizes(recipe, tokenizers))
+            check_finite(folder, engine)
         case other:
-            raise _unknown(folder, got=f"an export for {other!r}")
+            raise unknown_card(folder, got=f"an export for {other!r}"[:80])
+    _check_length(folder, recipe, engine)
     return ExportedModel(str(folder), recipe, engine, tokenizers)
 
 
-def _card(folder: Path) -> dict[str, Any]:
-    with open_input(folder / CARD) as file:
-        try:
-            card = json.loads(file.read())
-        except ValueError as error:
-            raise _unknown(folder, got=f"no valid JSON: {error}") from None
-    known = isinstance(card, dict) and {"format", "target", "tokenizers"} <= card.keys()
-    if not known or card["format"] != FORMAT:
-        raise _unknown(folder, got=f"format {card.get('format')!r}" if known else "other keys")
-    return card
+def _check_named(folder: Path, card: dict[str, Any]) -> None:
+    """The weights whose fingerprint is taken must be those that are opened."""
+    if card["weights"]["file"] != WEIGHTS:
+        raise unknown_card(folder, got=f"weights in {card['weights']['file']}")
 
 
-def _tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
-    found = []
-    for said in card["tokenizers"]:
-        with open_input(folder / said["file"]) as file:
-            tokenizer = SentencePiece(file.read(), symbols=said["symbols"], name=str(folder / said["file"]))
-        if tokenizer.fingerprint != said["sha256"]:
-            raise input_error(
-                f"{folder / said['file']}: not the tokenizer that was exported",
-                got=f"sha256 {tokenizer.fingerprint[:16]}",
-                allowed=f"{said['sha256'][:16]}, as {CARD} says",
-                fix="put the file back, or export the run once more",
-            )
-        found.append(tokenizer)
-    return Tokenizers(found[0], found[-1])
+def _sizes(recipe: Recipe, tokenizers: Tokenizers) -> dict[str, int]:
+    """What `config.json` must say of this recipe and these vocabularies."""
+    model, target = recipe.model, tokenizers.target
+    sizes = {
+        "d_model": model.dim,
+        "encoder_layers": model.encoder_layers,
+        "decoder_layers": model.decoder_layers,
+        "encoder_attention_heads": model.encoder.heads,
+        "decoder_attention_heads": model.decoder.heads,
+        "encoder_ffn_dim": model.encoder.feed_forward,
+        "decoder_ffn_dim": model.decoder.feed_forward,
+        "vocab_size": tokenizers.source.num_ids,
+        "pad_token_id": target.pad,
+        "eos_token_id": target.end,
+        "decoder_start_token_id": target.start,
+    }
+    return sizes if tokenizers.shared else {**sizes, "decoder_vocab_size": target.num_ids}
 
 
-def _unknown(folder: Path, *, got: str) -> InputError:
-    return input_error(
-        f"{folder / CARD}: not what this version of trimtab writes",
-        got=got,
-        allowed=f"an export of format {FORMAT} for hf",
-        fix="export the run once more",
-    )
+def _check_length(folder: Path, recipe: Recipe, engine: HuggingFaceModel) -> None:
+    if recipe.data.max_tokens > engine.positions:
+        raise input_error(
+            f"{folder / RECIPE}: data.max_tokens is more than the model has positions for",
+            got=str(recipe.data.max_tokens),
+            allowed=f"at most {engine.positions}",
+            fix="export the run once more",
+        )
