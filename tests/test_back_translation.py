@@ -39,6 +39,7 @@ def test_the_page_has_its_recipes():
     assert len(recipes_of_the_page()) == 3
 
 
+@pytest.mark.slow
 def test_what_one_model_translates_is_what_the_next_one_learns_from(tmp_path):
     mono = [target for _, target in small_pairs(80, seed=9)]
     (tmp_path / "mono.de").write_text("".join(line + "\n" for line in mono))

@@ -44,6 +44,7 @@ def test_both_directions_are_learned(run):
     assert right(run, ["<2en>"], reverse) >= 0.6
 
 
+@pytest.mark.slow
 def test_the_same_line_is_translated_as_its_tag_says(tmp_path):
     recipe = small_recipe(
         tmp_path,

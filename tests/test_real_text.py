@@ -55,6 +55,7 @@ def real_recipe(folder, **changes):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
 def test_a_run_with_them_learns_translates_and_goes_on_exactly_after_a_stop(tmp_path, changes):
     recipe = real_recipe(tmp_path, **changes)

@@ -53,6 +53,7 @@ def test_it_learns_and_every_command_reads_each_side_with_its_own(run):
     assert report.chrf.value == pytest.approx(validated["chrf"], abs=8), "another beam"
 
 
+@pytest.mark.slow
 def test_two_tokenizers_of_one_file_give_the_very_run_that_shares_it(tmp_path):
     """The reference: the model has the same matrices, so every bit must be the same."""
     changes = {"length": "20 steps", "model.tie_embeddings": "decoder"}
@@ -80,6 +81,7 @@ def test_two_tokenizers_of_one_file_give_the_very_run_that_shares_it(tmp_path):
     assert two.translate(lines) == three.translate(lines)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
     changes = {**SEPARATE, "length": f"{STEPS} steps", "data.train.0.name": "words"}
     undisturbed = train(small_recipe(tmp_path / "one", **changes), out=tmp_path / "one" / "run").run

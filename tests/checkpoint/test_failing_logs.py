@@ -76,6 +76,7 @@ def test_a_run_whose_logs_take_nothing_ends_with_the_same_weights_and_says_so_on
         assert (tmp_path / "run" / f"{log}.jsonl").read_bytes() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_run_that_can_tell_nobody_anything_ends_with_the_same_weights(
     recipe: Path, tmp_path: Path, trained_run: Path
@@ -110,6 +111,7 @@ def full_log(tmp_path: Path):
         subprocess.run(["umount", path], check=True)
 
 
+@pytest.mark.slow
 def test_metrics_on_a_disk_that_is_really_full_do_not_stop_the_run(recipe: Path, tmp_path: Path, full_log):
     run = tmp_path / "run"
     assert train(PLAIN, "train", recipe, "--out", run, "length=20 steps").returncode == 0

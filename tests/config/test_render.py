@@ -50,7 +50,18 @@ def test_any_float_survives_to_the_last_bit(rate: float):
 def test_the_text_is_in_the_order_of_the_settings_and_reads_like_a_recipe():
     lines = render_recipe(_recipe()).splitlines()
     groups = [line.split(":")[0] for line in lines if not line.startswith(" ")]
-    assert groups == ["task", "data", "model", "loss", "step", "length", "evaluate", "checkpoint", "seed"]
+    assert groups == [
+        "task",
+        "data",
+        "model",
+        "loss",
+        "step",
+        "guard",
+        "length",
+        "evaluate",
+        "checkpoint",
+        "seed",
+    ]
     assert "    learning_rate: 7.0e-4" in lines
     assert "    betas: [0.9, 0.98]" in lines
     assert "    warmup: 500 steps" in lines

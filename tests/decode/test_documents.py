@@ -62,6 +62,7 @@ def test_the_model_reads_the_sentences_before_on_the_source_side():
     assert [text for _, text in translate_documents([["a", "b", "a"]], setup, context)] == ["a", "a|b", "b|a"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_sentences_in_one_document():
     found = list(translate_documents([[f"{i % 7}" for i in range(10_000)]], copying(), ALONE))
     assert len(found) == 10_000

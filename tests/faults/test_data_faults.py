@@ -103,6 +103,7 @@ def test_a_pack_of_which_no_target_counts_has_no_loss_and_no_gradient(tmp_path: 
     assert held
 
 
+@pytest.mark.slow
 def test_a_file_that_shrinks_while_it_is_read_ends_the_run_with_its_name_and_loses_nothing(
     tmp_path: Path, count: Count
 ):

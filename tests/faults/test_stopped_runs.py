@@ -57,7 +57,7 @@ IMPATIENT: list[tuple[Deed, set[int]]] = [
     (send(signal.SIGINT, signal.SIGINT, apart=0.02), {143, 130, -signal.SIGINT}),
     (send(signal.SIGTERM, signal.SIGKILL, apart=0.05), {143, -signal.SIGKILL}),
     # A terminal that closes: asks too, or ends the run at once.
-    (send(signal.SIGHUP, apart=0.0), {143}),
+    (send(signal.SIGHUP, apart=0.0), {143, -signal.SIGHUP}),
 ]
 
 
@@ -75,6 +75,7 @@ def disturb(recipe: Path, run: Path, step: int, deed: Deed, *, seconds: float = 
     return process.returncode
 
 
+@pytest.mark.slow
 def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, undisturbed: Path, count: Count):
     recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
     codes, lost, before = [], [], 0

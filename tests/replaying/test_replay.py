@@ -196,6 +196,7 @@ def test_a_step_that_was_left_out_is_taken_as_the_branch_that_was_left_took_it(t
     assert "spoilt after step 27" in again.explanation
 
 
+@pytest.mark.slow
 def test_a_fault_that_does_not_come_again_is_not_reproduced(rewound_run, few):
     found = replay(rewound_run, step=55)
     assert (found.fault, found.started_from) == ("not_reproduced", 50)

@@ -73,6 +73,7 @@ def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_
     assert state.guard["refusals"]["rewound"] == [108]
 
 
+@pytest.mark.slow
 def test_after_going_back_the_disk_knows_what_is_left_out_before_the_first_step(tmp_path, monkeypatch):
     line = small_line(tmp_path, **CHANGES)
     poked(line, after=100)
@@ -112,6 +113,7 @@ def test_a_single_spike_costs_one_step(tmp_path):
     assert {each["code"] for each in quarantined} == {"S902"}
 
 
+@pytest.mark.slow
 def test_twenty_steps_that_are_no_number_leave_sound_weights_where_they_are(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     line.poison(from_step=101, until_step=120)
@@ -122,6 +124,7 @@ def test_twenty_steps_that_are_no_number_leave_sound_weights_where_they_are(tmp_
     assert codes(line).count("S905") == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_refused_again_and_again_ends_with_a_diagnosis(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     line.poison(from_step=61, until_step=10**9)
@@ -138,6 +141,7 @@ def test_without_a_healthy_checkpoint_there_is_nothing_to_rewind_to(tmp_path):
     assert line.saved_steps()
 
 
+@pytest.mark.slow
 def test_a_run_that_may_not_rewind_ends_where_its_weights_are_spoilt(tmp_path):
     line = small_line(tmp_path, **{**CHANGES, "guard": {"healthy_after": 20, "rewinds": 0}})
     poked(line, after=100)
@@ -145,6 +149,7 @@ def test_a_run_that_may_not_rewind_ends_where_its_weights_are_spoilt(tmp_path):
         line.train()
 
 
+@pytest.mark.slow
 def test_what_comes_again_after_going_back_ends_the_run_at_last(tmp_path):
     line = small_line(
         tmp_path, **{**CHANGES, "length": "400 steps", "guard": {"healthy_after": 20, "rewinds": 2}}
@@ -183,6 +188,7 @@ def zip_values(one: dict, other: dict):
     return [(one[name], other[name]) for name in one]
 
 
+@pytest.mark.slow
 def test_the_clock_does_not_go_back(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     poked(line, after=100)

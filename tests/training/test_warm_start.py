@@ -157,6 +157,7 @@ def real_pairs(folder, name, lines):
     return {"pairs": name, "source": 1, "target": 2}
 
 
+@pytest.mark.slow
 def test_on_real_text_a_warm_start_is_ahead_of_a_cold_one(tmp_path):
     """Another text, another vocabulary, the same few steps: the weights of before are worth something."""
     changes = {

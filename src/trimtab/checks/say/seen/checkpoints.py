@@ -111,6 +111,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="A newer trimtab wrote it in a form that this one does not know; it is neither read nor touched.",
         fix="update trimtab; otherwise the run goes on from an older one",
         home="checkpoint/store_findings.py",
+        symptoms=("a checkpoint is passed over",),
     ),
     SeenPage(
         code="K903",
@@ -132,5 +133,6 @@ PAGES: tuple[SeenPage, ...] = (
         why="It is never read; somebody may believe that it is.",
         fix="move it elsewhere",
         home="checkpoint/store_findings.py",
+        symptoms=("a file in a checkpoint is not used",),
     ),
 )

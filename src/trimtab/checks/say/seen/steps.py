@@ -170,6 +170,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="Its lines are scored and its numbers traced without compiled kernels: that takes more memory than a step.",
         fix="`trimtab replay RUN --step N --device cpu` looks at it elsewhere",
         home="training/quarantine.py",
+        symptoms=("out of memory after a refused step",),
     ),
     SeenPage(
         code="S906",
