@@ -37,12 +37,15 @@ def test_the_newest_healthy_one_stays_and_with_it_what_can_follow_it(
 
 
 @given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=80), st.integers(1, 3), st.integers(0, 120), st.data()
+    st.lists(st.integers(1, 40), min_size=1, max_size=80), st.integers(1, 3), st.integers(1, 120), st.data()
 )
 def test_however_often_is_saved_a_run_that_stays_well_soon_has_a_healthy_checkpoint(
     gaps: list[int], keep: int, settling: int, data: st.DataObject
 ):
-    """Marks as the loop does: each checkpoint that is there once the run is far enough past it, some a save late."""
+    """Marks as the loop does: each checkpoint that is there once the run is far enough past it, some a save late.
+
+    From one step on: with none nothing is waited for, as where a run may not go back and needs no healthy one.
+    """
     steps: list[int] = []
     healthy: int | None = None
     now = 0
