@@ -95,6 +95,7 @@ def cost(found: dict[str, Any] | None) -> str:
         f"{guard['overhead_percent']}% of a step of the base preset on one {found['card']} (rounds: "
         f"{', '.join(map(str, guard['overhead_percent_of_rounds']))}). The goal, 1%, is missed: such a step waits for "
         "the launch of its kernels, and the guard launches some more"
+        + (f"; {guard['remark']}" if "remark" in guard else "")
     )
 
 

@@ -252,3 +252,18 @@ def _check_end(store: CheckpointStore, sound: set[int], healthy: set[int]) -> No
         assert store.latest().step == max(sound)
         newest = open_checkpoint(store.folder / step_name(max(sound)))
         assert is_marked(newest.folder, newest.manifest) == (max(sound) in healthy)
+
+
+def test_the_best_that_a_healthy_checkpoint_knows_stays_with_it(store: CheckpointStore):
+    """A run that goes back has that one as its best again."""
+    for step in (10, 20, 30):
+        save(store, step, best=10)
+    assert store.mark_healthy(30)
+    for step in (40, 50, 60, 70):
+        save(store, step, best=step)
+    healthy = store.healthy_before(69)
+    assert healthy is not None
+    assert healthy.step == 30
+    assert healthy.load_state().best["step"] == 10
+    assert 10 in list_steps(store.folder)
+    assert 20 not in list_steps(store.folder)

@@ -118,6 +118,21 @@ def test_without_validation_sets_nothing_is_written(tmp_path):
     assert line.log("evaluations") == []
 
 
+def test_without_validation_sets_weights_that_never_move_are_found_all_the_same(tmp_path):
+    line = small_line(
+        tmp_path,
+        **{
+            "data.valid": None,
+            "length": "130 steps",
+            "evaluate.every": "130 steps",
+            "step.optimizer.learning_rate": 1e-12,
+        },
+    )
+    line.train()
+    assert "M902" in [each["code"] for each in line.log("findings")]
+    assert [each["step"] for each in line.log("health")] == [130]
+
+
 def test_several_sets_are_scored_by_name_and_one_of_them_chooses_the_best(tmp_path):
     sets = {name: {"source": "dev.en", "target": "dev.de"} for name in ("one", "two")}
     changes = {"data.valid": sets, "evaluate.best": {"set": "two", "metric": "loss"}}
