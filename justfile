@@ -32,7 +32,8 @@ faults *arguments:
 
 # What needs a CUDA device; without the hook that checks shapes, which cannot be compiled.
 gpu *arguments:
-    pytest -q -m gpu -o addopts="" {{arguments}}
+    python benchmarks/gpu_suite.py --out benchmarks/gpu_suite.json {{arguments}}
+    python tools/write_reliability.py
 
 # Train, translate and report on the built-in sample.
 demo *arguments:

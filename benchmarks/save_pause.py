@@ -3,7 +3,8 @@
     pip install ".[train]"
     python -m benchmarks.save_pause --out benchmarks/save_pause.json
 
-The big preset (about 210M parameters) trains on made-up sentences with AdamW, in half precision on a GPU. Each
+The big preset (about 210M parameters) trains on made-up sentences with AdamW, on a GPU in half precision and with
+recorded steps, as a run does. Each
 repetition takes some steps, then saves: once by `CheckpointStore.save` in the loop, once by `BackgroundSaver.begin`
 while the next steps run. The pause is the time until the loop goes on plus what the steps that run during the save
 take longer than the undisturbed ones; told as medians, in seconds and as a share of a step. Checkpoints go to --folder,
@@ -37,6 +38,7 @@ from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.precision import autocast
+from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import take_step
 
 NUM_IDS, LENGTH = 32000, 32
@@ -91,12 +93,13 @@ class Run:
         self.clip, self.scale = build_clip(ClipGlobalNorm()), LossScale(enabled=False, device=self.device)
         draw = torch.Generator().manual_seed(1)
         rows = torch.randint(4, NUM_IDS, (tokens // LENGTH, LENGTH), generator=draw).tolist()
+        self.take_step = StepGraphs(device=self.device).take_step if self.device.type == "cuda" else take_step
         self.packs = packs * [pack_of(rows, rows[::-1], longest=LENGTH).to(self.device)]
 
     def step(self):
         """Seconds of one step; like the recorder of a run on a CPU it waits for the numbers of each."""
         begun = time.perf_counter()
-        report = take_step(
+        report = self.take_step(
             self.objective,
             self.optimizer,
             self.packs,
@@ -123,7 +126,7 @@ class Run:
 
 def measured(run, folder, *, repetitions):
     """Both ways of saving, in turns, so that a slow minute of the machine hits both."""
-    for _ in range(3):
+    for _ in range(8):
         run.step()
     store = CheckpointStore(folder / "checkpoints", keep=1)
     undisturbed, in_loop, returns, slower, saves, steps_beside, no_room = [], [], [], [], [], [], ""

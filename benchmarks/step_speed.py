@@ -4,8 +4,8 @@
 
 Trains as `trimtab train` does, on windows that were cut and moved to the GPU before. For each preset:
 
-- `guard`: rounds of steps with and without the gate that refuses outliers, in turns, so that a card that warms up or
-  throttles favours neither;
+- `guard`: rounds of steps with and without the gate that refuses outliers, both recorded as CUDA graphs, and with it
+  but not recorded, in turns, so that a card that warms up or throttles favours none;
 - `profile`: the kernels that take the most time, and the share of a step in which the GPU has nothing to do: what the
   profiler saw running, against the time of a step without profiler;
 - `flash`: a newly built model whose attention is PyTorch's variable-length FlashAttention in place of tiles.
@@ -175,8 +175,8 @@ def trained(run, preset, windows=None):
     opened = time.perf_counter()
     first = report_of(one, steps[0], gate=parts.gate)
     loss, warm = float(first.loss), time.perf_counter()
-    for _ in range(2):
-        through(one, gate=parts.gate)
+    for gate in (parts.gate, parts.gate, None):
+        through(one, gate=gate)
     one.about = {
         "parameters": parts.model.num_parameters(),
         "tokens_per_step": tokens / len(steps),
@@ -204,28 +204,32 @@ def taken(parts, count):
 
 def guarded(run, one):
     """Rounds of both, each beginning with the other one; the price of the guard is the median over the rounds."""
-    gates = {"with": one.parts.gate, "without": None}
+    arms = {
+        "with_guard": lambda: through(one, gate=one.parts.gate),
+        "without_guard": lambda: through(one, gate=None),
+        "not_recorded": lambda: through(one, gate=one.parts.gate, recorded=False),
+    }
     before = counters["stats"]["unique_graphs"]
-    found, reserve = {name: [] for name in gates}, FLASH_TAKES * max(0.0, run.left())
+    found, reserve = {name: [] for name in arms}, FLASH_TAKES * max(0.0, run.left())
     rounds = []
     for number in range(ROUNDS):
         if rounds and run.left() < reserve + rounds[-1]["seconds"]:
             break
         begun = time.perf_counter()
-        names = list(gates) if number % 2 == 0 else list(gates)[::-1]
-        each = {name: [through(one, gate=gates[name]) for _ in range(REPETITIONS)] for name in names}
+        names = list(arms) if number % 2 == 0 else list(arms)[::-1]
+        each = {name: [arms[name]() for _ in range(REPETITIONS)] for name in names}
         for name, times in each.items():
             found[name] += times
         middle = {name: statistics.median(times) for name, times in each.items()}
         rounds.append(
             {
-                "overhead_percent": 100 * (middle["with"] / middle["without"] - 1),
+                "overhead_percent": 100 * (middle["with_guard"] / middle["without_guard"] - 1),
                 "seconds": time.perf_counter() - begun,
             }
         )
     overheads = [each["overhead_percent"] for each in rounds]
     return {
-        **{f"{name}_guard": speed(one, times) for name, times in found.items()},
+        **{name: speed(one, times) for name, times in found.items()},
         "overhead_percent": round(statistics.median(overheads), 3),
         "overhead_percent_of_rounds": [round(each, 3) for each in overheads],
         "recompiles_after_warm_up": counters["stats"]["unique_graphs"] - before,
@@ -315,11 +319,12 @@ def without_tiles():
 # The steps and the clock.
 
 
-def report_of(one, packs, *, gate):
+def report_of(one, packs, *, gate, recorded=True):
     """One step of training."""
     parts = one.parts
     parts.begin(one.state)
-    return take_step(
+    step = parts.graphs.take_step if recorded and parts.graphs is not None else take_step
+    return step(
         parts.objective,
         parts.optimizer,
         packs,
@@ -330,19 +335,19 @@ def report_of(one, packs, *, gate):
     )
 
 
-def through(one, *, gate, steps=None):
+def through(one, *, gate, steps=None, recorded=True):
     """Milliseconds of one pass over the windows."""
     steps = steps or one.steps
     if one.parts.device.type != "cuda":
         begun = time.perf_counter()
         for packs in steps:
-            report_of(one, packs, gate=gate)
+            report_of(one, packs, gate=gate, recorded=recorded)
         return 1000 * (time.perf_counter() - begun)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     begin.record()
     for packs in steps:
-        report_of(one, packs, gate=gate)
+        report_of(one, packs, gate=gate, recorded=recorded)
     end.record()
     end.synchronize()
     return begin.elapsed_time(end)

@@ -4,7 +4,7 @@ import copy
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from trimtab.data.stages import across_stages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.window import windows
 from trimtab.device import choose_device, wants_compile
-from trimtab.flow import LossOutput, Pack, Ragged, TrainState, Window
+from trimtab.flow import LossOutput, Pack, Ragged, StepReport, TrainState, Window
 from trimtab.loss.build import Loss, build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.pace import Pace
@@ -36,6 +36,8 @@ from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import Resolved, autocast, resolve_precision
 from trimtab.step.schedule import peak_factor, rate_at
+from trimtab.step.step_graphs import StepGraphs
+from trimtab.step.take_step import take_step
 
 FIRST_WARMUP_STEPS = 1000
 """How long a warmup in another unit is taken to be for the first step, whose pace is not known."""
@@ -61,6 +63,21 @@ class Parts:
     clip: Clip
     scale: LossScale
     gate: OutlierGate
+    graphs: StepGraphs | None = None
+    """Takes the steps where they are recorded."""
+
+    def take_step(self, packs: Sequence[Pack], *, learning_rate: float) -> StepReport:
+        """One update of the weights from a window's packs."""
+        step = take_step if self.graphs is None else self.graphs.take_step
+        return step(
+            self.objective,
+            self.optimizer,
+            packs,
+            clip=self.clip,
+            scale=self.scale,
+            gate=self.gate,
+            learning_rate=learning_rate,
+        )
 
     def windows(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
         """The windows from a step and its position of the stream on, each with its packs on the device."""
@@ -177,7 +194,8 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     pace = Pace(sources.feed.mixture.examples_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)
-    recipe = settled(recipe, shape, precision=precision, compiled=compiled)
+    graphed = packed and recipe.step.cuda_graph != "off"
+    recipe = settled(recipe, shape, precision=precision, compiled=compiled, graphed=graphed)
     model = build_model(recipe, sources.tokenizers, device=device)
     model.kernel = "varlen" if packed else "padded"
     loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device, compiled=compiled)
@@ -203,6 +221,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),
         gate=OutlierGate(recipe.guard),
+        graphs=StepGraphs(device=device, variant=lambda: loss.truncating) if graphed else None,
     )
 
 
@@ -241,11 +260,14 @@ def shape_for(
     return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
 
 
-def settled(recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool) -> Recipe:
+def settled(
+    recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool, graphed: bool
+) -> Recipe:
     """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same."""
     filled: dict[str, Any] = {
         "precision": precision,
         "compile": "on" if compiled else "off",
+        "cuda_graph": "on" if graphed else "off",
         "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
         "source_tokens_per_micro_batch": shape.source_slots,
     }

@@ -44,6 +44,7 @@ MAY_CHANGE = (
     "recipe.data.workers",
     "recipe.data.valid",
     "recipe.step.compile",
+    "recipe.step.cuda_graph",
 )
 """What a resumed run may say differently; everything else would make it another run."""
 
@@ -187,7 +188,13 @@ def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
     begun = load_recipe(run.recipe).recipe
     recipe, step = started_as(recipe, begun), begun.step
     chosen: dict[str, Any] = {}
-    for key in ("precision", "compile", "tokens_per_micro_batch", "source_tokens_per_micro_batch"):
+    for key in (
+        "precision",
+        "compile",
+        "cuda_graph",
+        "tokens_per_micro_batch",
+        "source_tokens_per_micro_batch",
+    ):
         if getattr(recipe.step, key) in (None, "auto"):
             chosen[key] = getattr(step, key)
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})

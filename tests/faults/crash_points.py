@@ -21,9 +21,9 @@ import torch
 from tests.checkpoint.dying import CALLS, run_in_child
 from tests.faults.killing import digest, logs
 from tests.small_run import small_recipe
+from trimtab.build import Parts
 from trimtab.launch import train
 from trimtab.step import take_step
-from trimtab.training import train as loop
 
 STEPS = 3
 CHANGES = {
@@ -120,7 +120,7 @@ def _die_at(number: int, run: Path, note: Path) -> None:
 
         return wrapper
 
-    real_open, accumulate, whole = os.open, take_step.accumulate, loop.take_step
+    real_open, accumulate, whole = os.open, take_step.accumulate, Parts.take_step
 
     def backward(*args: Any, **kwargs: Any) -> Any:
         total = accumulate(*args, **kwargs)
@@ -139,7 +139,7 @@ def _die_at(number: int, run: Path, note: Path) -> None:
 
     for name in (*CALLS, "write"):
         setattr(os, name, counted(name, getattr(os, name)))
-    loop.take_step = steps
+    Parts.take_step = steps
 
 
 def _target(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: Path) -> str | None:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 STATES = {
     "ci": "at every change",
     "full": "in part with `just faults` only",
-    "gpu": "needs a GPU",
+    "gpu": "on a GPU",
     "absent": "nothing to test",
 }
 

@@ -25,7 +25,7 @@ from trimtab.step.accumulate import accumulate
 from trimtab.step.groups import parameter_groups
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.build import build_optimizer
-from trimtab.step.take_step import take_step
+from trimtab.step.take_step import step_on_device
 from trimtab.training.preflight import preflight
 
 
@@ -53,6 +53,7 @@ def untie_when_loading(patch: pytest.MonkeyPatch) -> None:
 
 
 LABELS = "_filled(target.values, target_offsets, IGNORE)"
+RATE = 'group["lr"] = learning_rate.float() if on_gpu else learning_rate'
 EACH_PACK = "for pack in packs:\n"
 
 BUGS = {
@@ -69,7 +70,7 @@ BUGS = {
         rewriting(Loss.__call__, ("matrix, labels, self.terms", "matrix, labels.roll(-1), self.terms")),
         "L204",
     ),
-    "no zero_grad": Bug(rewriting(take_step, ("parameter.grad = None", "pass")), "S207"),
+    "no zero_grad": Bug(rewriting(step_on_device, ("parameter.grad = None", "pass")), "S207"),
     "detached layer": Bug(
         rewriting(FeedForward.forward, ("return self.down(hidden)", "return self.down(hidden).detach()")),
         "M205",
@@ -88,7 +89,7 @@ BUGS = {
     ),
     "dropout in eval": Bug(rewriting(SubLayers.leave, ("self.training", "True")), "E202"),
     "mean of means": Bug(
-        rewriting(accumulate, ("part.objective / targets", "part.objective / pack.num_targets / len(packs)")),
+        rewriting(accumulate, ("part.objective / divisor", "part.objective / pack.num_targets / len(packs)")),
         "S201",
     ),
     "decay on norms": Bug(
@@ -97,12 +98,8 @@ BUGS = {
         recipe=(("step.optimizer.weight_decay", 0.1),),
     ),
     "tied weights untied after load": Bug(untie_when_loading, "M207"),
-    "learning rate never applied": Bug(
-        rewriting(AdamW.update, ('group["lr"] = learning_rate', 'group["lr"] = 1e-3')), "S205"
-    ),
-    "learning rate never applied, so that it is zero": Bug(
-        rewriting(AdamW.update, ('group["lr"] = learning_rate', "pass")), "S204"
-    ),
+    "learning rate never applied": Bug(rewriting(AdamW.update, (RATE, 'group["lr"] = 1e-3')), "S205"),
+    "learning rate never applied, so that it is zero": Bug(rewriting(AdamW.update, (RATE, "pass")), "S204"),
     "scheduler double stepped": Bug(
         rewriting(Parts.learning_rate, ("step=state.step", "step=2 * state.step")), "S211"
     ),
@@ -114,7 +111,7 @@ BUGS = {
     ),
     "clip after step": Bug(
         rewriting(
-            take_step,
+            step_on_device,
             ("clip(gradients, unscale", "clip([each.clone() for each in gradients], unscale"),
             ("clip.after(skipped)", "clip(gradients, unscale=scale.inverse); clip.after(skipped)"),
         ),

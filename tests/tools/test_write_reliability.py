@@ -61,5 +61,22 @@ def test_without_results_nothing_is_claimed(tool):
 
 def test_the_page_in_the_documentation_is_the_one_that_is_written(tool):
     costs = [(name, tool.recorded(file)) for name, file in tool.COSTS]
-    expected = tool.page(read_rows(), tool.recorded(tool.RESULTS), costs=costs)
+    expected = tool.page(read_rows(), tool.recorded(tool.RESULTS), costs=costs, gpu=tool.recorded(tool.GPU))
     assert tool.PAGE.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(("percent", "said"), [(0.2, "is reached"), (8.3, "is missed")])
+def test_the_price_of_the_guard_is_held_against_the_goal(tool, percent, said):
+    guard = {"overhead_percent": percent, "overhead_percent_of_rounds": [percent, 0.5]}
+    told = tool.cost({"card": "a card", "presets": {"base": {"guard": guard}}})
+    assert told == (
+        f"{percent}% of a step of the base preset on one a card (rounds: {percent}, 0.5). The goal, 1%, {said}"
+    )
+
+
+def test_what_ran_on_a_gpu_is_counted_by_outcome(tool):
+    found = {"card": "a card", "torch": "2", "outcomes": {"passed": 9, "failure": 1}}
+    assert "Tests that need a GPU: 1 failure, 9 passed on one a card" in tool.page(
+        ROWS, None, costs=[], gpu=found
+    )
+    assert "Tests that need a GPU: not run" in tool.page(ROWS, None, costs=[])

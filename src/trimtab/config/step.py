@@ -261,6 +261,9 @@ class StepConfig(Settings):
     """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the model's blocks on a GPU; auto does where the run is long enough for it to pay."""
+    cuda_graph: Literal["auto", "on", "off"] = "auto"
+    """Record a whole step on a GPU after the first few, and launch each later one at once instead of kernel by kernel,
+    with the same arithmetic; auto does wherever steps have one shape: in half precision."""
 
     @model_validator(mode="after")
     def _warmup_begins_small(self) -> "StepConfig":

@@ -30,8 +30,6 @@ def judge(
         by_loss, by_norm = gate(total.loss, grad_norm)
         refusal = refusal.masked_fill(by_norm, Refusal.GRADIENT_SPIKE)
         refusal = refusal.masked_fill(by_loss, Refusal.LOSS_SPIKE)
-        if gate.masked:
-            return refusal.fill_(Refusal.MASKED)
     broken = must_skip(total.objective, grad_norm)
     refusal = refusal.masked_fill(broken, Refusal.NOT_FINITE)
     if scale.enabled:

@@ -35,8 +35,11 @@ class LossScale:
             return
         good = torch.where(skipped, 0.0, self.good_steps + 1)
         grow = good >= self.patience
-        self.factor = torch.where(skipped, self.factor / 2, torch.where(grow, self.factor * 2, self.factor))
-        self.good_steps = torch.where(grow, 0.0, good)
+        # In place, here and in all state of a step: a recorded step finds it where it was when it was recorded.
+        self.factor.copy_(
+            torch.where(skipped, self.factor / 2, torch.where(grow, self.factor * 2, self.factor))
+        )
+        self.good_steps.copy_(torch.where(grow, 0.0, good))
 
     def to_dict(self) -> dict[str, float]:
         """Plain numbers for the checkpoint."""

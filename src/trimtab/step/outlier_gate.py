@@ -66,13 +66,16 @@ class OutlierGate:
         applied = ~skipped
         slots = torch.arange(self.config.window, device=self.rings.device)
         here = (slots == self.accepted % self.config.window) & applied
-        self.rings = torch.where(here, self.seen.unsqueeze(1), self.rings)
+        self.rings.copy_(torch.where(here, self.seen.unsqueeze(1), self.rings))
         self.accepted += applied
         self.seen = None
 
     def forget(self) -> None:
         """Begins anew, after the level has changed for good."""
-        self.rings = self.accepted = self.seen = None
+        self.seen = None
+        if self.rings is not None and self.accepted is not None:
+            self.rings.fill_(torch.nan)
+            self.accepted.zero_()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint, oldest first."""
@@ -93,7 +96,9 @@ class OutlierGate:
         if losses:
             rings = torch.full((2, self.config.window), torch.nan)
             rings[:, : len(losses)] = torch.tensor([losses, log_norms])
-            self.rings, self.accepted = rings, torch.tensor(len(losses))
+            mine, accepted, _ = self.known(torch.device("cpu") if self.rings is None else self.rings.device)
+            mine.copy_(rings)
+            accepted.fill_(len(losses))
 
     def known(
         self, device: torch.device

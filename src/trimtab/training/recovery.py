@@ -1,7 +1,9 @@
 """The loop, with everything from which a run can recover by itself."""
 
 from trimtab.build import Parts
+from trimtab.errors import RunFailed, one_line
 from trimtab.flow import TrainState
+from trimtab.training.preflight.memory import is_out_of_memory
 from trimtab.training.record import Recorder
 from trimtab.training.settle import Spoilt, rewind
 from trimtab.training.train import train
@@ -10,7 +12,7 @@ from trimtab.training.train import train
 def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Trains to the end, from a healthy checkpoint again each time that the weights are found spoilt.
 
-    Raises RunFailed where the run was rewound too often, or has nothing to go back to.
+    Raises RunFailed where the run was rewound too often, has nothing to go back to, or where memory runs out.
     """
     while True:
         try:
@@ -18,5 +20,20 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
         except Spoilt as error:
             # Without the traceback, whose frames hold a window and its packs.
             spoilt = error.with_traceback(None)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise RunFailed(out_of_memory(error, step=recorder.findings.step)) from None
         state = rewind(parts, spoilt, recorder)
         del spoilt
+
+
+def out_of_memory(error: Exception, *, step: int) -> str:
+    """What is told of memory that ran out in the middle of a run."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return (
+        f"memory ran out after step {step}: {one_line(said)}\n"
+        "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "
+        "evaluation, or another process\n"
+        "  fix     free it, or lower evaluate.beam; then go on with --resume: the last checkpoint holds"
+    )

@@ -2,7 +2,6 @@
 
 from trimtab.build import Parts
 from trimtab.flow import TrainState
-from trimtab.step.take_step import take_step
 from trimtab.training.record import Recorder
 from trimtab.training.settle import settle
 from trimtab.training.validate import validate
@@ -16,15 +15,7 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         if parts.finished(state) or recorder.must_stop:
             break
         parts.begin(state)
-        report = take_step(
-            parts.objective,
-            parts.optimizer,
-            packs,
-            clip=parts.clip,
-            scale=parts.scale,
-            gate=parts.gate,
-            learning_rate=parts.learning_rate(state),
-        )
+        report = parts.take_step(packs, learning_rate=parts.learning_rate(state))
         before, state = state, recorder.after(state, window, packs, report)
         if recorder.unsettled:
             settle(parts, state, recorder)

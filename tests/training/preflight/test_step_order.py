@@ -3,9 +3,9 @@ import torch
 
 from tests.faults.mutation import put_bug, rewritten
 from trimtab.config.step import ClipAdaptive, ClipGlobalNorm, ClipOff
+from trimtab.step import take_step as step
 from trimtab.step.optimizer.protocol import Optimizer
-from trimtab.step.take_step import take_step
-from trimtab.training.preflight import one_step
+from trimtab.step.take_step import step_on_device
 from trimtab.training.preflight.step_order import Witness, steps_in_order, tight_clip
 
 CLIPS = [ClipGlobalNorm(at=1.0), ClipGlobalNorm(at=1e-4), ClipAdaptive(), ClipOff()]
@@ -25,20 +25,20 @@ def test_steps_of_every_clip_are_in_order(parts_with, clip):
 
 
 def test_gradients_that_are_never_taken_away_are_found(parts, monkeypatch):
-    put_bug(monkeypatch, take_step, ("parameter.grad = None", "pass"))
+    put_bug(monkeypatch, step_on_device, ("parameter.grad = None", "pass"))
     (finding,) = steps_in_order(parts)
     assert finding.code == "S207"
 
 
 def test_gradients_that_are_taken_away_at_the_start_of_a_step_are_well(parts, monkeypatch):
-    wrong = rewritten(take_step, ("parameter.grad = None", "pass"))
+    wrong = rewritten(step_on_device, ("parameter.grad = None", "pass"))
 
     def cleared(objective, optimizer, *rest, **named):
         for parameter in optimizer.parameters:
             parameter.grad = None
         return wrong(objective, optimizer, *rest, **named)
 
-    monkeypatch.setattr(one_step, "take_step", cleared)
+    monkeypatch.setattr(step, "step_on_device", cleared)
     assert codes(parts) == []
 
 
@@ -46,7 +46,7 @@ def test_gradients_that_are_taken_away_at_the_start_of_a_step_are_well(parts, mo
 def test_clipping_after_the_update_is_found_where_there_is_any(parts_with, monkeypatch, clip):
     put_bug(
         monkeypatch,
-        take_step,
+        step_on_device,
         ("clip(gradients, unscale", "clip([each.clone() for each in gradients], unscale"),
         ("clip.after(skipped)", "clip(gradients, unscale=scale.inverse); clip.after(skipped)"),
     )

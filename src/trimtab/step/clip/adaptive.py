@@ -55,8 +55,8 @@ class AdaptiveClip:
         moved = self.config.decay * self.averages + (1 - self.config.decay) * self.seen
         first = (self.updates < self.config.first_steps) | self.averages.isinf()
         learned = torch.where(first, smallest, moved)
-        self.averages = torch.where(skipped | (self.seen == 0), self.averages, learned)
-        self.updates = torch.where(skipped, self.updates, self.updates + 1)
+        self.averages.copy_(torch.where(skipped | (self.seen == 0), self.averages, learned))
+        self.updates.copy_(torch.where(skipped, self.updates, self.updates + 1))
         self.seen = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,9 +69,14 @@ class AdaptiveClip:
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a checkpoint."""
-        if saved:
-            self.updates = torch.tensor(saved["updates"])
-            self.averages = torch.tensor(saved["averages"])
+        if not saved:
+            return
+        updates, averages = torch.tensor(saved["updates"]), torch.tensor(saved["averages"])
+        if self.averages is None or self.updates is None:
+            self.updates, self.averages = updates, averages
+        else:
+            self.updates.copy_(updates)
+            self.averages.copy_(averages)
 
     def known(self, norms: Float[Tensor, "tensors"]) -> tuple[Float[Tensor, "tensors"], Float[Tensor, ""]]:
         """Averages and the count of updates on the gradients' device; infinite and 0 before the first."""

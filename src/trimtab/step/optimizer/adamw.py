@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from trimtab.config.step import AdamW as AdamWConfig
@@ -21,7 +21,16 @@ class AdamW:
             {"params": list(plain.values()), "weight_decay": 0.0},
         ]
         groups = [group for group in groups if group["params"]]
-        self.inner = torch.optim.AdamW(groups, lr=0.0, betas=config.betas, eps=config.eps, fused=True)
+        self.inner = torch.optim.AdamW(
+            groups,
+            lr=0.0,
+            betas=config.betas,
+            eps=config.eps,
+            fused=True,
+            capturable=all(parameter.is_cuda for parameter in self.named.values()),
+        )
+        # It may be recorded, and first runs plainly, which torch would warn of; the fused kernel is the same in both.
+        self.inner._warned_capturable_if_run_uncaptured = True
 
     @property
     def parameters(self) -> Sequence[Tensor]:
@@ -29,10 +38,13 @@ class AdamW:
         return list(self.named.values())
 
     @torch.no_grad()
-    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+    def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
         """One update; where `skip` is true the kernel writes nothing and the step count stays."""
+        on_gpu = (
+            isinstance(learning_rate, Tensor) and learning_rate.is_cuda
+        )  # where the kernel reads a float32
         for group in self.inner.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate.float() if on_gpu else learning_rate
         # The fused kernel's own door for gradient scalers: a device scalar that selects, without waiting for it.
         self.inner.grad_scale, self.inner.found_inf = None, skip.to(torch.float32)
         self.inner.step()
@@ -56,4 +68,6 @@ class AdamW:
             }
             if state["exp_avg"].shape != parameter.shape:
                 raise KeyError(f"optimizer state of {name} has shape {tuple(state['exp_avg'].shape)}")
-            self.inner.state[parameter] = state
+            mine = self.inner.state[parameter]
+            for key, tensor in state.items():
+                mine[key] = mine[key].copy_(tensor) if key in mine else tensor

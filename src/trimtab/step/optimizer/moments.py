@@ -37,7 +37,7 @@ class MomentOptimizer(ABC):
         return list(self.named.values())
 
     @torch.no_grad()
-    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+    def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
         """One update; where `skip` is true every tensor keeps its value."""
         step = self.step + 1
         for name, parameter in self.named.items():
@@ -49,7 +49,7 @@ class MomentOptimizer(ABC):
             parameter.copy_(torch.where(skip, parameter, moved))
             for old, new in zip(self.moments[name], moments, strict=True):
                 old.copy_(torch.where(skip, old, new))
-        self.step = torch.where(skip, self.step, step)
+        self.step.copy_(torch.where(skip, self.step, step))
 
     def state_tensors(self) -> dict[str, Tensor]:
         """The step count, and the moments by parameter name and number."""

@@ -16,8 +16,9 @@ class Optimizer(Protocol):
         """All that it moves."""
         ...
 
-    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
-        """One update from the gradients that lie on the parameters; where `skip` is true, none."""
+    def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
+        """One update from the gradients that lie on the parameters; where `skip` is true, none. All state stays in the
+        same memory."""
         ...
 
     def state_tensors(self) -> dict[str, Float[Tensor, "..."]]:

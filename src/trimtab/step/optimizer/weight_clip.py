@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from trimtab.step.optimizer.protocol import Optimizer
@@ -28,7 +28,7 @@ class ClippedWeights:
         return self.inner.parameters
 
     @torch.no_grad()
-    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+    def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
         """The inner update, and the bound; weights that did not move are within it already."""
         self.inner.update(learning_rate=learning_rate, skip=skip)
         for parameter, bound in zip(self.matrices, self.bounds, strict=True):

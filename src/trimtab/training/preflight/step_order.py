@@ -27,7 +27,7 @@ class Witness:
         self.parameters = parameters
         self.norms: list[float] = []
 
-    def update(self, *, learning_rate: float, skip: Bool[Tensor, ""]) -> None:
+    def update(self, *, learning_rate: float | Tensor, skip: Bool[Tensor, ""]) -> None:
         """Looks, and leaves everything as it is."""
         gradients = [each.grad for each in self.parameters if each.grad is not None]
         self.norms.append(float(torch.nn.utils.get_total_norm(gradients)) if gradients else 0.0)

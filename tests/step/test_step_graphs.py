@@ -1,0 +1,150 @@
+"""A recorded step against its slow twin, the plain one. What needs no GPU is tested without."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.small_run import small_parts
+from tests.streams import pack_of
+from trimtab.flow import TrainState
+from trimtab.step import step_graphs
+from trimtab.step.step_graphs import WARM_UP_STEPS, all_tensors, clone, copy_into, shape_of
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
+
+
+def test_packs_of_one_shape_are_told_from_others_by_their_tensors_and_their_longest_segment():
+    pack = pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]])
+    assert shape_of(pack) == shape_of(pack_of([[6, 3], [5, 4, 3]], [[7, 3], [5, 3]]))
+    assert shape_of(pack) != shape_of(pack_of([[5, 3], [6, 3]], [[8, 3], [9, 3]]))
+    assert shape_of(pack) != shape_of(pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]], longest=64))
+
+
+def test_a_copied_pack_has_the_values_of_the_other_in_its_own_memory():
+    first, second = pack_of([[5, 3]], [[8, 9, 3]]), pack_of([[6, 3]], [[7, 4, 3]])
+    mine = clone(first)
+    places = [tensor.data_ptr() for tensor in all_tensors(mine)]
+    copy_into(mine, second)
+    assert [tensor.data_ptr() for tensor in all_tensors(mine)] == places
+    assert len(places) == 9
+    for copied, other in zip(all_tensors(mine), all_tensors(second), strict=True):
+        assert torch.equal(copied, other)
+    assert not torch.equal(first.labels, second.labels)
+
+
+def taken(parts, count, *, state=None, left_out=()):
+    """Reports of so many steps from a state on, some of them left out."""
+    state, reports = state or TrainState(), []
+    parts.model.train()
+    for window, packs in parts.windows(state.position, step=state.step):
+        if len(reports) == count:
+            break
+        parts.begin(state)
+        parts.gate.masked = state.step in left_out
+        report = parts.take_step(packs, learning_rate=parts.learning_rate(state))
+        reports.append((float(report.loss), float(report.grad_norm), int(report.refusal)))
+        state = replace(state, step=state.step + 1, position=window.position)
+    return reports
+
+
+def everything(parts):
+    held = {**parts.model.state_dict(), **parts.optimizer.state_tensors()}
+    return {name: tensor.clone() for name, tensor in held.items()}
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    assert [name for name in first if not torch.equal(first[name], second[name])] == []
+
+
+@pytest.fixture
+def plain_determinism():
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(before)
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.usefixtures("plain_determinism")
+class TestOnGpu:
+    CHANGES = (
+        {},
+        {"step.optimizer": {"kind": "adafactor"}, "step.clip": {"kind": "adaptive", "first_steps": 4}},
+        {"step.optimizer": {"kind": "stable_adamw", "weight_decay": 0.1}, "step.weight_clip": 2.0},
+        {"step.optimizer": {"kind": "lion"}, "step.precision": "fp16_mixed"},
+        {"step.optimizer": {"kind": "sgd"}, "step.tokens_per_micro_batch": 64},
+        {"step.batch_warmup": {"start": 40, "over": "12 steps"}, "step.tokens_per_micro_batch": 64},
+        {"step.compile": "on"},
+    )
+
+    @pytest.mark.parametrize("changes", CHANGES, ids=str)
+    def test_recorded_steps_have_the_bits_of_plain_ones(self, tmp_path, changes):
+        plain = small_parts(tmp_path / "a", **EXACT | changes | {"step.cuda_graph": "off"})
+        recorded = small_parts(tmp_path / "b", **EXACT | changes)
+        assert plain.graphs is None
+        assert recorded.recipe.step.cuda_graph == "on"
+        left_out = (1, 5, 12)
+        assert taken(recorded, 20, left_out=left_out) == taken(plain, 20, left_out=left_out)
+        assert_same(everything(recorded), everything(plain))
+        assert recorded.gate.to_dict() == plain.gate.to_dict()
+        assert recorded.clip.to_dict() == plain.clip.to_dict()
+        assert recorded.scale.to_dict() == plain.scale.to_dict()
+        assert recorded.graphs.recordings
+        assert recorded.graphs.given_up is None
+
+    def test_a_window_that_is_not_finite_is_refused_by_a_recording_too(self, tmp_path):
+        parts = small_parts(tmp_path, **EXACT)
+        taken(parts, WARM_UP_STEPS + 2)
+        with torch.no_grad():
+            weight = parts.model.embedding.weight[7].clone()
+            parts.model.embedding.weight[7] = torch.nan
+        before = everything(parts)
+        (report,) = taken(parts, 1)
+        assert report[2] == 1
+        after = everything(parts)
+        assert all(torch.equal(before[name].nan_to_num(), after[name].nan_to_num()) for name in before)
+        with torch.no_grad():
+            parts.model.embedding.weight[7] = weight
+        assert taken(parts, 1)[0][2] == 0
+
+    def test_a_recording_goes_on_from_what_is_restored(self, tmp_path):
+        parts, twin = small_parts(tmp_path / "a", **EXACT), small_parts(tmp_path / "b", **EXACT)
+        taken(parts, 6)
+        model = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
+        moments = {name: tensor.clone() for name, tensor in parts.optimizer.state_tensors().items()}
+        gate = parts.gate.to_dict()
+        onwards = taken(parts, 6, state=TrainState(step=6))
+        parts.model.load_state_dict(model)
+        parts.optimizer.load_state_tensors(moments)
+        parts.gate.forget()
+        parts.gate.from_dict(gate)
+        assert taken(parts, 6, state=TrainState(step=6)) == onwards
+        twin.model.load_state_dict(model)
+        twin.optimizer.load_state_tensors(moments)
+        twin.gate.from_dict(gate)
+        assert taken(twin, 6, state=TrainState(step=6)) == onwards
+        assert_same(everything(parts), everything(twin))
+
+    def test_another_variant_of_the_loss_has_a_recording_of_its_own(self, tmp_path):
+        changes = {"loss.truncate": {"error_norm": 1.2, "after": "8 steps"}}
+        plain = small_parts(tmp_path / "a", **EXACT | changes | {"step.cuda_graph": "off"})
+        recorded = small_parts(tmp_path / "b", **EXACT | changes)
+        assert taken(recorded, 20) == taken(plain, 20)
+        assert_same(everything(recorded), everything(plain))
+        assert len(recorded.graphs.recordings) == 2
+
+    def test_where_there_is_no_memory_for_a_recording_steps_stay_plain(self, tmp_path, monkeypatch):
+        def no_room(*_, **__):
+            raise torch.cuda.OutOfMemoryError("no room")
+
+        monkeypatch.setattr(step_graphs.torch.cuda, "graph", no_room)
+        parts = small_parts(tmp_path, **EXACT)
+        with pytest.warns(UserWarning, match="kernel by kernel"):
+            reports = taken(parts, WARM_UP_STEPS + 3)
+        assert parts.graphs.given_up == "no room"
+        assert parts.graphs.recordings == {}
+        assert all(refusal == 0 for _, _, refusal in reports)
