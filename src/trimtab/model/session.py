@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.flow import Stream
+from trimtab.model.attention_cached import at_any_length
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import DecoderBlock
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -49,6 +50,7 @@ class Session:
                 BlockCache(empty, empty, pad_rows(keys, dense)[:rows], pad_rows(values, dense)[:rows])
             )
 
+    @at_any_length()
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
         """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
         positions = torch.full((tokens.numel(),), self.past, device=tokens.device)
@@ -66,6 +68,7 @@ class Session:
         logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
         return logits[:, : self.model.num_ids].float().view(self.rows, self.width, -1)
 
+    @at_any_length()
     def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
         """Feeds what all hypotheses of a row begin with, at once, before any step; the first `skipped` of it are no
         tokens, only there to make rows equally long."""
