@@ -249,6 +249,13 @@ def test_cutting_back_keeps_what_the_checkpoint_has_seen(path: Path):
     assert path.stat().st_ino == before
 
 
+def test_cutting_back_may_be_about_the_records_of_one_kind(path: Path):
+    stays = b'{"step": 1, "old": true}\n{"step": 3}\n{"step": 3, "old": false}\n'
+    path.write_bytes(stays + b'{"step": 3, "old": true}\ntorn')
+    assert cut_back(path, 2, only="old") == 2
+    assert path.read_bytes() == stays
+
+
 @given(st.lists(st.integers(0, 20), max_size=20), st.integers(-1, 21))
 @settings(max_examples=40)
 def test_cutting_back_is_a_filter_by_step(tmp_path_factory, steps: list[int], last: int):

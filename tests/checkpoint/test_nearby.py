@@ -18,3 +18,9 @@ def test_a_name_without_a_parent_is_looked_for_here(tmp_path: Path, monkeypatch)
     (tmp_path / "demo").mkdir()
     monkeypatch.chdir(tmp_path)
     assert near_names(Path("dmo")) == ["demo"]
+
+
+def test_a_folder_that_is_there_and_no_run_is_not_near_to_itself(tmp_path: Path):
+    for name in ("en_de", "en_de_2"):
+        (tmp_path / name).mkdir()
+    assert near_names(tmp_path / "en_de") == [str(tmp_path / "en_de_2")]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.checkpoint.small_run import content_of, save
 from trimtab.checkpoint.manifest import Damaged
-from trimtab.checkpoint.resolve import resolve_checkpoint, run_at
+from trimtab.checkpoint.resolve import resolve_checkpoint, run_at, split_weights
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import InputError
@@ -33,6 +33,25 @@ def test_a_step_and_the_last_are_named_after_an_at(run: Path):
     assert resolve_checkpoint(f"{run}@last").step == 4
     assert resolve_checkpoint(f"{run}@3").step == 3
     assert resolve_checkpoint(f"{run}@00000003").step == 3
+
+
+@pytest.mark.parametrize("weights", ["raw", "ema"])
+def test_the_weights_are_named_behind_the_step_or_in_its_place(run: Path, weights: str):
+    folder = run / "checkpoints" / "step-00000003"
+    for spec, step in {"@": 2, "@best:": 2, "@last:": 4, "@3:": 3}.items():
+        found = resolve_checkpoint(f"{run}{spec}{weights}")
+        assert (found.step, found.weights) == (step, weights)
+    assert resolve_checkpoint(f"{folder}@{weights}").weights == weights
+    assert resolve_checkpoint(str(run)).weights is None
+    with pytest.raises(InputError, match=r"has no checkpoint '3:mean'"):
+        resolve_checkpoint(f"{run}@3:mean")
+
+
+def test_a_folder_whose_name_ends_like_weights_is_that_folder(run: Path):
+    strange = run.rename(run.with_name("en@ema"))
+    assert resolve_checkpoint(str(strange)).weights is None
+    assert resolve_checkpoint(f"{strange}@3:raw").step == 3
+    assert split_weights("en:ema") == ("en:ema", None)
 
 
 def test_a_checkpoint_can_be_named_by_its_folder(run: Path):

@@ -94,6 +94,14 @@ def test_resuming_what_is_not_there_names_what_is_near(tmp_path: Path):
     )
 
 
+def test_a_folder_of_other_things_is_not_told_as_what_is_near_to_itself(tmp_path: Path):
+    (tmp_path / "en_de").mkdir()
+    (tmp_path / "en_de" / "notes.txt").touch()
+    with pytest.raises(NothingToResume) as caught:
+        RunFolder.open(tmp_path / "en_de")
+    assert "near" not in str(caught.value)
+
+
 def test_resuming_a_file_says_so(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(NothingToResume, match="got     a file"):

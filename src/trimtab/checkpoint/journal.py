@@ -115,25 +115,27 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             yield from (record for line in file if (record := _parse(line)) is not None)
 
 
-def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = ()) -> int:
+def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: str = "") -> int:
     """Takes what came after `step` out of a log, and torn lines with it; gives the number of lines taken out.
 
-    Records without a step stay, and those of the stretches `but`, each a first and a last step. A reader sees the old
-    file or the new one. Raises NoRoom where the disk is full.
+    Records without a step stay, and those of the stretches `but`, each a first and a last step; with `only` also those
+    in which this key is not true. A reader sees the old file or the new one. Raises NoRoom where the disk is full.
     """
     if not path.exists():
         return 0
     lines = path.read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith(b"\n") and _stays(line, step, but)]
+    kept = [line for line in lines if line.endswith(b"\n") and _stays(line, step, but, only)]
     if len(kept) < len(lines):
         replace_file(path, b"".join(kept))
     return len(lines) - len(kept)
 
 
-def _stays(line: bytes, step: int, but: Sequence[Sequence[int]]) -> bool:
+def _stays(line: bytes, step: int, but: Sequence[Sequence[int]], only: str) -> bool:
     record = _parse(line)
     if record is None:
         return False
+    if only and not record.get(only):
+        return True
     at = record.get("step")
     return not isinstance(at, int) or at <= step or any(first <= at <= last for first, last in but)
 

@@ -17,6 +17,7 @@ from trimtab.checkpoint.manifest import MANIFEST, MODEL, OPTIMIZER, STATE, Damag
 from trimtab.checkpoint.state_file import MAX_BYTES, parse_state
 from trimtab.checkpoint.step_folders import step_name
 from trimtab.checkpoint.tensor_file import read_description, read_tensors
+from trimtab.config.run import Weights
 from trimtab.errors import input_error
 from trimtab.flow import TrainState
 
@@ -27,6 +28,8 @@ class Checkpoint:
 
     folder: Path
     manifest: Manifest
+    weights: Weights | None = None
+    """Which of its weights the user asked for; None where it was not said."""
     _sound: set[str] = field(default_factory=set, repr=False, compare=False)
     """Files whose hash was already found right."""
 
@@ -56,9 +59,9 @@ class Checkpoint:
         """The weights, on the CPU; raises Damaged."""
         return self._load_tensors(MODEL)
 
-    def load_optimizer(self) -> dict[str, Tensor]:
-        """What the optimizer keeps, on the CPU; raises Damaged."""
-        return self._load_tensors(OPTIMIZER)
+    def load_optimizer(self, *, prefix: str = "") -> dict[str, Tensor]:
+        """What the optimizer keeps, on the CPU, or the part whose names begin so; raises Damaged."""
+        return self._load_tensors(OPTIMIZER, prefix=prefix)
 
     def load_state(self) -> TrainState:
         """Where the run was; raises Damaged."""
@@ -80,11 +83,11 @@ class Checkpoint:
             name for name in os.listdir(self.folder) if name not in known and not name.startswith(".")
         )
 
-    def _load_tensors(self, name: TensorFile) -> dict[str, Tensor]:
+    def _load_tensors(self, name: TensorFile, *, prefix: str = "") -> dict[str, Tensor]:
         self._verify_file(name)
         self._check_description(name)
         with _reading(self.folder, name):
-            return read_tensors(self.folder / name)
+            return read_tensors(self.folder / name, prefix=prefix)
 
     def _check_description(self, name: TensorFile) -> None:
         with _reading(self.folder, name):

@@ -6,9 +6,13 @@ from pathlib import Path
 
 
 def near_names(path: Path, *, most: int = 5) -> list[str]:
-    """Paths of folders beside a missing one whose names are like its name; empty where its parent is missing, too."""
+    """Paths of folders beside one that is missing, or no run, whose names are like its name; it is not among them.
+
+    Empty where its parent is missing, too.
+    """
     try:
         beside = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_dir())
+        beside = [name for name in beside if name != path.name]
     except OSError:
         return []
     return [

@@ -1,8 +1,11 @@
-"""What the user calls a checkpoint: `RUN` (its best), `RUN@last`, `RUN@500`, or the folder of a checkpoint itself."""
+"""What the user calls a checkpoint: `RUN` (its best), `RUN@last`, `RUN@500`, or the folder of a checkpoint itself; and
+which of its weights: `RUN@ema`, `RUN@500:raw`."""
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from trimtab.checkpoint.find import best_step, newest
 from trimtab.checkpoint.load import Checkpoint, open_checkpoint
@@ -11,6 +14,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.checkpoint.telling import log_finding
+from trimtab.config.run import Weights
 from trimtab.errors import InputError, input_error
 from trimtab.finding import Finding
 
@@ -18,12 +22,13 @@ from trimtab.finding import Finding
 def resolve_checkpoint(spec: str) -> Checkpoint:
     """The checkpoint that a user names; changes nothing, so a run may be training meanwhile.
 
-    `RUN` alone is the best checkpoint, or the newest where nothing was evaluated; `RUN@best` insists on the best.
+    `RUN` alone is the best checkpoint, or the newest where nothing was evaluated; `RUN@best` insists on the best. With
+    `:ema` or `:raw` behind, or in the place of a step, it remembers which weights were asked for.
     Raises InputError, saying what exists, where there is no such run or checkpoint; Damaged where it is not sound.
     """
-    path, which = _split(spec)
+    path, which, weights = _split(spec)
     if not which and (path / MANIFEST).is_file():
-        return open_checkpoint(path)
+        return replace(open_checkpoint(path), weights=weights)
     run = run_at(path)
     steps = list_steps(run.checkpoints)
     if not steps:
@@ -33,7 +38,7 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
         )
     step = _step(run.checkpoints, which)
     if step in steps:
-        return open_checkpoint(run.checkpoints / step_name(step))
+        return replace(open_checkpoint(run.checkpoints / step_name(step)), weights=weights)
     raise input_error(
         f"the run {path} has no checkpoint {which!r}",
         got=spec,
@@ -42,12 +47,23 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
     )
 
 
-def _split(spec: str) -> tuple[Path, str]:
+def split_weights(spec: str) -> tuple[str, Weights | None]:
+    """A name without its weights, and these: `RUN@500:ema` is `RUN@500` and `ema`, `RUN@ema` is `RUN` and `ema`."""
+    for weights in get_args(Weights):
+        if spec.endswith((f"@{weights}", f":{weights}")) and "@" in spec:
+            return spec[: -len(weights) - 1], weights
+    return spec, None
+
+
+def _split(spec: str) -> tuple[Path, str, Weights | None]:
     # A folder may have an @ in its own name.
+    if os.path.exists(spec):
+        return Path(spec), "", None
+    spec, weights = split_weights(spec)
     if os.path.exists(spec) or "@" not in spec:
-        return Path(spec), ""
+        return Path(spec), "", weights
     path, _, which = spec.rpartition("@")
-    return Path(path), which
+    return Path(path), which, weights
 
 
 def run_at(path: Path) -> RunFolder:

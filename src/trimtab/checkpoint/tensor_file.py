@@ -98,12 +98,14 @@ def read_description(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
         return {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in parts.items()}
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a file, in memory of their own; raises SafetensorError where the file is not well formed."""
+def read_tensors(path: Path, *, prefix: str = "") -> dict[str, Tensor]:
+    """The tensors of a file whose names begin with `prefix`, in memory of their own; raises SafetensorError where the
+    file is not well formed."""
     _check_header_size(path)
     with safe_open(path, "pt") as file:
         # Without the copy the tensors would be views of the file, and break when it is cut short.
-        return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (no mapping)
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (no mapping)
+        return {name: file.get_tensor(name).clone() for name in names}
 
 
 def _check_header_size(path: Path) -> None:

@@ -1,19 +1,39 @@
-"""`trimtab average`: the mean of several checkpoints."""
+"""`trimtab average`: the mean of several checkpoints, a moving average, or a greedy soup."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from trimtab.cli.arguments import Json
 from trimtab.cli.numbers import Range, number_option
+from trimtab.errors import input_error
+
+if TYPE_CHECKING:
+    from trimtab.averaging.report import AverageReport
+
+Ema = Annotated[
+    bool, typer.Option("--ema", help="The moving average that the run kept (step.ema), not the weights.")
+]
+Soup = Annotated[
+    bool, typer.Option("--soup", help="Add one by one, by score, what does not lower the validation score.")
+]
+MetricName = Annotated[
+    str | None,
+    typer.Option(
+        "--metric", metavar="METRIC", help="loss, bleu, chrf or ter; by default `evaluate.best.metric`."
+    ),
+]
 
 
 def average(
     checkpoints: Annotated[
         list[str],
-        typer.Argument(metavar="CHECKPOINT ...", help="RUN@500 RUN@1000 ..., or one RUN with --last."),
+        typer.Argument(
+            metavar="CHECKPOINT ...",
+            help="RUN@500 RUN@1000 ..., one RUN with --last or --ema, or several runs.",
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the mean, which is used like a run.")],
     last: Annotated[
@@ -25,10 +45,42 @@ def average(
             fix="name at least 2; `checkpoint.keep` says how many a run keeps",
         ),
     ] = None,
+    ema: Ema = False,
+    soup: Soup = False,
+    metric: MetricName = None,
+    across_starts: Annotated[
+        str, typer.Option(metavar="REASON", help="Average runs of different first weights all the same.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Average the weights of checkpoints, and say what it gained on the validation sets."""
-    from trimtab.averaging import average as averaged
-
-    report = averaged(checkpoints, out=out, last=last)
+    options = {"out": out, "last": last, "metric": _known(metric), "across_starts": across_starts}
+    report = _cooked(checkpoints, ema=ema, **options) if soup else _averaged(checkpoints, ema=ema, **options)
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _averaged(checkpoints: list[str], **options: Any) -> "AverageReport":
+    from trimtab.averaging.average import average as averaged
+
+    return averaged(checkpoints, **options)
+
+
+def _cooked(checkpoints: list[str], *, ema: bool, **options: Any) -> "AverageReport":
+    from trimtab.averaging.soup import greedy_soup
+
+    return greedy_soup(checkpoints, weights="ema" if ema else None, **options)
+
+
+def _known(metric: str | None) -> str | None:
+    """InputError for a measure that there is not."""
+    from trimtab.config.run import OF_TRANSLATIONS, Metric
+
+    known = [each for each in get_args(Metric) if each == "loss" or each in OF_TRANSLATIONS]
+    if metric is None or metric in known:
+        return metric
+    raise input_error(
+        "--metric: not known",
+        got=metric,
+        allowed=", ".join(known),
+        fix="leave it out for the run's own",
+    )

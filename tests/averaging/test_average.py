@@ -1,50 +1,25 @@
+import json
 import os
 import shutil
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 import trimtab
-from tests.small_run import small_recipe
-from trimtab.averaging import average, mean_of
+from tests.averaging.made import made, variant
+from trimtab.averaging.average import average
+from trimtab.averaging.members import open_member
+from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.checkpoint.step_folders import step_name
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.translator import load_model, load_translator
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run with checkpoints at steps 10, 20, 30 and 40."""
-    folder = tmp_path_factory.mktemp("averaged")
-    changes = {
-        "length": "40 steps",
-        "checkpoint.every": "10 steps",
-        "checkpoint.keep": 4,
-        "evaluate.every": "40 steps",
-    }
-    train(small_recipe(folder, **changes), out=folder / "run")
-    assert list_steps(folder / "run" / "checkpoints") == [10, 20, 30, 40]
-    return folder / "run"
-
-
 def weights(run, step):
     return load_file(run / "checkpoints" / step_name(step) / "model.safetensors")
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(2, 6), st.integers(0, 2**31))
-def test_the_mean_is_that_of_every_element_as_in_float64(count, seed):
-    draw = torch.Generator().manual_seed(seed)
-    models = [{"a": torch.randn(3, 4, generator=draw), "ids": torch.arange(3)} for _ in range(count)]
-    mean = mean_of([lambda model=model: model for model in models])
-    exact = torch.stack([model["a"].double() for model in models]).mean(0)
-    assert torch.equal(mean["a"], exact.float())
-    assert torch.equal(mean["ids"], torch.arange(3))
 
 
 def test_the_folder_holds_the_mean_and_is_used_like_a_run(run, tmp_path):
@@ -56,11 +31,6 @@ def test_the_folder_holds_the_mean_and_is_used_like_a_run(run, tmp_path):
         )
     assert report.members == (f"{run}@20", f"{run}@40")
     assert len(load_translator(str(tmp_path / "mean"), beam=2).translate(["a b", "c"])) == 2
-
-
-def test_the_last_of_a_run_are_its_newest(run, tmp_path):
-    report = average([str(run)], out=tmp_path / "mean", last=3)
-    assert report.members == tuple(f"{run}@{step}" for step in (20, 30, 40))
 
 
 def test_what_it_gained_is_the_loss_that_evaluation_finds(run, tmp_path):
@@ -79,23 +49,58 @@ def test_what_it_gained_is_the_loss_that_evaluation_finds(run, tmp_path):
     assert "loss on valid:" in report.render()
 
 
-def test_a_mean_of_one_checkpoint_with_itself_is_refused(run, tmp_path):
-    with pytest.raises(InputError, match="at least two different"):
-        average([f"{run}@40", f"{run}@last"], out=tmp_path / "mean")
+def test_other_first_weights_are_refused_unless_a_reason_is_given_which_stands_in_the_card(run, tmp_path):
+    other = variant(tmp_path / "other", open_member(f"{run}@30"), lambda tensor: tensor)
+    recipe = tmp_path / "other" / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("seed: 1", "seed: 2"))
+    with pytest.raises(InputError, match="another first weights"):
+        average([f"{run}@40", other], out=tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+    report = average([f"{run}@40", other], out=tmp_path / "mean", across_starts="the seed was renamed")
+    assert report.notes == (
+        f"{other}@30 and {run}@40 cannot be averaged: another first weights, averaged all the same: "
+        "the seed was renamed",
+    )
+    assert "the seed was renamed" in (tmp_path / "mean" / "README.md").read_text()
+    assert f"note: {report.notes[0]}" in report.render()
+
+
+def test_another_model_leaves_no_folder(run, tmp_path):
+    other = made(tmp_path / "other", **{"model.feed_forward": 40})
+    with pytest.raises(InputError, match="another model"):
+        average([f"{run}@40", other.label], out=tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "what"),
-    [({"model.feed_forward": 40}, "another model"), ({"seed": 2}, "another first weights")],
-)
-def test_what_cannot_be_averaged_is_named(run, tmp_path, changes, what):
-    short = {"length": "4 steps", "step.schedule.warmup": "2 steps", "evaluate.every": "4 steps"}
-    train(small_recipe(tmp_path / "other", **short, **changes), out=tmp_path / "run")
-    with pytest.raises(InputError) as caught:
-        average([f"{run}@40", f"{tmp_path / 'run'}@4"], out=tmp_path / "mean")
-    assert caught.value.problems[0].what.endswith(what)
-    assert not (tmp_path / "mean").exists()
+def test_the_moving_average_of_one_checkpoint_is_compared_with_its_weights(run, tmp_path):
+    report = average([f"{run}@40"], ema=True, out=tmp_path / "mean", metric="loss")
+    means = Checkpoint.load_optimizer(open_member(f"{run}@40").checkpoint, prefix="ema.weights.")
+    written = weights(tmp_path / "mean", 40)
+    assert all(torch.equal(written[name], means[f"ema.weights.{name}"]) for name in written)
+    assert (report.kind, report.members) == ("moving average", (f"{run}@40:ema",))
+    assert list(report.comparison.scores) == [f"{run}@40", "average"]
+    assert torch.equal(
+        load_model(f"{run}@40:ema", device="cpu").model.output_matrix,
+        load_model(str(tmp_path / "mean"), device="cpu").model.output_matrix,
+    )
+
+
+def test_the_measure_of_the_run_is_given_beside_the_best_single_one_printed_and_in_the_card(run, tmp_path):
+    report = average([f"{run}@20", f"{run}@30"], out=tmp_path / "mean")
+    compared = report.comparison
+    assert (compared.metric, compared.set, compared.how) == ("chrf", "valid", "24 lines, beam 1")
+    assert list(compared.scores) == [f"{run}@20", f"{run}@30", f"{run}@40", "average"], "the run's best too"
+    singles = {label: score for label, score in compared.scores.items() if label != "average"}
+    assert compared.scores[compared.best_single] == max(singles.values())
+    assert compared.gain == pytest.approx(compared.scores["average"] - max(singles.values()))
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert f"| {run}@40 |" in card
+    assert f"against the best single one, {compared.best_single}" in card
+    assert f"against the best single one, {compared.best_single}" in report.render()
+    assert json.loads((tmp_path / "mean" / "average.json").read_text()) == report.to_dict()
+    (evaluation,) = read_journal(tmp_path / "mean" / "evaluations.jsonl")
+    assert evaluation["chrf"] == compared.scores["average"]
+    assert evaluation["step"] == 30
 
 
 def test_a_folder_that_holds_a_run_is_not_touched(run):

@@ -1,0 +1,96 @@
+"""The mean of several checkpoints' weights, or the moving average of one, as a model of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from trimtab.averaging.alike import check_alike, other_start
+from trimtab.averaging.card import write_card
+from trimtab.averaging.comparing import compared
+from trimtab.averaging.gauge import Gauge
+from trimtab.averaging.members import Member, best_of_run, open_members
+from trimtab.averaging.report import AverageReport
+from trimtab.averaging.result_folder import plain_tokenizer, write_result
+from trimtab.averaging.weight_sum import mean_of, not_finite
+from trimtab.config.run import Metric
+from trimtab.errors import InputError, input_error
+
+
+def average(
+    checkpoints: Sequence[str],
+    *,
+    out: Path | str,
+    last: int | None = None,
+    ema: bool = False,
+    metric: Metric | None = None,
+    across_starts: str = "",
+) -> AverageReport:
+    """Averages the weights of `RUN@STEP`, or of the `last` checkpoints of one run, and makes a run folder of the mean
+    that `translate`, `evaluate` and `score` take like any other. With `ema` the weights are the moving averages that
+    the runs kept (`step.ema`), and one checkpoint is enough.
+
+    The mean is taken in float64. Averaging the checkpoints at the end of a run is that of Vaswani et al. 2017
+    (arXiv 1706.03762, section 6.1), within one run or over runs that began from the same weights (arXiv 2203.05482).
+    The report and the card in the folder compare it with the single ones on the validation sets, by `metric` or what
+    the run chooses its best checkpoint by.
+
+    Raises InputError where fewer than two are named, where model, vocabulary, element types or first weights differ,
+    where there are batch norms, and where `out` holds a run; where a file of the tokenizer is no plain one, and where
+    the mean is not finite. Then nothing is made. `across_starts` says why different first weights may be averaged all
+    the same; it stands in the card.
+    """
+    weights = "ema" if ema else None
+    members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
+    check_alike(members)
+    notes = _overridden(other_start(members), across_starts)
+    newest = max(members, key=lambda member: member.checkpoint.step)
+    tokenizer = plain_tokenizer(newest)
+    mean = mean_of([member.load for member in members])
+    _check_finite(mean)
+    write_result(Path(out), mean, like=newest, members=members, tokenizer=tokenizer)
+    report = AverageReport(
+        Path(out),
+        tuple(member.label for member in members),
+        {},
+        kind="moving average" if len(members) == 1 else "mean",
+        notes=notes,
+    )
+    report = _measured(report, members, mean, metric=metric)
+    write_card(report, step=newest.checkpoint.step)
+    return report
+
+
+def _measured(
+    report: AverageReport, members: Sequence[Member], mean: Mapping[str, Tensor], *, metric: Metric | None
+) -> AverageReport:
+    """With the single ones beside it; where the sets cannot be read, with the reason."""
+    newest = max(members, key=lambda member: member.checkpoint.step)
+    singles = [members[0].with_weights("raw")] if len(members) == 1 else [*members]
+    best = best_of_run(singles)
+    try:
+        gauge = Gauge.of(newest, metric=metric)
+        found = {each.label: gauge.measure(each.load()) for each in (*singles, *([best] if best else []))}
+        return compared(report, gauge, mean, found)
+    except InputError as error:
+        return replace(report, unread=error.problems[0].what)
+
+
+def _overridden(unlike: InputError | None, reason: str) -> tuple[str, ...]:
+    """What is told of different first weights; raises where no reason is given."""
+    if unlike is None:
+        return ()
+    if not reason.strip():
+        raise unlike
+    return (f"{unlike.problems[0].what}, averaged all the same: {reason}",)
+
+
+def _check_finite(mean: Mapping[str, Tensor]) -> None:
+    if bad := not_finite(mean):
+        raise input_error(
+            "average: the mean is not finite",
+            got=f"infinities or NaN in {len(bad)} of {len(mean)} tensors, such as {bad[0]}",
+            allowed="checkpoints whose weights are finite",
+            fix="leave out the checkpoints of a run that diverged",
+        )

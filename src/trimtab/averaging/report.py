@@ -1,0 +1,153 @@
+"""What was averaged, and what it gained."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeGuard
+
+AVERAGE = "average"
+"""The name of the result beside those of the single ones."""
+
+Kind = Literal["mean", "moving average", "greedy soup"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The measure that a run chooses its best checkpoint by, of single checkpoints and of the average."""
+
+    metric: str
+    set: str
+    how: str
+    """Lines and beam."""
+    signature: str
+    lower_is_better: bool
+    scores: dict[str, float | None]
+    """By label; the average's under `average`."""
+
+    @property
+    def best_single(self) -> str | None:
+        """The label of the best single one; None where none has a score."""
+        known = {
+            label: score for label, score in self.scores.items() if label != AVERAGE and _is_number(score)
+        }
+        choose = min if self.lower_is_better else max
+        return choose(known, key=lambda label: known[label]) if known else None
+
+    @property
+    def gain(self) -> float | None:
+        """By how much the average is better than the best single one; negative where it is worse."""
+        best, score = self.best_single, self.scores.get(AVERAGE)
+        over = self.scores[best] if best is not None else None
+        if over is None or not _is_number(score):
+            return None
+        return over - score if self.lower_is_better else score - over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One candidate of a greedy soup, in the order in which they were tried."""
+
+    label: str
+    score: float | None
+    """Alone."""
+    with_it: float | None
+    """Of the soup with it; None where it was not cooked."""
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AverageReport:
+    """What was averaged, and what it gained."""
+
+    folder: Path
+    members: tuple[str, ...]
+    losses: dict[str, dict[str, float | None]]
+    """For each validation set the loss (nats per target token) of each single one, and of the result under `average`;
+    empty where the sets cannot be read any more."""
+    unread: str = ""
+    """Why there are none."""
+    kind: Kind = "mean"
+    comparison: Comparison | None = None
+    tried: tuple[Tried, ...] = ()
+    """Of a greedy soup."""
+    notes: tuple[str, ...] = ()
+    """What the reader must know, such as a refusal that was overridden and why."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; numbers that are not finite as None."""
+        tree: dict[str, Any] = asdict(self) | {"folder": str(self.folder)}
+        if self.comparison is not None:
+            tree["comparison"] |= {"best_single": self.comparison.best_single, "gain": self.comparison.gain}
+        return _plain(tree)
+
+    @property
+    def what(self) -> str:
+        """What the result is, in a phrase."""
+        match self.kind:
+            case "mean":
+                return f"the mean of {len(self.members)} checkpoints"
+            case "moving average":
+                return f"the moving average of the weights, {self.members[0]}"
+            case "greedy soup":
+                return f"a greedy soup of {len(self.members)} of {len(self.tried)} checkpoints"
+
+    def render(self) -> str:
+        """Lines for people."""
+        lines = [f"{self.folder}: {self.what}", *self._tried()]
+        for name, losses in self.losses.items():
+            width = max(map(len, losses))
+            lines.append(f"loss on {name}:")
+            lines += [f"  {label:{width}}  " + _loss(loss) for label, loss in losses.items()]
+            lines += _gained_loss(losses)
+        if (compared := self.comparison) is not None and compared.metric != "loss":
+            width = max(map(len, compared.scores))
+            lines.append(f"{compared.metric} on {compared.set} ({compared.how}):")
+            lines += [f"  {label:{width}}  {number(score)}" for label, score in compared.scores.items()]
+            lines.append(f"  {told_gain(compared)}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *([f"not scored: {self.unread}"] if self.unread else [])])
+
+    def _tried(self) -> Iterator[str]:
+        for each in self.tried:
+            cooked = "" if each.with_it is None else f", the soup with it {number(each.with_it)}"
+            yield f"  {'in ' if each.taken else 'out'}  {each.label}: alone {number(each.score)}{cooked}"
+
+
+def told_gain(compared: Comparison) -> str:
+    """What an average gained, in words."""
+    if compared.gain is None:
+        return "nothing to compare: a score is missing"
+    if compared.gain <= 0:
+        return f"no gain: {compared.gain:+.2f} against the best single one, {compared.best_single}"
+    return f"{compared.gain:+.2f} against the best single one, {compared.best_single}"
+
+
+def number(score: float | None) -> str:
+    """A score for people."""
+    return "none" if score is None else f"{score:.4g}" if not math.isfinite(score) else f"{score:.2f}"
+
+
+def _loss(loss: float | None) -> str:
+    return "no pair fits" if loss is None else f"{loss:.4f}"
+
+
+def _gained_loss(losses: dict[str, float | None]) -> list[str]:
+    known = [loss for label, loss in losses.items() if label != AVERAGE and _is_number(loss)]
+    mean = losses[AVERAGE]
+    if not known or not _is_number(mean):
+        return []
+    gain = min(known) - mean
+    return [f"  {gain:+.4f} nats against the best of them" if gain > 0 else "  no gain"]
+
+
+def _is_number(score: float | None) -> TypeGuard[float]:
+    return score is not None and math.isfinite(score)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,72 @@
+"""The folder of an average, which is used like a run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from trimtab.averaging.members import Member
+from trimtab.checkpoint.durable import replace_file
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.render import render_recipe
+from trimtab.data.input_file import open_input
+from trimtab.data.tokenizers import load_tokenizers
+from trimtab.errors import input_error
+
+
+def write_result(
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    *,
+    like: Member,
+    members: Sequence[Member],
+    tokenizer: dict[str, bytes],
+) -> None:
+    """Makes a run folder whose one checkpoint, of the step of `like`, holds the weights and no moments."""
+    home = RunFolder(like.checkpoint.run)
+    with RunFolder.create(folder) as run:
+        run.write_recipe(_recipe(like, home))
+        for name, content in tokenizer.items():
+            (run.tokenizer / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(run.tokenizer / name, content)
+        CheckpointStore(run.checkpoints, keep=1).save(
+            replace(like.checkpoint.load_state(), best={}, guard={}),
+            model=weights,
+            optimizer={},
+            # There are no moments to go on with: this is what a resumed run is told.
+            fingerprints={
+                **like.checkpoint.fingerprints,
+                "averaged": ", ".join(member.label for member in members),
+            },
+        )
+
+
+def _recipe(like: Member, home: RunFolder) -> str:
+    """That of the run; the weights of the result are what was averaged, and there are no others beside them."""
+    recipe = like.recipe
+    if recipe.evaluate.weights == "raw":
+        return home.recipe.read_text(encoding="utf-8")
+    evaluate = recipe.evaluate.model_copy(update={"weights": "raw"})
+    return render_recipe(recipe.model_copy(update={"evaluate": evaluate}))
+
+
+def plain_tokenizer(member: Member) -> dict[str, bytes]:
+    """What the files of a run's tokenizer hold; InputError for a pipe, a device, or a link, and where it is none."""
+    folder = RunFolder(member.checkpoint.run).tokenizer
+    held: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            raise input_error(
+                f"{path}: is a link",
+                got=f"a link to {os.readlink(path)}",
+                allowed="plain files in the tokenizer's folder of a run",
+                fix="put the file itself in its place",
+            )
+        if not path.is_dir():
+            with open_input(path) as file:
+                held[str(path.relative_to(folder))] = file.read()
+    load_tokenizers(folder)
+    return held

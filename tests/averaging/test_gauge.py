@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+import trimtab
+from tests.averaging.made import made
+from trimtab.averaging.gauge import Gauge
+from trimtab.averaging.members import open_member
+from trimtab.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def member(run):
+    return open_member(f"{run}@40")
+
+
+def test_it_measures_what_evaluation_finds(member, run):
+    gauge = Gauge.of(member, metric=None)
+    measured = gauge.measure(member.load())
+    files = member.recipe.data.valid["valid"]
+    found = trimtab.evaluate(f"{run}@40", source=files.source, reference=files.target, beam=1)
+    assert (gauge.metric, gauge.chosen, gauge.how) == ("chrf", "valid", "24 lines, beam 1")
+    assert measured.losses == {"valid": pytest.approx(found.loss, rel=1e-6)}
+    assert measured.score == pytest.approx(found.chrf.value)
+    assert gauge.signature == found.chrf.signature
+    bleu = Gauge.of(member, metric="bleu")
+    assert bleu.measure(member.load()).score == pytest.approx(found.bleu.value)
+
+
+def test_other_weights_are_measured_by_the_same_gauge_one_after_another(member, run):
+    gauge = Gauge.of(member, metric="loss")
+    earlier = open_member(f"{run}@10")
+    first, second, third = (gauge.measure(each.load()).score for each in (member, earlier, member))
+    assert first == third == gauge.measure(member.load()).losses["valid"]
+    assert second > first
+    assert gauge.how == "24 lines"
+
+
+def test_weights_that_are_no_numbers_have_a_score_that_is_none(member):
+    gauge = Gauge.of(member, metric="chrf")
+    spoiled = {name: tensor * math.nan for name, tensor in member.load().items()}
+    assert math.isnan(gauge.measure(spoiled).score)
+
+
+@pytest.mark.parametrize(("metric", "better", "worse"), [("loss", 1.0, 2.0), ("chrf", 2.0, 1.0)])
+def test_what_holds_is_not_worse_and_what_is_no_number_never_does(member, metric, better, worse):
+    gauge = Gauge.of(member, metric=metric)
+    assert gauge.holds(better, worse)
+    assert gauge.holds(better, better)
+    assert not gauge.holds(worse, better)
+    assert gauge.holds(worse, math.nan)
+    assert gauge.holds(worse, None)
+    assert not gauge.holds(math.nan, math.nan)
+    assert not gauge.holds(None, worse)
+    assert gauge.gain(over=worse, score=better) == 1.0
+
+
+def test_a_set_that_is_not_there_is_wrong_input(tmp_path):
+    member = made(tmp_path, **{"data.valid": {"source": "/no/such/file", "target": "/no/such/other"}})
+    with pytest.raises(InputError, match="there is no such file"):
+        Gauge.of(member, metric=None)
