@@ -7,6 +7,7 @@ from tests.cli.refusal import refused
 from tests.export.test_gate import GOOD
 from trimtab.errors import RunFailed
 from trimtab.export.export_model import ExportReport
+from trimtab.export.quantized import Quantized
 
 
 @pytest.fixture
@@ -27,8 +28,19 @@ def test_it_says_how_exact_the_export_is(call, calls, tmp_path):
     result = call("export", "run@5", "--to", "hf", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "step 5 for hf, as exact as the trainer" in result.stdout
+    plain = Quantized(kind="float32", most_loss=10.0)
     assert calls == [
-        ("run@5", {"to": "hf", "out": tmp_path / "out", "source": None, "reference": None, "tags": ()})
+        (
+            "run@5",
+            {
+                "to": "hf",
+                "out": tmp_path / "out",
+                "source": None,
+                "reference": None,
+                "tags": (),
+                "quantized": plain,
+            },
+        )
     ]
 
 

@@ -138,6 +138,7 @@ def spoiled(monkeypatch, change):
 
     class Spoiling:
         name = "hf"
+        weights = target.weights
         check, open, usage, limits = target.check, target.open, target.usage, target.limits
 
         def write(self, model, folder):
@@ -146,7 +147,7 @@ def spoiled(monkeypatch, change):
             change(tensors)
             save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
-    monkeypatch.setattr(module, "build_target", lambda name: Spoiling())
+    monkeypatch.setattr(module, "build_target", lambda *_: Spoiling())
 
 
 def shift_a_bias(tensors):

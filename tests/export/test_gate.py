@@ -6,6 +6,7 @@ import pytest
 from trimtab.export.export_model import build_target
 from trimtab.export.gate import BOUND, GateReport, compare
 from trimtab.export.lines import gate_lines
+from trimtab.export.quantized import Quantized
 from trimtab.translator import load_model
 
 GOOD = GateReport(
@@ -122,6 +123,23 @@ def test_another_tokenizer_fails_and_so_does_another_text_of_the_same_ids(both):
 def test_each_kind_of_difference_is_enough_to_fail(change):
     assert GOOD.passed
     assert not replace(GOOD, **change).passed
+
+
+def test_rounded_weights_are_held_to_the_loss_and_not_to_every_token(both):
+    model, opened, lines = both
+    quantized = Quantized(kind="int8", most_loss=5.0)
+    found = compare(model, opened, lines, quantized)
+    assert found.loss is not None
+    assert (found.loss.chrf, found.loss.changed) == (100.0, 0.0)
+    off = replace(found, worst_token=0.5, translated_otherwise=("a",))
+    assert off.passed
+    assert "(bound" not in off.render()
+    assert not replace(off, loss=replace(found.loss, chrf=94.9)).passed
+    assert not replace(off, worst_token=float("nan")).passed
+    assert not replace(off, worst_token=float("inf")).passed
+    assert not replace(off, read_otherwise=("a",)).passed
+    assert json.loads(json.dumps(off.to_dict()))["loss"]["most"] == 5.0
+    assert compare(model, opened, lines, Quantized()).loss is None
 
 
 def test_the_report_says_numbers_and_a_few_lines():

@@ -26,7 +26,8 @@ def problems(folder, tokenizers, **changes):
 def test_the_recipes_of_the_repository_can_be_exported_but_for_that_of_documents(shared, name):
     found = [each.what for each in refusals(load_recipe(RECIPES / name).recipe, shared)]
     documents = "data.transforms.0: puts other sentences before each line, which an exported tokenizer cannot"
-    assert found == ([documents] if "documents" in name else [])
+    prefix = "model.prefix: neither LlamaForCausalLM nor Qwen3ForCausalLM computes this exactly"
+    assert found == {"en_de_documents.yaml": [documents], "en_de_decoder.yaml": [prefix]}.get(name, [])
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "base", "big"])

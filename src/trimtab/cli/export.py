@@ -12,7 +12,21 @@ from trimtab.cli.arguments import Json, Run, Tag
 def export(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to make; nothing may be there yet.")],
-    to: Annotated[str, typer.Option(metavar="TARGET", help="hf: Hugging Face's transformers.")] = "hf",
+    to: Annotated[
+        str, typer.Option(metavar="TARGET", help="hf: Hugging Face's transformers; ctranslate2; or onnx.")
+    ] = "hf",
+    quantization: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND", help="How weights are stored: float32, or float16, bfloat16, int8 and others."
+        ),
+    ] = "float32",
+    loss: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS", help="With rounded weights: the most chrF lost against the trainer's text; 10."
+        ),
+    ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -28,6 +42,15 @@ def export(
 ) -> None:
     """Export a model for another library, compared with the trainer on 200 real lines; exit 1 where it differs."""
     from trimtab.export.export_model import export_model
+    from trimtab.export.quantized import MOST_LOSS, Quantized
 
-    report = export_model(run, to=to, out=out, source=source, reference=reference, tags=tag or ())
+    report = export_model(
+        run,
+        to=to,
+        out=out,
+        source=source,
+        reference=reference,
+        tags=tag or (),
+        quantized=Quantized(kind=quantization, most_loss=MOST_LOSS if loss is None else loss),
+    )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

@@ -46,11 +46,11 @@ def open_hugging_face(
     require_transformers()
     config = check_files(folder)
     _check_expected(folder, config, expected or {})
-    check_shapes(folder, config, _shapes(folder))
+    check_shapes(folder, config, shapes_in(folder))
     import transformers
 
     try:
-        with _quiet():
+        with quiet():
             network, found = getattr(transformers, CLASSES[config["model_type"]]).from_pretrained(
                 folder,
                 local_files_only=True,
@@ -61,8 +61,8 @@ def open_hugging_face(
                 output_loading_info=True,
             )
     except Exception as error:  # what a library raises on a file that somebody made is no closed list
-        raise _unreadable(folder, error) from None
-    _check_whole(folder, network, found)
+        raise unreadable(folder, error) from None
+    check_whole(folder, network, found)
     return HuggingFaceModel(network.float().eval().to(device))
 
 
@@ -84,7 +84,8 @@ def _check_expected(folder: Path, config: Mapping[str, Any], expected: Mapping[s
         )
 
 
-def _shapes(folder: Path) -> dict[str, list[int]]:
+def shapes_in(folder: Path) -> dict[str, list[int]]:
+    """The shape of each tensor in the weights, of which nothing else is read."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -96,7 +97,7 @@ def _shapes(folder: Path) -> dict[str, list[int]]:
         ) from None
 
 
-def _check_whole(folder: Path, network: Any, found: Mapping[str, Any]) -> None:
+def check_whole(folder: Path, network: Any, found: Mapping[str, Any]) -> None:
     """A tensor that is missing would be drawn at random, and one that is left over belongs to another model."""
     told = {
         "missing": sorted(found["missing_keys"]),
@@ -112,7 +113,8 @@ def _check_whole(folder: Path, network: Any, found: Mapping[str, Any]) -> None:
         raise weights_refused(folder, got=got, allowed="every tensor of the model and no other")
 
 
-def _unreadable(folder: Path, error: Exception) -> InputError:
+def unreadable(folder: Path, error: Exception) -> InputError:
+    """The error for a folder that the library raises something on."""
     return input_error(
         f"{folder}: transformers cannot read it",
         got=" ".join(str(error).split())[:200] or type(error).__name__,
@@ -122,7 +124,7 @@ def _unreadable(folder: Path, error: Exception) -> InputError:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No bar of progress among the translations, and no report of what is told in an error here."""
     from transformers.utils import logging
 

@@ -31,6 +31,13 @@ def check_files(folder: Path) -> dict[str, Any]:
     if (folder / GENERATION).exists():
         _check_values(folder / GENERATION, read_object(folder, GENERATION), _GENERATION)
     plain_file(folder, WEIGHTS)
+    refuse_other_weights(folder)
+    return config
+
+
+def refuse_other_weights(folder: Path) -> None:
+    """InputError where the folder has a file from which weights, or names of them, could be read in place of the
+    export's."""
     others = [each.name for each in folder.iterdir() if _OTHER_WEIGHTS.fullmatch(each.name)]
     if others := sorted(set(others) - {WEIGHTS}):
         raise input_error(
@@ -39,7 +46,6 @@ def check_files(folder: Path) -> dict[str, Any]:
             allowed=f"{WEIGHTS} alone",
             fix="take them out, or export the run once more",
         )
-    return config
 
 
 def check_shapes(folder: Path, config: Mapping[str, Any], shapes: Mapping[str, list[int]]) -> None:

@@ -18,14 +18,16 @@ from trimtab.translator import LoadedModel
 
 TO_FILL_IN = "not said by the recipe: fill it in"
 SCORES = ("loss", "bleu", "chrf", "ter")
+LIBRARIES = {"hf": "transformers"}
+"""What the hub calls the library of a target, where it is not the target's own name."""
 
 
 def model_card(model: LoadedModel, *, target: Target, gate: GateReport, name: str, origins: str = "") -> str:
     """The text of README.md; `origins` says where the lines of the gate stand."""
     sections = [
-        _head(model, name),
+        _head(model, target, name),
         "## Use\n\n" + _usage(model, target, name),
-        "## Data\n\n" + _table(("corpus", "files", "fingerprint", "licence"), _data(model)),
+        "## Data\n\n" + table(("corpus", "files", "fingerprint", "licence"), data_rows(model)),
         "## Scores\n\n" + _scores(model),
         "## Proof\n\nCompared with the trainer's model in float32 before this folder appeared:\n\n"
         f"```\n{gate.render()}\n```" + (f"\n\nThe lines: {origins}." if origins else ""),
@@ -35,11 +37,12 @@ def model_card(model: LoadedModel, *, target: Target, gate: GateReport, name: st
     return "\n\n".join(sections) + "\n"
 
 
-def _head(model: LoadedModel, name: str) -> str:
+def _head(model: LoadedModel, target: Target, name: str) -> str:
     shape = model.recipe.model
     millions = model.model.num_parameters() / 1e6
     return (
-        f"---\nlibrary_name: transformers\npipeline_tag: translation\ntags: [translation, trimtab]\n"
+        f"---\nlibrary_name: {LIBRARIES.get(target.name, target.name)}\n"
+        "pipeline_tag: translation\ntags: [translation, trimtab]\n"
         f"license: other\nlicense_name: {json.dumps(TO_FILL_IN)}\n---\n\n"
         f"# {name}\n\n"
         f"A transformer encoder-decoder of {millions:.2f} million parameters, {shape.dim} wide, "
@@ -58,7 +61,8 @@ def _usage(model: LoadedModel, target: Target, name: str) -> str:
     return f"{why}```python\n{target.usage(name, tags=tags)}\n```\n\nOr `{command}`."
 
 
-def _data(model: LoadedModel) -> Iterator[tuple[str, ...]]:
+def data_rows(model: LoadedModel) -> Iterator[tuple[str, ...]]:
+    """Name, files, fingerprint and licence of each corpus and validation set."""
     data, marks = model.recipe.data, model.checkpoint.fingerprints
     for number, corpus in enumerate(data.train):
         said = marks.get(f"data.train.{number}", "not recorded")
@@ -80,7 +84,7 @@ def _scores(model: LoadedModel) -> str:
         return "The run evaluated nothing at this step."
     counts = ", ".join(_translated(model))
     told = f"\n\nTranslated for it: {counts}; the loss is that of the whole set." if counts else ""
-    return _table(("set", "measure", "score", "signature"), rows) + told
+    return table(("set", "measure", "score", "signature"), rows) + told
 
 
 def _translated(model: LoadedModel) -> list[str]:
@@ -101,14 +105,15 @@ def _evaluations(model: LoadedModel) -> Iterator[tuple[str, ...]]:
         for measure in SCORES:
             if (score := found.get(measure)) is not None:
                 signature = found.get(f"{measure}_signature", "nats per target token")
-                yield str(found.get("set")), measure, _number(score), f"`{signature}`"
+                yield str(found.get("set")), measure, number(score), f"`{signature}`"
 
 
-def _number(score: Any) -> str:
+def number(score: Any) -> str:
     """A score; the log has words for those that are not finite."""
     return f"{score:.4g}" if isinstance(score, int | float) else one_line(str(score))
 
 
-def _table(head: tuple[str, ...], rows: Any) -> str:
+def table(head: tuple[str, ...], rows: Any) -> str:
+    """Rows of cells as Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

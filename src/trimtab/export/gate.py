@@ -9,7 +9,9 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.decode.limits import target_limit
 from trimtab.decode.rows import translate_rows
 from trimtab.decode.search import Search
+from trimtab.export.gate_text import TextLoss, text_loss
 from trimtab.export.lines import GateLine
+from trimtab.export.quantized import Quantized
 from trimtab.export.target import Opened
 from trimtab.export.trainer_scores import token_log_probabilities
 from trimtab.flow import Ragged
@@ -41,13 +43,19 @@ class GateReport:
     """Translations that differ and have the same score within the bound."""
     translated_otherwise: tuple[str, ...]
     """Translations that differ and are no ties."""
+    loss: TextLoss | None = None
+    """Of an export with rounded weights, which need not be exact; None for one in float32."""
 
     @property
     def passed(self) -> bool:
         """Whether the export may be used in the trainer's place."""
         # NaN is no number below the bound.
-        exact = self.worst_token <= BOUND
-        return exact and not (self.read_otherwise or self.written_otherwise or self.translated_otherwise)
+        finite = self.worst_token < float("inf")
+        if self.read_otherwise or self.written_otherwise or not finite:
+            return False
+        if self.loss is not None:
+            return self.loss.is_within
+        return self.worst_token <= BOUND and not self.translated_otherwise
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -56,20 +64,24 @@ class GateReport:
     def render(self) -> str:
         """Lines for people."""
         same = self.lines - self.ties - len(self.translated_otherwise)
+        bound = f" (bound {BOUND:.0e})" if self.loss is None else ""
         told = [
             f"{self.lines} lines, {self.tokens} target tokens",
-            f"log-probability: a token differs by at most {self.worst_token:.1e} (bound {BOUND:.0e}), "
+            f"log-probability: a token differs by at most {self.worst_token:.1e}{bound}, "
             f"a sentence by {self.worst_sentence:.1e}",
             f"ids of the source: {len(self.read_otherwise)} lines differ",
             f"beam {BEAM}: {same} translations the same, {self.ties} ties, {len(self.translated_otherwise)} others",
             f"text of the same ids: {len(self.written_otherwise)} differ",
+            *(self.loss.render() if self.loss is not None else ()),
         ]
         for lines in (self.read_otherwise, self.translated_otherwise, self.written_otherwise):
             told += [f"  {line}" for line in lines[:SHOWN]]
         return "\n".join(told)
 
 
-def compare(model: LoadedModel, opened: Opened, lines: Sequence[GateLine]) -> GateReport:
+def compare(
+    model: LoadedModel, opened: Opened, lines: Sequence[GateLine], quantized: Quantized | None = None
+) -> GateReport:
     """The report on an export, against the trainer's model in float32 on the CPU."""
     source = Ragged.of([line.source_ids for line in lines])
     target = Ragged.of([line.target_ids for line in lines])
@@ -106,6 +118,14 @@ def compare(model: LoadedModel, opened: Opened, lines: Sequence[GateLine]) -> Ga
             f"{lines[number].source!r}: {texts[number]!r} became {_text(model.tokenizer, theirs[number])!r}"
             for number in differing
             if number not in ties
+        ),
+        loss=None
+        if quantized is None or quantized.is_exact
+        else text_loss(
+            texts,
+            model.tokenizer.decode(theirs),
+            references=model.tokenizer.decode([line.target_ids for line in lines]),
+            most=quantized.most_loss,
         ),
     )
 

@@ -15,7 +15,7 @@ from trimtab.export.hf_opened import OpenedHuggingFace
 from trimtab.export.hf_settings import write_settings
 from trimtab.export.hf_tiers import refusals
 from trimtab.export.hf_tokenizer import open_tokenizer, write_tokenizer
-from trimtab.export.hf_weights import write_weights
+from trimtab.export.hf_weights import WEIGHTS, write_weights
 from trimtab.translator import LoadedModel
 
 
@@ -24,6 +24,7 @@ class HuggingFace:
     """Pegasus for models whose norms stand before their sub-layers, MarianMT for the others; see `hf_tiers`."""
 
     name: str = "hf"
+    weights: tuple[str, ...] = (WEIGHTS,)
 
     def check(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that neither class can express."""

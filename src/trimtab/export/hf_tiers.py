@@ -12,53 +12,18 @@ values are repeated for each head of queries.
 
 from collections.abc import Iterator
 
-from trimtab.config.model import ModelConfig
+from trimtab.config.exporting import obstacles
 from trimtab.config.run import Recipe
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem
 
-PLAIN = ("relu", "gelu", "silu", "swish")
-
 
 def refusals(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
     """A problem for each key that neither class can express, with the values that could be exported."""
-    return [*_of_model(recipe.model), *_of_text(recipe), *_of_vocabularies(recipe, tokenizers)]
-
-
-def _of_model(model: ModelConfig) -> Iterator[Problem]:
-    if model.norm != "layer":
-        yield _refused("model.norm", model.norm, "layer")
-    if model.activation not in PLAIN:
-        yield _refused("model.activation", model.activation, ", ".join(PLAIN))
-    if model.norm_position == "before":
-        tables = "sinusoidal", "learned"
-        if model.tie_embeddings != "all":
-            yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before")
-    else:
-        tables = ("sinusoidal",)
-    hint = "" if model.norm_position == "before" else ", with norm_position: after"
-    if model.positions not in tables:
-        yield _refused("model.positions", model.positions, " or ".join(tables) + hint)
-    own = model.decoder_positions
-    if (own is not None and own not in (*tables, "none")) or (own == "none" and len(tables) == 1):
-        allowed = (*tables, "none") if len(tables) > 1 else tables
-        yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint)
-
-
-def _of_text(recipe: Recipe) -> Iterator[Problem]:
-    why = {
-        "normalize": "changes each line before the tokenizer does",
-        "protect": "puts symbols into each line and takes them out of the translation",
-        "context": "puts other sentences before each line",
-    }
-    for number, transform in enumerate(recipe.data.transforms):
-        if transform.kind in why:
-            yield Problem(
-                what=f"data.transforms.{number}: {why[transform.kind]}, which an exported tokenizer cannot",
-                got=f"kind: {transform.kind}",
-                allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
-                fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
-            )
+    return [
+        *obstacles("hf", model=recipe.model, transforms=recipe.data.transforms),
+        *_of_vocabularies(recipe, tokenizers),
+    ]
 
 
 def _of_vocabularies(recipe: Recipe, tokenizers: Tokenizers) -> Iterator[Problem]:
@@ -80,12 +45,3 @@ def _of_vocabularies(recipe: Recipe, tokenizers: Tokenizers) -> Iterator[Problem
             allowed="the same ids on both sides, as in vocabularies that a run trains",
             fix="train both vocabularies with the same ids, or leave `data.source_tokenizer` out",
         )
-
-
-def _refused(key: str, got: str, allowed: str) -> Problem:
-    return Problem(
-        what=f"{key}: no class of transformers computes this exactly",
-        got=got,
-        allowed=allowed,
-        fix=f"train with another `{key}` to export for hf",
-    )

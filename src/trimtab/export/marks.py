@@ -1,17 +1,18 @@
 """What makes a folder an export that `trimtab translate` and `evaluate` take like a run."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from trimtab import __version__
-from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.engines.plain_files import sha256_of
 from trimtab.export.hf_tokenizer import SOURCE, TARGET
-from trimtab.export.hf_weights import WEIGHTS
 from trimtab.translator import LoadedModel
 from trimtab.translator.export_card import CARD, FORMAT, RECIPE
 
@@ -24,7 +25,7 @@ def write_recipe(model: LoadedModel, folder: Path) -> None:
     (folder / RECIPE).write_text(render_recipe(public(model.recipe)), encoding="utf-8")
 
 
-def write_card(model: LoadedModel, folder: Path, *, target: str, name: str) -> None:
+def write_card(model: LoadedModel, folder: Path, *, target: str, name: str, weights: Sequence[str]) -> None:
     """Writes what makes the folder an export, last of all: until then nothing takes it for one."""
     files = [(SOURCE, model.tokenizers.source)]
     if not model.tokenizers.shared:
@@ -35,7 +36,8 @@ def write_card(model: LoadedModel, folder: Path, *, target: str, name: str) -> N
         "name": name,
         "step": model.checkpoint.step,
         "trimtab": __version__,
-        "weights": {"file": WEIGHTS, "sha256": sha256_of(folder / WEIGHTS)},
+        "weights": _file(folder, weights[0]),
+        **({"others": [_file(folder, each) for each in weights[1:]]} if weights[1:] else {}),
         "tokenizers": [_tokenizer(file, each) for file, each in files],
     }
     (folder / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -48,7 +50,7 @@ def public(recipe: Recipe) -> Recipe:
     tokenizers = {
         key: each.model_copy(update={"path": each.path and short(each.path)})
         for key in ("tokenizer", "source_tokenizer")
-        if (each := getattr(data, key)) is not None
+        if isinstance(each := getattr(data, key), SentencePieceTokenizer)
     }
     shown = data.model_copy(
         update={
@@ -74,9 +76,13 @@ def _shown(files: Files) -> Files:
     update: dict[str, Any] = {key: short(path) for key in keys if (path := getattr(files, key)) is not None}
     if not update:
         update = {side: short(str(getattr(files, side))) for side in ("source", "target")}
-    if isinstance(files, TrainCorpus) and files.text is not None:
+    if isinstance(files, TrainCorpus | ValidFiles) and files.text is not None:
         update["text"] = short(files.text)
     return files.model_copy(update=update)
+
+
+def _file(folder: Path, name: str) -> dict[str, str]:
+    return {"file": name, "sha256": sha256_of(folder / name)}
 
 
 def _tokenizer(file: str, tokenizer: SentencePiece) -> dict[str, Any]:

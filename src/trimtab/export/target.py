@@ -42,6 +42,12 @@ class Target(Protocol):
         """What `--to` calls it."""
         ...
 
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The files that hold what was learned and how it is computed, the weights first; the card of the export has
+        their fingerprints."""
+        ...
+
     def check(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that stands in the way, with what could be exported; raises InputError where the
         library is not installed."""

@@ -29,7 +29,10 @@ def read_card(folder: Path) -> dict[str, Any]:
     tokenizers: Any = card["tokenizers"]
     if not isinstance(tokenizers, list) or len(tokenizers) not in (1, 2):
         raise unknown_card(folder, got="no list of one or two tokenizers")
-    for said in (card["weights"], *tokenizers):
+    others: Any = card.get("others", [])
+    if not isinstance(others, list):
+        raise unknown_card(folder, got="others that are no list of files")
+    for said in (card["weights"], *others, *tokenizers):
         _check_file(folder, said)
     for said in tokenizers:
         symbols = said.get("symbols")
@@ -40,10 +43,10 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def check_weights(folder: Path, card: dict[str, Any]) -> None:
     """InputError where the weights are not those that were exported."""
-    said = card["weights"]
-    path = plain_file(folder, said["file"])
-    if (found := sha256_of(path)) != said["sha256"]:
-        raise _another(path, "weights", found=found, said=said["sha256"])
+    for said in (card["weights"], *card.get("others", [])):
+        path = plain_file(folder, said["file"])
+        if (found := sha256_of(path)) != said["sha256"]:
+            raise _another(path, "weights", found=found, said=said["sha256"])
 
 
 def read_tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
@@ -65,7 +68,7 @@ def unknown_card(folder: Path, *, got: str) -> InputError:
     return input_error(
         f"{folder / CARD}: not what this version of trimtab writes",
         got=got,
-        allowed=f"an export of format {FORMAT} for hf",
+        allowed=f"an export of format {FORMAT} for hf, ctranslate2 or onnx",
         fix="export the run once more",
     )
 

@@ -15,11 +15,16 @@ from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.device import choose_device
+from trimtab.engines.ctranslate2 import CTranslate2Model, open_ctranslate2
+from trimtab.engines.ctranslate2_files import WEIGHTS as CTRANSLATE2_WEIGHTS
 from trimtab.engines.engine import Engine
 from trimtab.engines.hugging_face import HuggingFaceModel, check_finite, open_hugging_face
 from trimtab.engines.hugging_face_files import WEIGHTS
+from trimtab.engines.onnx_files import DECODER, ENCODER, SETTINGS
+from trimtab.engines.onnx_files import WEIGHTS as ONNX_WEIGHTS
+from trimtab.engines.onnx_runtime import OnnxModel, open_onnx
 from trimtab.engines.plain_files import JSON_BYTES, plain_file
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged
 from trimtab.translator.export_card import (
     CARD,
@@ -98,22 +103,72 @@ def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
     card = read_card(folder)
     tokenizers = read_tokenizers(folder, card)
     recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe
+    if recipe.is_language_model:
+        raise _goes_on(folder)
     place = choose_device(device)
     match card["target"]:
         case "hf":
-            _check_named(folder, card)
+            _check_named(folder, card, WEIGHTS)
             check_weights(folder, card)
             engine = open_hugging_face(folder, device=place, expected=_sizes(recipe, tokenizers))
             check_finite(folder, engine)
+            _check_length(folder, recipe, engine)
+        case "ctranslate2":
+            _check_named(folder, card, CTRANSLATE2_WEIGHTS)
+            check_weights(folder, card)
+            engine = _open_ctranslate2(folder, recipe, tokenizers, device=place)
+        case "onnx":
+            _check_named(folder, card, ONNX_WEIGHTS, ENCODER, DECODER, SETTINGS)
+            check_weights(folder, card)
+            # Where no device is named, that for which the weights are.
+            engine = _open_onnx(folder, recipe, tokenizers, device=None if device is None else place)
+            _check_length(folder, recipe, engine)
         case other:
             raise unknown_card(folder, got=f"an export for {other!r}"[:80])
-    _check_length(folder, recipe, engine)
     return ExportedModel(str(folder), recipe, engine, tokenizers)
 
 
-def _check_named(folder: Path, card: dict[str, Any]) -> None:
-    """The weights whose fingerprint is taken must be those that are opened."""
-    if card["weights"]["file"] != WEIGHTS:
+def _open_ctranslate2(
+    folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device
+) -> CTranslate2Model:
+    model, target = recipe.model, tokenizers.target
+    sizes = {
+        "source_ids": tokenizers.source.num_ids,
+        "target_ids": target.num_ids,
+        "dim": model.dim,
+        "encoder_layers": model.encoder_layers,
+        "decoder_layers": model.decoder_layers,
+    }
+    if {model.positions, model.target_positions} != {"rotary"}:
+        sizes["positions"] = recipe.data.max_tokens
+    never = sorted({target.pad, target.start, target.unknown} - {target.end})
+    engine = open_ctranslate2(folder, device=device, never=never, expected=sizes)
+    for found, own in zip((engine.source, engine.target), (tokenizers.source, target), strict=True):
+        if found != [own.piece(id) for id in range(own.num_ids)]:
+            raise unknown_card(folder, got="vocabularies with other pieces than the tokenizers have")
+    return engine
+
+
+def _open_onnx(
+    folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
+) -> OnnxModel:
+    side, target = recipe.model.decoder, tokenizers.target
+    expected = {
+        "layers": recipe.model.decoder_layers,
+        "kv_heads": side.kv_heads or side.heads,
+        "size": side.dim // side.heads,
+        "num_ids": target.num_ids,
+        **{name: getattr(target, name) for name in ("start", "end", "pad", "unknown")},
+    }
+    return open_onnx(folder, device=device, expected=expected)
+
+
+def _check_named(folder: Path, card: dict[str, Any], name: str, *others: str) -> None:
+    """The files whose fingerprints are taken must be those that are opened."""
+    said = [each["file"] for each in card.get("others", [])]
+    if others and said != list(others):
+        raise unknown_card(folder, got=f"other files: {', '.join(said)}"[:200])
+    if card["weights"]["file"] != name:
         raise unknown_card(folder, got=f"weights in {card['weights']['file']}")
 
 
@@ -136,7 +191,16 @@ def _sizes(recipe: Recipe, tokenizers: Tokenizers) -> dict[str, int]:
     return sizes if tokenizers.shared else {**sizes, "decoder_vocab_size": target.num_ids}
 
 
-def _check_length(folder: Path, recipe: Recipe, engine: HuggingFaceModel) -> None:
+def _goes_on(folder: Path) -> InputError:
+    return input_error(
+        f"{folder}: an exported language model does not translate",
+        got="task: language_model",
+        allowed="an export of a model that translates",
+        fix=f"let it go on with a text: `trimtab generate {folder}`",
+    )
+
+
+def _check_length(folder: Path, recipe: Recipe, engine: HuggingFaceModel | OnnxModel) -> None:
     if recipe.data.max_tokens > engine.positions:
         raise input_error(
             f"{folder / RECIPE}: data.max_tokens is more than the model has positions for",

@@ -1,0 +1,31 @@
+import math
+
+import pytest
+
+from trimtab.errors import InputError
+from trimtab.export.quantized import Quantized, check_kind
+
+
+def test_by_default_nothing_is_rounded():
+    assert Quantized().is_exact
+    assert not Quantized(kind="int8").is_exact
+
+
+@pytest.mark.parametrize("points", [-0.1, 100.1, math.nan, math.inf])
+def test_a_loss_is_a_number_of_points(points):
+    with pytest.raises(InputError, match="--loss: out of range"):
+        Quantized(kind="int8", most_loss=points)
+
+
+def test_weights_that_a_target_does_not_have_are_wrong_input():
+    check_kind("int8", target="ctranslate2", kinds=("float32", "int8"))
+    with pytest.raises(InputError) as caught:
+        check_kind("int4", target="ctranslate2", kinds=("float32", "int8"))
+    (problem,) = caught.value.problems
+    assert (problem.got, problem.allowed, problem.fix) == (
+        "int4",
+        "float32, int8",
+        "say --quantization int8",
+    )
+    with pytest.raises(InputError, match="leave it out for float32"):
+        check_kind("int8", target="hf", kinds=("float32",))
