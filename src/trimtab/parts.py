@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trimtab.step.clip.global_norm import clip_global_norm as clip_global_norm
     from trimtab.step.judge import must_skip as must_skip
     from trimtab.step.optimizer.build import build_optimizer as build_optimizer
+    from trimtab.step.optimizer.stochastic_rounding import round_stochastically as round_stochastically
     from trimtab.step.schedule import rate_at as rate_at
     from trimtab.watch.movement import lost_share as lost_share
     from trimtab.watch.movement import lost_to_rounding as lost_to_rounding
@@ -39,6 +40,7 @@ HOMES = {
     "AdaptiveClip": "trimtab.step.clip.adaptive",
     "must_skip": "trimtab.step.judge",
     "build_optimizer": "trimtab.step.optimizer.build",
+    "round_stochastically": "trimtab.step.optimizer.stochastic_rounding",
     "rate_at": "trimtab.step.schedule",
     "tokens_at": "trimtab.step.batch_warmup",
     "Ragged": "trimtab.flow",

@@ -7,24 +7,24 @@ import torch
 from trimtab.config.step import Precision
 from trimtab.errors import input_error
 
-Resolved = Literal["fp32", "bf16_mixed", "fp16_mixed"]
+Resolved = Literal["fp32", "bf16_mixed", "fp16_mixed", "bf16"]
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Resolved:
     """`auto` is bf16_mixed where the GPU has it, fp16_mixed on older GPUs, fp32 on a CPU."""
     if device.type != "cuda":
-        if precision not in ("auto", "fp32", "bf16_mixed"):
+        if precision not in ("auto", "fp32", "bf16_mixed", "bf16"):
             raise input_error(
                 "step.precision needs a GPU",
                 got=precision,
-                allowed="auto, fp32 or bf16_mixed on a CPU",
+                allowed="auto, fp32, bf16_mixed or bf16 on a CPU",
                 fix="leave out step.precision",
             )
         return "fp32" if precision == "auto" else precision
     has_bf16 = torch.cuda.get_device_capability(device) >= (8, 0)
     if precision == "auto":
         return "bf16_mixed" if has_bf16 else "fp16_mixed"
-    if precision == "bf16_mixed" and not has_bf16:
+    if precision in ("bf16_mixed", "bf16") and not has_bf16:
         raise input_error(
             "step.precision: this GPU has no bf16",
             got=f"{precision} on {torch.cuda.get_device_name(device)}",
@@ -35,6 +35,7 @@ def resolve_precision(precision: Precision, device: torch.device) -> Resolved:
 
 
 def autocast(precision: Resolved, device: torch.device) -> torch.autocast:
-    """The context for a forward pass: weights and sums stay float32, products run in half precision where asked."""
+    """The context for a forward pass: sums stay float32, and weights as they are; products run in half precision where
+    asked."""
     dtype = torch.float16 if precision == "fp16_mixed" else torch.bfloat16
     return torch.autocast(device.type, dtype=dtype, enabled=precision != "fp32")

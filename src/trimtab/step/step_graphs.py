@@ -23,7 +23,8 @@ optimizer, clip and gate get their state, which must not be part of a recording.
 
 NO_ROOM = (
     "steps are launched kernel by kernel, which is slower: a recording keeps the memory of a step for itself, and "
-    "there is not enough of it. A smaller step.tokens_per_micro_batch leaves more; step.cuda_graph: off silences this. ({})"
+    "there is not enough of it. A smaller step.tokens_per_micro_batch leaves more; step.cuda_graph: off silences "
+    "this. ({})"
 )
 
 

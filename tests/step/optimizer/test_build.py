@@ -1,8 +1,10 @@
 import pytest
+import torch
 from torch import nn
 
 from trimtab.config.step import SGD, Adafactor, AdamW, Lion, StableAdamW
 from trimtab.step.optimizer.build import build_optimizer
+from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 
 
 @pytest.mark.parametrize("config", [AdamW(), Adafactor(), StableAdamW(), Lion(), SGD()], ids=lambda c: c.kind)
@@ -11,3 +13,8 @@ def test_the_kind_chooses_the_optimizer_and_it_holds_every_parameter(config):
     optimizer = build_optimizer(config, model)
     assert type(optimizer).__name__.lower() == config.kind.replace("_", "")
     assert {id(p) for p in optimizer.parameters} == {id(p) for p in model.parameters()}
+
+
+def test_weights_in_bfloat16_have_an_optimizer_that_rounds_by_chance():
+    model = nn.Linear(3, 2).to(torch.bfloat16)
+    assert isinstance(build_optimizer(AdamW(), model), RoundedAdamW)

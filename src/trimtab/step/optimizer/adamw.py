@@ -29,8 +29,6 @@ class AdamW:
             fused=True,
             capturable=all(parameter.is_cuda for parameter in self.named.values()),
         )
-        # It may be recorded, and first runs plainly, which torch would warn of; the fused kernel is the same in both.
-        self.inner._warned_capturable_if_run_uncaptured = True
 
     @property
     def parameters(self) -> Sequence[Tensor]:
@@ -47,6 +45,9 @@ class AdamW:
             group["lr"] = learning_rate.float() if on_gpu else learning_rate
         # The fused kernel's own door for gradient scalers: a device scalar that selects, without waiting for it.
         self.inner.grad_scale, self.inner.found_inf = None, skip.to(torch.float32)
+        # It may be recorded, and first runs plainly, which torch would warn of; the fused kernel is the same in both.
+        # Here, as copies of an optimizer forget it.
+        self.inner._warned_capturable_if_run_uncaptured = True
         self.inner.step()
 
     def state_tensors(self) -> dict[str, Tensor]:

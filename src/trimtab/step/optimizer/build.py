@@ -2,24 +2,33 @@
 
 from typing import assert_never
 
+import torch
 from torch import nn
 
 from trimtab.config import step as config_of
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 from trimtab.step.optimizer.sgd import SGD
 from trimtab.step.optimizer.stable_adamw import StableAdamW
 from trimtab.step.optimizer.weight_clip import ClippedWeights
 
 
 def build_optimizer(
-    config: config_of.Optimizer, model: nn.Module, *, weight_clip: float | None = None
+    config: config_of.Optimizer,
+    model: nn.Module,
+    *,
+    weight_clip: float | None = None,
+    ema: config_of.Ema | None = None,
 ) -> Optimizer:
-    """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says."""
+    """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and
+    a moving average of them where `ema` does."""
     optimizer = choose_optimizer(config, model)
-    return optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
+    optimizer = optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
+    return optimizer if ema is None else AveragedWeights(optimizer, ema, model)
 
 
 def choose_optimizer(config: config_of.Optimizer, model: nn.Module) -> Optimizer:
@@ -28,7 +37,8 @@ def choose_optimizer(config: config_of.Optimizer, model: nn.Module) -> Optimizer
         case config_of.StableAdamW():  # before AdamW, whose settings it extends
             return StableAdamW(config, model)
         case config_of.AdamW():
-            return AdamW(config, model)
+            narrow = any(weight.dtype == torch.bfloat16 for weight in model.parameters())
+            return RoundedAdamW(config, model) if narrow else AdamW(config, model)
         case config_of.Adafactor():
             return Adafactor(config, model)
         case config_of.Lion():
