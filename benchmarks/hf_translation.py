@@ -53,53 +53,13 @@ def main():
         side: [[*row[: LONGEST - 1], END] for row in pieces.encode(lines, num_threads=16)]
         for side, lines in texts.items()
     }
-    model = M2M100ForConditionalGeneration(
-        M2M100Config(
-            vocab_size=pieces.get_piece_size(),
-            d_model=512,
-            encoder_layers=6,
-            decoder_layers=6,
-            encoder_attention_heads=8,
-            decoder_attention_heads=8,
-            encoder_ffn_dim=2048,
-            decoder_ffn_dim=2048,
-            max_position_embeddings=256,
-            pad_token_id=PAD,
-            eos_token_id=END,
-            bos_token_id=3,
-            decoder_start_token_id=PAD,
-            forced_eos_token_id=None,
-            activation_function="relu",
-            dropout=args.dropout,
-            attention_dropout=0.0,
-            activation_dropout=0.0,
-            encoder_layerdrop=0.0,
-            decoder_layerdrop=0.0,
-            scale_embedding=True,
-        )
-    )
+    model = network(pieces.get_piece_size(), dropout=args.dropout)
     rows = [
         {"input_ids": s, "labels": t, "length": len(s) + len(t)}
         for s, t in zip(ids["en"], ids["de"], strict=True)
     ]
     torch.manual_seed(1)
-    settings = Seq2SeqTrainingArguments(
-        "/tmp/hf_out",
-        per_device_train_batch_size=args.batch,
-        max_steps=10**6,
-        learning_rate=args.rate,
-        bf16=True,
-        logging_steps=500,
-        save_strategy="no",
-        report_to=[],
-        dataloader_num_workers=8,
-        remove_unused_columns=False,
-        disable_tqdm=True,
-        train_sampling_strategy="group_by_length",
-        length_column_name="length",
-        label_smoothing_factor=0.1,
-        max_grad_norm=1.0,
-    )
+    settings = arguments(batch=args.batch, rate=args.rate)
     clock = Clock(args.seconds)
     optimizer = torch.optim.AdamW(
         model.cuda().parameters(), lr=args.rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
@@ -141,6 +101,56 @@ def main():
         )
         + "\n"
     )
+
+
+def network(vocabulary, *, dropout, dim=512, layers=6, heads=8, feed_forward=2048, end=END):
+    """M2M100 of this size with random weights; by default that of the base preset."""
+    return M2M100ForConditionalGeneration(
+        M2M100Config(
+            vocab_size=vocabulary,
+            d_model=dim,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            encoder_attention_heads=heads,
+            decoder_attention_heads=heads,
+            encoder_ffn_dim=feed_forward,
+            decoder_ffn_dim=feed_forward,
+            max_position_embeddings=256,
+            pad_token_id=PAD,
+            eos_token_id=end,
+            bos_token_id=3 if end != 3 else 2,
+            decoder_start_token_id=PAD,
+            forced_eos_token_id=None,
+            activation_function="relu",
+            dropout=dropout,
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            encoder_layerdrop=0.0,
+            decoder_layerdrop=0.0,
+            scale_embedding=True,
+        )
+    )
+
+
+def arguments(*, batch, rate, **more):
+    """Settings of the Trainer; batches grouped by length, unless `more` says otherwise."""
+    settings = {
+        "per_device_train_batch_size": batch,
+        "max_steps": 10**6,
+        "learning_rate": rate,
+        "bf16": True,
+        "logging_steps": 500,
+        "save_strategy": "no",
+        "report_to": [],
+        "dataloader_num_workers": 8,
+        "remove_unused_columns": False,
+        "disable_tqdm": True,
+        "train_sampling_strategy": "group_by_length",
+        "length_column_name": "length",
+        "label_smoothing_factor": 0.1,
+        "max_grad_norm": 1.0,
+    }
+    return Seq2SeqTrainingArguments("/tmp/hf_out", **settings | more)
 
 
 class Clock(TrainerCallback):

@@ -1,0 +1,111 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "write_speed.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("write_speed", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def result(arms, **more):
+    about = {
+        "card": "A card",
+        "cores": 16,
+        "torch": "2",
+        "commit": "0123456789abcdef",
+        "command": "python it.py",
+    }
+    return {**about, "arms": arms, "failed": [], **more}
+
+
+def arm(rate, **more):
+    return {"tokens_per_second": rate, "each": [rate - 1000, rate, rate + 1000], **more}
+
+
+def row(text, begin):
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {begin} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_preset_is_compared_with_the_better_of_the_peers(tool):
+    arms = {
+        "base trimtab": arm(1_200_000, data_wait=0.012),
+        "base hf": arm(100_000, batch=256),
+        "base hf_grouped": arm(300_000, batch=512),
+    }
+    cells = row(tool.page({"translation_speed": [result(arms)]}), "base")
+    assert cells[1:3] == ["1.20M (1.20M to 1.20M)", "1.2%"]
+    assert cells[4] == "300k (299k to 301k), batches of 512"
+    assert cells[-1] == "4.0"
+
+
+def test_a_missing_arm_leaves_its_cell_empty_and_says_why(tool):
+    failed = [{"arm": "base hf_grouped", "error": "OutOfMemoryError: much\n too much"}]
+    text = tool.page(
+        {"translation_speed": [result({"base trimtab": arm(5e5)}, failed=failed, transformers="5")]}
+    )
+    assert row(text, "base")[3:] == ["", "", "", ""]
+    assert "- base hf_grouped gave nothing: OutOfMemoryError: much too much" in text
+    assert "A card, 16 cores; torch 2, transformers 5; commit 0123456789." in text
+
+
+def test_a_race_shows_both_scores_with_their_times(tool):
+    arms = {
+        "training": {"race_seconds": 89.7},
+        "prose": {"BLEU": {"value": 28.04}, "chrF": {"value": 55.06}, "lines": 1813},
+    }
+    scores = {"prose": {"BLEU": 27.26, "chrF": 54.59}, "ui": {"BLEU": 1, "chrF": 1}}
+    peer = {"card": "another card", "training_seconds": 306.6, "scores": scores}
+    text = tool.page({"quality_race": [result(arms, peer=peer)]})
+    found = row(text, "prose (1,813)")
+    assert found[1:] == ["28.0 / 55.1", "90 s", "27.3 / 54.6", "307 s (another card)"]
+    assert "| ui" not in text
+
+
+def test_engines_precisions_and_workers_have_rows(tool):
+    engine = {"sentences_per_second": 900.4, "BLEU": 30.0, "chrF": 55.0, "setting": "512:True"}
+    beam = result(
+        {"trimtab": {**engine, "wall_seconds": 2.0}, "hf": {**engine, "wall_seconds": 12.0}},
+        lines=1813,
+        beam=4,
+        times_as_fast={"hf": 6.0},
+    )
+    losses = {"mean_of_last_20_losses": 5.25, "valid_loss": {"prose": 5.5}, "peak_gib": 4.5}
+    precision = result(
+        {"fp32": arm(9e4, **losses), "deterministic": arm(8e4, same_bits_twice=False, **losses)},
+        steps=150,
+        preset="base",
+    )
+    pipeline = result(
+        {"plain, 0 workers": arm(4e5), "plain, 8 workers": arm(3e6), "online, 8 workers": arm(2e6)},
+        times_the_need={"plain": 2.5, "online": 1.7},
+    )
+    text = tool.page({"beam_speed": [beam], "precision_table": [precision], "data_pipeline": [pipeline]})
+    assert row(text, "hf") == ["hf", "12.00", "900", "30.0 / 55.0", "6.0", "512:True"]
+    assert row(text, "fp32")[1:] == ["5.2500", "prose 5.5000", "90k (89k to 91k)", "4.5"]
+    assert row(text, "deterministic, other bits the second time")
+    assert row(text, "plain") == ["plain", "400k", "3.00M", "2.5"]
+    assert row(text, "online") == ["online", "", "2.00M", "1.7"]
+
+
+def test_without_results_nothing_is_claimed(tool):
+    text = tool.page({})
+    assert text.count("Not measured yet") == len(tool.QUESTIONS)
+    assert not [line for line in text.splitlines() if line.startswith("|")]
+
+
+def test_results_of_several_runs_of_a_script_stand_one_after_another(tool, tmp_path):
+    for name in ("data_pipeline", "data_pipeline_again"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    assert len(tool.recorded(tmp_path)["data_pipeline"]) == 2
+
+
+def test_the_page_in_the_documentation_is_the_one_that_is_written(tool):
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(tool.recorded(tool.RESULTS))
