@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.checked_calls import install
 from tests.small_run import small_recipe
+from tests.text_run import trained_text_run
+
+install()
 
 # A job in the background of a shell begins with SIGINT ignored and hands this on: tests that interrupt a child would
 # wait for ever.
@@ -38,3 +42,27 @@ def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) ->
     from trimtab.export.export_model import export_model
 
     return export_model(f"{trained_run}@last", out=tmp_path_factory.mktemp("exports") / "small_hf").folder
+
+
+@pytest.fixture(scope="session")
+def onnx_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same checkpoint in the form of ONNX; copy it before you change anything in it."""
+    from trimtab.export.export_model import export_model
+
+    return export_model(
+        f"{trained_run}@last", to="onnx", out=tmp_path_factory.mktemp("onnx") / "small"
+    ).folder
+
+
+@pytest.fixture(scope="session")
+def text_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of `text_recipe`, a language model; copy it before you change anything in it."""
+    return trained_text_run(tmp_path_factory.mktemp("text"))
+
+
+@pytest.fixture(scope="session")
+def exported_text(text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model in the form of transformers; copy it before you change anything in it."""
+    from trimtab.export.export_model import export_model
+
+    return export_model(str(text_run), out=tmp_path_factory.mktemp("text_exports") / "text_hf").folder

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -64,6 +66,14 @@ def test_a_pack_moves_as_a_whole():
         "meta"
     }
     assert (moved.num_segments, moved.num_targets, moved.num_tokens, moved.source.longest) == (2, 3, 6, 2)
+
+
+def test_a_prefix_moves_with_its_stream_and_may_be_missing():
+    prefix = torch.tensor([1, 0], dtype=torch.int32)
+    whole = replace(stream(), prefix=prefix)
+    assert whole.to(torch.device("meta")).prefix.device.type == "meta"
+    assert torch.equal(whole.to(torch.device("cpu")).prefix, prefix)
+    assert stream().to(torch.device("meta")).prefix is None
 
 
 @pytest.mark.gpu

@@ -3,6 +3,7 @@ import json
 import shutil
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -21,11 +22,21 @@ from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.launch import RunResult, smoke, train
+from trimtab.launch import RunResult, forget, smoke, train
 from trimtab.scoring import scores
+from trimtab.training.findings import Findings
+from trimtab.training.preflight import every_check
+from trimtab.training.preflight.every_check import of_the_data
 
 SHORT = {"length": "4 steps", "step.schedule.warmup": "2 steps", "evaluate.every": "50 steps"}
 TIMES = {"seconds", "tokens_per_second"}
+ALL_CHECKS = launch.preflight
+
+
+@pytest.fixture(autouse=True)
+def checks_of_data_only(monkeypatch, trained_run):
+    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
+    monkeypatch.setattr(launch, "preflight", of_the_data)
 
 
 @pytest.fixture
@@ -93,6 +104,15 @@ def finding(severity):
 def test_without_a_folder_the_run_is_named_after_its_recipe(recipe, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert train(str(recipe)).run.resolve() == tmp_path / "runs" / "recipe"
+
+
+def test_a_model_that_could_not_be_exported_as_the_recipe_says_is_not_trained(tmp_path):
+    recipe = small_recipe(tmp_path, **{"export": ["ctranslate2", "hf"], "model.norm": "rms"})
+    with pytest.raises(InputError, match=r"model\.norm: no class of transformers") as caught:
+        train(recipe, overrides=["data.transforms=[{kind: normalize}]"], out=tmp_path / "run")
+    assert len(caught.value.problems) == 2, "what two targets cannot express is told once"
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    launch.check_exports(load_recipe(recipe, ["export=[ctranslate2]"]).recipe)
 
 
 def test_overrides_are_part_of_the_recipe(recipe, tmp_path):
@@ -244,6 +264,42 @@ def test_an_evaluation_that_was_cut_short_at_the_end_is_made_again(tmp_path):
     assert (result.state.evaluated, result.state.best["step"]) == (4, 4)
 
 
+def test_a_finding_of_an_evaluation_that_is_made_again_is_written_once(tmp_path, monkeypatch):
+    found = Finding(code="E901", name="collapsed-outputs", severity="warning", message="one", why="", fix="")
+    monkeypatch.setattr("trimtab.training.validate.find_collapse", lambda sources, outputs: found)
+    changes = {**SHORT, "evaluate.every": "2 steps", "checkpoint.every": "1 steps"}
+    recipe, run = small_recipe(tmp_path, **changes), tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=run, progress=StopsAt(evaluation=4))
+    # As after a kill between two saves of one step: the older state says that step 2 was evaluated last.
+    store = CheckpointStore(run / "checkpoints", keep=9)
+    state = replace(store.latest().load_state(), step=4)
+    forget(RunFolder(run), replace(state, evaluated=2), from_nothing=False)
+    assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2]
+    train(recipe, out=run, resume=True)
+    assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2, 4]
+
+
+def test_what_was_found_before_an_evaluation_at_the_same_step_is_not_forgotten_with_it(tmp_path):
+    run = RunFolder(tmp_path)
+    findings = Findings(run, Told())
+    spike, loop = (
+        Finding(code=code, name="n", severity="warning", message="m", why="", fix="")
+        for code in ("S902", "E903")
+    )
+    for step in (2, 4):
+        findings.step = step
+        findings.tell(spike)
+        with findings.of_an_evaluation():
+            findings.tell(loop)
+    forget(run, TrainState(step=4, evaluated=2), from_nothing=False)
+    assert [(each["step"], each["code"]) for each in read_journal(run.findings)] == [
+        (2, "S902"),
+        (2, "E903"),
+        (4, "S902"),
+    ]
+
+
 def test_a_run_that_never_saved_begins_again_with_empty_logs_and_a_new_tokenizer(tmp_path):
     recipe = small_recipe(tmp_path, **SHORT, **{"data.transforms": [{"kind": "length", "min": 4}]})
     with pytest.raises(KeyboardInterrupt):
@@ -265,6 +321,18 @@ def test_after_an_error_of_preflight_the_run_can_be_mended_and_resumed(tmp_path)
     assert caught.value.exit_code == 1
     recipe = small_recipe(tmp_path, **SHORT)
     assert train(recipe, out=tmp_path / "run", resume=True).state.step == 4
+
+
+def test_an_error_of_a_check_of_the_model_is_told_before_the_first_step(recipe, tmp_path, monkeypatch):
+    def check(parts):
+        yield Finding(code="M205", name="found", severity="error", message="m", why="", fix="")
+
+    monkeypatch.setattr(launch, "preflight", ALL_CHECKS)
+    monkeypatch.setattr(every_check, "OF_THE_MODEL", (*every_check.OF_THE_MODEL, check))
+    with pytest.raises(RunFailed, match=r"nothing was trained: M205 found"):
+        train(recipe, out=tmp_path / "run")
+    assert [each["code"] for each in log(tmp_path / "run", "findings")] == ["M205"]
+    assert log(tmp_path / "run", "metrics") == []
 
 
 def test_what_the_checkpoints_say_is_written_down(copied_run, monkeypatch):

@@ -5,7 +5,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | evaluation | likelihood | adapters | export    what the commands call; for loops of others
+    launch | inspection | evaluation | likelihood | perplexity | adapters | export    what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
     build | parts                               introduces the stages to one another; single parts for other loops
@@ -21,24 +21,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.averaging import average as average
+    from trimtab.averaging.average import average as average
+    from trimtab.averaging.soup import greedy_soup as greedy_soup
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
+    from trimtab.decode.sampling import Sampling as Sampling
     from trimtab.evaluation import evaluate as evaluate
     from trimtab.export.export_model import export_model as export_model
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.likelihood import score as score
+    from trimtab.perplexity import evaluate_text as evaluate_text
     from trimtab.replaying.replay import replay as replay
+    from trimtab.translator.generating import generate as generate
+    from trimtab.translator.generating import load_generator as load_generator
     from trimtab.translator.load import load_model as load_model
     from trimtab.translator.together import load_translator as load_translator
 
 __version__ = "0.1.0"
 
 HOMES = {
-    "average": "trimtab.averaging",
+    "average": "trimtab.averaging.average",
+    "greedy_soup": "trimtab.averaging.soup",
     "export_model": "trimtab.export.export_model",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
@@ -46,9 +52,13 @@ HOMES = {
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation",
+    "evaluate_text": "trimtab.perplexity",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.likelihood",
     "replay": "trimtab.replaying.replay",
+    "generate": "trimtab.translator.generating",
+    "load_generator": "trimtab.translator.generating",
+    "Sampling": "trimtab.decode.sampling",
     "load_model": "trimtab.translator.load",
     "load_translator": "trimtab.translator.together",
 }

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.ledger import Ledger
@@ -25,12 +26,14 @@ from trimtab.device import choose_device, wants_compile
 from trimtab.flow import LossOutput, Pack, Ragged, StepReport, TrainState, Window
 from trimtab.loss.build import Loss, build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import Model, model_of
 from trimtab.pace import Pace
 from trimtab.sources import Sources, ValidSet
 from trimtab.step.batch_warmup import tokens_at
 from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
+from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
@@ -55,7 +58,7 @@ class Parts:
     shape: PackShape
     ledger: Ledger
     pace: Pace
-    model: EncoderDecoder
+    model: Model
     objective: Callable[[Pack], LossOutput]
     """Forward pass and summed loss of one pack on the device, in the run's precision."""
     loss: Loss
@@ -117,7 +120,7 @@ class Parts:
             from_position=position,
             tokens_per_step=self.recipe.step.tokens_per_step,
             max_tokens=data.max_tokens,
-            examples_per_epoch=self.pace.examples_per_epoch,
+            examples_per_epoch=mixture.examples_per_epoch,
             sizes=map(self.tokens_at, itertools.count(step)),
         )
 
@@ -125,9 +128,12 @@ class Parts:
         """A window in packs of the run's shape, or of another, in host memory."""
         return cut(window, shape or self.shape, **self.sources.tokenizers.symbols)
 
-    def pack_pairs(self, source: Ragged, target: Ragged) -> Iterator[Pack]:
-        """A whole set in packs on the device."""
-        for pack in pack_pairs(source, target, self.shape, **self.sources.tokenizers.symbols):
+    def pack_pairs(
+        self, source: Ragged, target: Ragged, *, prompt: np.ndarray | None = None
+    ) -> Iterator[Pack]:
+        """A whole set in packs on the device; `prompt` says how many leading targets of each row do not count."""
+        symbols = self.sources.tokenizers.symbols
+        for pack in pack_pairs(source, target, self.shape, prompt=prompt, **symbols):
             yield pack.to(self.device)
 
     def learning_rate(self, state: TrainState) -> float:
@@ -167,22 +173,29 @@ class Parts:
         stale = patience is not None and state.best.get("since", 0) >= patience
         return stale or self.pace.share(self.recipe.length, state) >= 1
 
-    def fast_copy(self) -> EncoderDecoder:
-        """The model for evaluation: on a GPU a copy in half precision, which decoding runs several times faster in."""
+    def fast_copy(self) -> Model:
+        """The model for evaluation: on a GPU a copy in half precision, which decoding runs several times faster in;
+        with the averaged weights where the recipe evaluates these."""
+        model = self.model
+        if self.recipe.evaluate.weights == "ema":
+            assert isinstance(self.optimizer, AveragedWeights), "a recipe that evaluates the average keeps it"
+            model = self.optimizer.averaged_copy(model)
         if self.device.type != "cuda" or self.precision == "fp32":
-            return self.model
+            return model
         half = torch.float16 if self.precision == "fp16_mixed" else torch.bfloat16
-        return half_copy(self.model, half)
+        return half_copy(model, half)
 
     def valid(self) -> dict[str, ValidSet]:
         """The validation sets by name."""
         return self.sources.valid
 
 
-def half_copy(model: EncoderDecoder, dtype: torch.dtype) -> EncoderDecoder:
+def half_copy(model: Model, dtype: torch.dtype) -> Model:
     """A copy with weights in half precision; angles of rotary positions keep theirs."""
     narrow = copy.deepcopy(model).to(dtype)
-    narrow.source_turns, narrow.target_turns = model.source_turns, model.target_turns
+    narrow.target_turns = model.target_turns
+    if isinstance(model, EncoderDecoder) and isinstance(narrow, EncoderDecoder):
+        narrow.source_turns = model.source_turns
     return narrow
 
 
@@ -191,12 +204,14 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     device = device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision != "fp32"
-    pace = Pace(sources.feed.mixture.examples_per_epoch)
+    pace = Pace(sources.feed.mixture.examples_per_epoch * sources.feed.parts_per_position)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)
     graphed = packed and recipe.step.cuda_graph != "off"
     recipe = settled(recipe, shape, precision=precision, compiled=compiled, graphed=graphed)
     model = build_model(recipe, sources.tokenizers, device=device)
+    if precision == "bf16":
+        model = half_copy(model, torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
     loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device, compiled=compiled)
     if compiled:
@@ -217,7 +232,9 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
         model=model,
         objective=objective,
         loss=loss,
-        optimizer=build_optimizer(recipe.step.optimizer, model, weight_clip=recipe.step.weight_clip),
+        optimizer=build_optimizer(
+            recipe.step.optimizer, model, weight_clip=recipe.step.weight_clip, ema=recipe.step.ema
+        ),
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),
         gate=OutlierGate(recipe.guard),
@@ -225,10 +242,10 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     )
 
 
-def build_model(recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device) -> EncoderDecoder:
+def build_model(recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device) -> Model:
     """The model that a recipe describes, with its first weights."""
     longest = -(-recipe.data.max_tokens // 64) * 64
-    return EncoderDecoder(
+    return model_of(
         recipe.model,
         num_ids=tokenizers.target.num_ids,
         num_source_ids=tokenizers.source.num_ids,
@@ -256,6 +273,8 @@ def shape_for(
         fixed=packed,
         sort=not packed,
     )
+    prefixed = isinstance(recipe.model, DecoderModel) and recipe.model.prefix == "bidirectional"
+    shape = replace(shape, prefix=prefixed)
     given = recipe.step.source_tokens_per_micro_batch
     return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
 
@@ -269,6 +288,6 @@ def settled(
         "compile": "on" if compiled else "off",
         "cuda_graph": "on" if graphed else "off",
         "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
-        "source_tokens_per_micro_batch": shape.source_slots,
+        "source_tokens_per_micro_batch": shape.source_slots or None,
     }
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=filled)})

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from trimtab.build import shape_for
@@ -15,11 +14,10 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.data.cut import pack_pairs
 from trimtab.data.formats.documents import DocumentPairs
+from trimtab.data.reference_rows import reference_rows
 from trimtab.data.spool import STANDARD_INPUT, spooled
-from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
-from trimtab.flow import Ragged
 from trimtab.loss.build import build_loss
 from trimtab.scoring.document_report import DocumentReport, Waits, report_on_documents
 from trimtab.scoring.measures import Measures
@@ -101,26 +99,21 @@ def reference_loss(
 ) -> float | None:
     """Nats per target token of the references that fit into `max_tokens`; None where none does."""
     tokenizers, recipe = model.tokenizers, model.recipe
-    pipeline = build_transforms(recipe.data.transforms)
-    read = [pipeline.apply_source(line) for line in sources]
-    written = [pipeline.apply_reference(*pair) for pair in zip(sources, references, strict=True)]
-    source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
-    target = Ragged.of(tokenizers.target.encode(written))
-    longest = recipe.data.max_tokens
-    fits = np.flatnonzero((source.lengths <= longest) & (target.lengths <= longest))
+    rows = reference_rows(recipe, tokenizers, sources, references, tags=tags)
+    fits = rows.fits
     if len(fits) == 0:
         return None
-    source, target = source.take(fits), target.take(fits)
+    source, target, prompt = rows.source.take(fits), rows.target.take(fits), rows.prompt[fits]
     if isinstance(model, ExportedModel):
         return -sum(model.log_probabilities(source, target)) / int(target.offsets[-1])
     device = model.model.output_matrix.device
     loss = build_loss(recipe.loss, num_ids=tokenizers.target.num_ids, device=device, compiled=False)
     shape = shape_for(recipe, (source.lengths, target.lengths), packed=model.model.kernel == "varlen")
     total = 0.0
-    for pack in pack_pairs(source, target, shape, **tokenizers.symbols):
+    for pack in pack_pairs(source, target, shape, prompt=prompt, **tokenizers.symbols):
         pack = pack.to(device)
         total += float(loss(model.model(pack), model.model.output_matrix, pack.labels).loss)
-    return total / int(target.offsets[-1])
+    return total / int(rows.target_tokens[fits].sum())
 
 
 def evaluate_documents(

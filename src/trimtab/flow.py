@@ -126,6 +126,8 @@ class Stream:
     """Segment i is `ids[boundaries[i]:boundaries[i + 1]]`; repeated boundaries are empty segments."""
     longest: int
     """No segment is longer; fixed for a whole run where shapes are fixed."""
+    prefix: Int32[Tensor, "segments"] | None = None
+    """How many leading tokens of each segment are given and may see each other in both directions; None for none."""
 
     def to(self, device: torch.device) -> "Stream":
         """The same stream on a device."""
@@ -136,6 +138,7 @@ class Stream:
             self.segments.to(**move),
             self.boundaries.to(**move),
             self.longest,
+            None if self.prefix is None else self.prefix.to(**move),
         )
 
     def pin(self) -> "Stream":
@@ -146,6 +149,7 @@ class Stream:
             self.segments.pin_memory(),
             self.boundaries.pin_memory(),
             self.longest,
+            None if self.prefix is None else self.prefix.pin_memory(),
         )
 
 
@@ -267,11 +271,30 @@ class TrainState:
 class Tokenizer(Protocol):
     """Text to ids and back; ids of one encoding end with the end symbol."""
 
-    num_ids: int
-    pad: int
-    unknown: int
-    start: int
-    end: int
+    @property
+    def num_ids(self) -> int:
+        """Size of the vocabulary."""
+        ...
+
+    @property
+    def pad(self) -> int:
+        """Id of the padding symbol."""
+        ...
+
+    @property
+    def unknown(self) -> int:
+        """Id of what has no other."""
+        ...
+
+    @property
+    def start(self) -> int:
+        """Id that a decoder is fed first."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Id that ends a text."""
+        ...
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, end symbol included."""
@@ -314,4 +337,24 @@ class Translates(Protocol):
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> DecoderSession:
         """Encodes the source and makes room for `max_length` steps of `rows` × `width` hypotheses."""
+        ...
+
+
+@runtime_checkable
+class SearchesItself(Protocol):
+    """A model whose library searches by itself and gives no scores of single steps."""
+
+    def search(
+        self,
+        source: Ragged,
+        *,
+        limits: Sequence[int],
+        beam: int,
+        n: int,
+        length_penalty: float,
+        exact: bool,
+    ) -> list[list[tuple[list[int], float]]]:
+        """At most `n` translations of each row of source ids, end symbol included, the best first: target ids without
+        the end symbol, and the summed natural log-probability with it. The search is that of `decode.beam`, or of
+        `decode.greedy` for a beam of 1; `exact` as its `stop`."""
         ...

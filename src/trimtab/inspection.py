@@ -7,7 +7,7 @@ from pathlib import Path
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.config.written import places_told
 from trimtab.data.cache import default_cache
 from trimtab.data.checks import check_data
@@ -16,6 +16,7 @@ from trimtab.data.inspect import Report, inspect_data, render
 from trimtab.data.stages import plan_stages, shares_of
 from trimtab.data.tokenizers import prepare_tokenizers
 from trimtab.data.transforms.apply import build_transforms
+from trimtab.errors import input_error
 from trimtab.progress import Progress, Silent
 from trimtab.sources import keyed_files
 
@@ -29,8 +30,16 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that
     its token counts are close to those of the run and not the same. Raises InputError where data cannot be read.
     """
-    recipe = _hasty(resolve_paths(loaded), limit)
+    recipe = resolve_paths(loaded)
     with places_told(loaded):
+        if recipe.is_language_model:
+            raise input_error(
+                "data.train: its documents are no pairs, which is what is inspected",
+                got="task: language_model",
+                allowed="task: translation",
+                fix="see that a text is read with `trimtab train RECIPE --smoke`; data_ledger.json counts its passages",
+            )
+        recipe = _hasty(recipe, limit)
         return _inspect(recipe, limit=limit, progress=progress or Silent())
 
 
@@ -66,5 +75,7 @@ def _hasty(recipe: Recipe, limit: int) -> Recipe:
     return recipe.model_copy(update={"data": data})
 
 
-def _of_lines(tokenizer: SentencePieceTokenizer, limit: int) -> SentencePieceTokenizer:
+def _of_lines(tokenizer: Tokenizer, limit: int) -> Tokenizer:
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return tokenizer
     return tokenizer.model_copy(update={"training_lines": min(tokenizer.training_lines, limit)})

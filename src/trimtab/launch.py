@@ -17,17 +17,19 @@ from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerpri
 from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.exporting import obstacles
 from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.written import places_told
-from trimtab.errors import RunFailed, Terminated
+from trimtab.errors import InputError, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
 from trimtab.scoring.scores import bleu_metric
 from trimtab.sources import open_sources
+from trimtab.training.findings import OF_AN_EVALUATION
 from trimtab.training.preflight import preflight
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
@@ -40,6 +42,7 @@ MAY_CHANGE = (
     "recipe.length",
     "recipe.evaluate",
     "recipe.checkpoint",
+    "recipe.export",
     "recipe.guard",
     "recipe.data.workers",
     "recipe.data.valid",
@@ -114,6 +117,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     else:
         recipe = as_begun(recipe, run)
     check_metrics(recipe)
+    check_exports(recipe)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_determinism(recipe)
     parts = build(recipe, sources)
@@ -158,7 +162,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
 def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
     weights = sum(each.numel() * each.element_size() for each in parts.model.state_dict().values())
-    copies = 1 + MOMENTS.get(parts.recipe.step.optimizer.kind, 0)
+    step = parts.recipe.step
+    copies = 1 + MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
     store.check_room(int(1.1 * weights * copies))
 
 
@@ -167,6 +172,17 @@ def check_metrics(recipe: Recipe) -> None:
     if "bleu" in recipe.evaluate.metrics:
         for files in recipe.data.valid.values():
             bleu_metric(files.bleu_tokenizer)
+
+
+def check_exports(recipe: Recipe) -> None:
+    """InputError with every key that keeps the model from being exported as `export` says: told before training."""
+    found = [
+        problem
+        for target in recipe.export
+        for problem in obstacles(target, model=recipe.model, transforms=recipe.data.transforms)
+    ]
+    if found:
+        raise InputError(*dict.fromkeys(found))
 
 
 def standing(run: RunFolder, state: TrainState) -> list[Finding]:
@@ -219,6 +235,7 @@ def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     left_out = state.guard.get("masked", ())
     cut_back(run.quarantine, state.step, but=left_out)
     cut_back(run.findings, -1 if from_nothing else state.step, but=left_out)
+    cut_back(run.findings, state.evaluated, but=left_out, only=OF_AN_EVALUATION)
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
@@ -241,9 +258,15 @@ def describe(parts: Parts, state: TrainState) -> str:
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
         f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
-        f"{parts.pace.examples_per_epoch} pairs an epoch; peak rate {parts.peak_rate:.2g}; "
+        f"{parts.sources.feed.mixture.examples_per_epoch} {examples_of(parts)} an epoch; "
+        f"peak rate {parts.peak_rate:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
     )
+
+
+def examples_of(parts: Parts) -> str:
+    """What the stream is made of."""
+    return "passages" if any(corpus.has_documents for corpus in parts.sources.corpora) else "pairs"
 
 
 def growing(parts: Parts) -> str:

@@ -10,7 +10,7 @@ import torch
 
 from trimtab.build import shape_for
 from trimtab.data.cut import pack_pairs
-from trimtab.data.transforms.apply import build_transforms
+from trimtab.data.reference_rows import reference_rows
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged
@@ -103,30 +103,28 @@ def _score_block(
 ) -> list[PairScore]:
     if not block:
         return []
-    pipeline = build_transforms(model.recipe.data.transforms)
-    read = [pipeline.apply_source(source) for source, _ in block]
-    written = [pipeline.apply_reference(*pair) for pair in block]
-    tokenizers, longest = model.tokenizers, model.recipe.data.max_tokens
-    source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
-    target = Ragged.of(tokenizers.target.encode(written))
-    fits = np.flatnonzero((source.lengths <= longest) & (target.lengths <= longest))
-    sums = dict(
-        zip(fits.tolist(), log_probabilities(model, source.take(fits), target.take(fits)), strict=True)
-    )
+    sources, targets = [source for source, _ in block], [target for _, target in block]
+    rows = reference_rows(model.recipe, model.tokenizers, sources, targets, tags=tags)
+    fits = rows.fits
+    found = log_probabilities(model, rows.source.take(fits), rows.target.take(fits), prompt=rows.prompt[fits])
+    sums = dict(zip(fits.tolist(), found, strict=True))
     return [
         PairScore(
             line=first + number,
-            num_tokens=int(target.lengths[number]),
+            num_tokens=int(rows.target_tokens[number]),
             log_probability=sums.get(number),
-            source_tokens=int(source.lengths[number]),
+            source_tokens=int(rows.source_tokens[number]),
         )
         for number in range(len(block))
     ]
 
 
 @torch.inference_mode()
-def log_probabilities(model: LoadedModel | ExportedModel, source: Ragged, target: Ragged) -> list[float]:
-    """Summed log-probability of each row of target ids after its row of source ids, all within `max_tokens`."""
+def log_probabilities(
+    model: LoadedModel | ExportedModel, source: Ragged, target: Ragged, *, prompt: np.ndarray | None = None
+) -> list[float]:
+    """Summed log-probability of each row of target ids after its row of source ids, all within `max_tokens`; without
+    the first `prompt` of each, which are given."""
     if not len(source):
         return []
     if isinstance(model, ExportedModel):
@@ -134,10 +132,11 @@ def log_probabilities(model: LoadedModel | ExportedModel, source: Ragged, target
     # In the order in which padded packs are sorted, so that packs of either kind leave the rows where they are.
     order = np.lexsort((source.lengths, target.lengths))
     source, target = source.take(order), target.take(order)
+    prompt = None if prompt is None else prompt[order]
     network, device = model.model, model.model.output_matrix.device
     shape = shape_for(model.recipe, (source.lengths, target.lengths), packed=network.kernel == "varlen")
     sums: list[float] = []
-    for pack in pack_pairs(source, target, shape, **model.tokenizers.symbols):
+    for pack in pack_pairs(source, target, shape, prompt=prompt, **model.tokenizers.symbols):
         pack = pack.to(device)
         found = label_log_probabilities(
             network(pack), network.output_matrix, pack.labels, num_ids=network.num_ids

@@ -149,3 +149,28 @@ def test_each_vocabulary_has_room_for_bytes():
     data = {"source_tokenizer": {"vocabulary_size": 200}}
     paths = [path for path, _, _ in found(data=data, model={"preset": "tiny", "tie_embeddings": "none"})]
     assert paths == ["data.source_tokenizer.vocabulary_size"]
+
+
+def test_an_average_that_is_evaluated_is_kept():
+    assert found(evaluate={"weights": "ema"}) == [
+        ("evaluate.weights", "ema, without `step.ema`", "raw, or ema beside `step.ema`")
+    ]
+    assert found(evaluate={"weights": "ema"}, step={"ema": {}}) == []
+
+
+@pytest.mark.parametrize(
+    ("ema", "refreshes"),
+    [
+        ({"warmup": False}, 1000),
+        ({"warmup": False, "every": 10}, 100),
+        ({"warmup": False, "decay": 0.99}, None),
+        ({"warmup": True}, None),
+    ],
+)
+def test_an_average_forgets_the_first_weights_before_the_run_ends(ema, refreshes):
+    complaints = found(step={"ema": ema})
+    assert [path for path, _, _ in complaints] == (["step.ema.decay"] if refreshes else [])
+    assert all(f"for {refreshes} refreshes" in got for _, got, _ in complaints)
+    assert found(step={"ema": ema}, length="3 epochs") == []
+    start = {"preset": "tiny", "warm_start": "run"}
+    assert found(step={"ema": ema}, model=start) == [], "those of a warm start are worth something"

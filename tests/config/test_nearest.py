@@ -27,7 +27,7 @@ def test_the_words_of_other_tools_lead_to_keys_that_exist():
         ("lr", ["step.optimizer.learning_rate"]),
         ("vocab_size", ["data.tokenizer.vocabulary_size"]),
         ("vocabulary_sizes", ["data.tokenizer.vocabulary_size", "data.source_tokenizer.vocabulary_size"]),
-        ("every", ["evaluate.every", "checkpoint.every"]),
+        ("every", ["evaluate.every", "checkpoint.every", "step.ema.every"]),
         ("kind", []),
         ("xyzzy", []),
         ("optimizer", ["step.optimizer"]),

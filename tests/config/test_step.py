@@ -66,3 +66,16 @@ def test_a_warmup_of_the_batch_begins_below_it_and_is_counted_in_steps(warmup, p
     assert fix in found.fix
     assert found.got
     assert found.allowed
+
+
+@pytest.mark.parametrize(
+    ("more", "got"),
+    [
+        ({"optimizer": {"kind": "lion"}}, "bf16 with optimizer lion"),
+        ({"ema": {}}, "bf16 with optimizer adamw and ema"),
+    ],
+)
+def test_narrow_weights_are_for_adamw_alone(more, got):
+    (found,) = complaints(precision="bf16", **more)
+    assert (found.path, found.got) == ("step.precision", got)
+    assert StepConfig(precision="bf16").precision == "bf16"

@@ -114,12 +114,22 @@ def started(tmp_path):
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
         )
         processes.append(process)
-        return process, [int(word) for word in process.stdout.readline().split()]
+        workers = [int(word) for word in process.stdout.readline().split()]
+        until = time.monotonic() + 30
+        while not all(map(ignores_ctrl_c, workers)) and time.monotonic() < until:
+            time.sleep(0.01)  # the second may still be starting
+        return process, workers
 
     yield start
     for process in processes:
         process.kill()
         process.communicate()
+
+
+def ignores_ctrl_c(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn"))
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
 def is_gone(pid):

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference.logits_warpers import warped
 from trimtab.decode.sampling import Sampling, allowed_probabilities
 from trimtab.errors import InputError
 
@@ -56,6 +57,56 @@ def test_epsilon_keeps_what_has_at_least_this_probability_and_always_the_likelie
     assert found[1] == max(found)
 
 
+@settings(max_examples=60, deadline=None)
+@given(values=logits, min_p=st.floats(0, 1), temperature=st.floats(0.2, 5))
+def test_min_p_keeps_exactly_what_has_this_share_of_the_likeliest(values, min_p, temperature):
+    whole = softmax([value / temperature for value in values])
+    found = allowed(values, min_p=min_p, temperature=temperature)
+    for probability, kept in zip(whole, found, strict=True):
+        if not math.isclose(probability, min_p * max(whole), rel_tol=1e-6):
+            assert (kept > 0) == (probability > min_p * max(whole))
+    assert sum(found) == pytest.approx(1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=logits, top_p=st.floats(0.01, 1), top_k=st.integers(1, 12))
+def test_what_top_p_keeps_has_at_least_this_probability_and_no_symbol_too_many(values, top_p, top_k):
+    whole = softmax(sorted(values, reverse=True)[:top_k])
+    found = allowed(values, top_p=top_p, top_k=top_k)
+    kept = sorted((whole[sorted(values, reverse=True).index(value)] for value, share in
+                   zip(values, found, strict=True) if share > 0), reverse=True)  # fmt: skip
+    assert sum(kept) >= top_p - 1e-9
+    assert sum(kept[:-1]) < top_p + 1e-9
+    assert sum(found) == pytest.approx(1)
+
+
+cuts = st.fixed_dictionaries(
+    {"temperature": st.floats(0.1, 4)},
+    optional={
+        "top_k": st.integers(1, 30),
+        "top_p": st.floats(0.05, 0.99),
+        "min_p": st.floats(0.01, 0.9),
+        "epsilon": st.floats(0.001, 0.3),
+    },
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10_000), chosen=cuts)
+def test_all_of_it_is_what_transformers_draws_from(seed, chosen):
+    scores = 3 * torch.randn(4, 24, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    found = allowed_probabilities(scores[:, None], Sampling(**chosen))[:, 0]
+    torch.testing.assert_close(found, warped(scores, **chosen), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(values=logits)
+def test_the_narrowest_cuts_leave_the_likeliest_alone(values):
+    for narrow in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):
+        kept = [value for value, share in zip(values, allowed(values, **narrow), strict=True) if share > 0]
+        assert kept == pytest.approx([max(values)] * len(kept), abs=1e-9)
+
+
 def test_what_is_out_of_reach_stays_there():
     assert allowed([0.0, -math.inf, 0.0], temperature=100.0, top_k=3, top_p=1.0, epsilon=0.0) == [0.5, 0, 0.5]
 
@@ -68,6 +119,8 @@ def test_what_is_out_of_reach_stays_there():
         {"top_k": 0},
         {"top_p": 0.0},
         {"top_p": 1.1},
+        {"min_p": -0.1},
+        {"min_p": math.nan},
         {"epsilon": 1.0},
         {"seed": -1},
     ],

@@ -36,3 +36,13 @@ def test_a_rotation_keeps_lengths_and_position_zero():
     turned = rotation_at(table, torch.tensor([0, 17])).rotate(x)
     torch.testing.assert_close(turned[0], x[0])
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_theta_is_the_wavelength_that_the_slowest_pair_nears():
+    table = rotation_table(60, 8, theta=500.0)
+    for position in range(60):
+        for i in range(4):
+            angle = position / 500 ** (2 * i / 8)
+            assert math.isclose(table[position, i], math.cos(angle), abs_tol=1e-5)
+            assert math.isclose(table[position, 4 + i], math.sin(angle), abs_tol=1e-5)
+    assert torch.equal(rotation_table(60, 8), rotation_table(60, 8, theta=10000.0))

@@ -1,6 +1,9 @@
 import pytest
 import torch
 
+from tests.model.test_decoder_only import DOCUMENTS
+from tests.model.test_decoder_only import build as build_decoder
+from tests.model.test_decoder_only import logits as text_logits
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build, logits
 from tests.streams import START
 from trimtab.config.model import EncoderDecoderModel
@@ -113,3 +116,47 @@ def test_learned_positions_of_another_length_are_refused_with_both_sizes():
     problem = caught.value.problems[0]
     assert (problem.got, problem.allowed) == ("(64, 32)", "(32, 32), as in RUN@5")
     assert "max_tokens" in problem.fix
+
+
+@pytest.mark.parametrize(("before", "after"), [(True, True), (True, False), (False, False)])
+def test_a_language_model_starts_from_another(before, after):
+    old = build_decoder(tie_embeddings=before, kv_heads=2).eval()
+    new = build_decoder(tie_embeddings=after, dropout=0.3, prefix="bidirectional")
+    with torch.no_grad():
+        for parameter in new.parameters():
+            parameter.add_(1.0)
+    taken(new, old).eval()
+    assert torch.equal(text_logits(new, DOCUMENTS), text_logits(old, DOCUMENTS))
+
+
+def test_the_pieces_of_a_language_model_are_mapped_too():
+    old, order = (
+        build_decoder().eval(),
+        torch.randperm(90, generator=torch.Generator().manual_seed(0)).tolist(),
+    )
+    start = order.index(START)
+    order[START], order[start] = START, order[START]
+    new = taken(build_decoder(), old, target=RowMap(order, {})).eval()
+    moved = [[order.index(id) for id in row] for row in DOCUMENTS]
+    torch.testing.assert_close(text_logits(new, moved), text_logits(old, DOCUMENTS)[:, order])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ({}, {"rope_theta": 500.0}, "model.rope_theta"),
+        ({}, {"qk_norm": True}, "model.qk_norm"),
+        ({"tie_embeddings": False}, {}, "model.tie_embeddings"),
+    ],
+)
+def test_a_language_model_of_another_shape_is_refused(before, after, key):
+    with pytest.raises(InputError) as raised:
+        taken(build_decoder(**after), build_decoder(**before))
+    assert [problem.what.split(":")[0] for problem in raised.value.problems] == [key]
+
+
+def test_a_language_model_cannot_start_from_a_translator_and_is_told_so_once():
+    with pytest.raises(InputError) as raised:
+        taken(build_decoder(), build())
+    (problem,) = raised.value.problems
+    assert (problem.got, problem.allowed) == ("decoder", "encoder_decoder, as in RUN@5")

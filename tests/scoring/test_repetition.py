@@ -2,8 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.checks.say.seen_while_running import PAGES
 from trimtab.errors import InputError
 from trimtab.scoring.repetition import (
+    FEWEST_LOOPS,
+    MORE_THAN_REFERENCES,
+    MOST_LOOPS,
+    MOST_REPEATED,
     NUM_PROBES,
     distinct_outputs,
     find_collapse,
@@ -120,8 +125,23 @@ def lines(count, *, loops, length=12):
 def test_translations_that_go_round_in_loops_are_found():
     found = find_repetition(lines(50, loops=10), lines(50, loops=0))
     assert (found.code, found.severity) == ("E903", "warning")
-    assert "10 of 50 lines go round in a loop, such as 'the same words again" in found.message
+    assert "10 of 50 lines go round in a loop (bound 5), such as 'the same words again" in found.message
     assert "references: 0.0%; bound 5%" in found.message
+
+
+def test_the_bound_that_is_told_is_the_one_that_was_passed():
+    found = find_repetition(lines(50, loops=50), lines(50, loops=1))
+    share = repeated_4grams(lines(50, loops=1))
+    assert MORE_THAN_REFERENCES * share > MOST_REPEATED
+    assert f"references: {share:.1%}; bound {MORE_THAN_REFERENCES * share:.0%}" in found.message
+
+
+def test_the_page_names_every_bound():
+    (page,) = (page for page in PAGES if page.code == "E903")
+    assert f"more than {MOST_REPEATED:.0%} of all 4-grams" in page.seen
+    assert (MOST_LOOPS, FEWEST_LOOPS, MORE_THAN_REFERENCES) == (1 / 10, 3, 10)
+    assert "one translation in ten, and three at least," in page.seen
+    assert "ten times the share of the references" in page.seen
 
 
 @pytest.mark.parametrize(

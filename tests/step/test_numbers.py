@@ -22,7 +22,11 @@ def test_other_numbers_come_into_the_same_memory():
     places = [each.data_ptr() for each in (numbers.targets, numbers.learning_rate, numbers.masked)]
     numbers.fill(packs(6, 7), learning_rate=0.1 + 0.2, masked=True)
     assert [each.data_ptr() for each in (numbers.targets, numbers.learning_rate, numbers.masked)] == places
-    assert (numbers.targets.item(), numbers.learning_rate.item(), numbers.masked.item()) == (13, 0.1 + 0.2, True)
+    assert (numbers.targets.item(), numbers.learning_rate.item(), numbers.masked.item()) == (
+        13,
+        0.1 + 0.2,
+        True,
+    )
 
 
 def test_what_a_step_measures_are_fields_of_its_report():

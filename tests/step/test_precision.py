@@ -35,3 +35,15 @@ def test_only_products_run_in_half_precision():
         assert x.exp().dtype == torch.float32
     with autocast("fp32", CPU):
         assert (x @ x).dtype == torch.float32
+
+
+@pytest.mark.parametrize("capability", [(9, 0), (7, 5)])
+def test_narrow_weights_need_a_card_that_has_bf16(monkeypatch, capability):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a card")
+    assert resolve_precision("bf16", CPU) == "bf16"
+    if capability >= (8, 0):
+        assert resolve_precision("bf16", torch.device("cuda")) == "bf16"
+    else:
+        with pytest.raises(InputError, match="no bf16"):
+            resolve_precision("bf16", torch.device("cuda"))

@@ -1,5 +1,6 @@
 """A recorded step against its slow twin, the plain one. What needs no GPU is tested without."""
 
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from tests.streams import pack_of
 from trimtab.flow import TrainState
 from trimtab.step import step_graphs
 from trimtab.step.step_graphs import WARM_UP_STEPS, all_tensors, clone, copy_into, shape_of
+from trimtab.training.preflight import preflight
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
@@ -136,6 +138,14 @@ class TestOnGpu:
         assert taken(recorded, 20) == taken(plain, 20)
         assert_same(everything(recorded), everything(plain))
         assert len(recorded.graphs.recordings) == 2
+
+    def test_nobody_is_warned_of_steps_that_run_plainly_first(self, tmp_path):
+        parts = small_parts(tmp_path, **EXACT)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            list(preflight(parts))  # which copies the optimizer
+            taken(parts, WARM_UP_STEPS + 2)
+        assert [str(each.message) for each in seen if "capturable" in str(each.message)] == []
 
     def test_where_there_is_no_memory_for_a_recording_steps_stay_plain(self, tmp_path, monkeypatch):
         def no_room(*_, **__):

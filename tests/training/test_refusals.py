@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.guard import GuardConfig
 from trimtab.flow import Refusal
-from trimtab.training.refusals import Refusals
+from trimtab.training.refusals import MARGIN, Refusals
 
 
 def steps(refusals: Refusals, verdicts: list[Refusal], *, first: int = 1) -> list[str]:
@@ -73,6 +73,28 @@ def test_what_was_left_behind_is_remembered_on_the_branch_that_goes_on():
     now = Refusals(GuardConfig())
     now.after_rewind(gone, step=300, masked=(260, 320))
     assert (now.rewound, now.masked) == ([50, 300], [[20, 70], [260, 320]])
+
+
+@given(st.integers(1, 60), st.integers(0, 40))
+def test_a_run_that_went_back_has_refused_what_it_refused_though_it_leaves_the_steps_out(refused, before):
+    onset, last = before + MARGIN + 1, before + MARGIN + refused
+    verdicts = [Refusal.NONE] * (onset - 1) + [Refusal.LOSS_SPIKE] * refused + [Refusal.NONE] * MARGIN
+    straight, went_back = Refusals(GuardConfig()), Refusals(GuardConfig())
+    steps(straight, verdicts)
+    went_back.after_rewind(straight, step=last, masked=(onset - MARGIN, last + MARGIN))
+    steps(went_back, [Refusal.NONE] * before + [Refusal.MASKED] * (refused + 2 * MARGIN), first=1)
+    assert went_back.budget.to_dict() == straight.budget.to_dict()
+    assert (went_back.streak.length, went_back.unsettled) == (0, [])
+
+
+def test_a_run_that_goes_back_again_and_again_is_told_of_and_ends_by_its_budget():
+    refusals, told, step = Refusals(GuardConfig()), [], 0
+    for _ in range(7):
+        refusals.masked.append([step + 1, step + 2 * MARGIN + 8])
+        told += steps(refusals, [Refusal.MASKED] * (2 * MARGIN + 8), first=step + 1)
+        step += 2 * MARGIN + 8
+    assert set(told) == {"S905"}
+    assert refusals.must_decide
 
 
 @given(st.lists(st.sampled_from(list(Refusal)), max_size=60), st.integers(0, 60))

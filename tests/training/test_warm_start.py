@@ -17,7 +17,7 @@ from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.training.preflight import preflight
 from trimtab.training.validate import loss_of
-from trimtab.training.warm_start import started_as, warm_start, weights_sha256
+from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
 from trimtab.translator import load_model
 
 
@@ -105,7 +105,7 @@ def test_the_resolved_recipe_says_what_it_began_from_and_a_resumed_run_reads_not
     best = resolve_checkpoint(str(source))
     begun = load_recipe(run / "recipe.yaml").recipe.model
     assert begun.warm_start == f"{source}@{best.step}"
-    assert begun.warm_start_sha256 == weights_sha256(best)
+    assert begun.warm_start_sha256 == weights_sha256(best, load_recipe(source / "recipe.yaml").recipe)
     assert any("66 of 66 pieces copied" in text for text in told)
     whole = digest(run, step=40)
     shutil.rmtree(run / "checkpoints" / "step-00000040")
@@ -126,6 +126,24 @@ def test_another_start_is_not_taken_for_the_one_the_run_had(tmp_path):
         assert started_as(recipe(written), begun).model == begun.model
     for written in ("/runs/b", "/runs/a@400", None):
         assert started_as(recipe(written), begun) == recipe(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "recorded", "may"),
+    [
+        ("a", "a@500:ema", True),
+        ("a@ema", "a@500:ema", True),
+        ("a@last:ema", "a@500:ema", True),
+        ("a@500", "a@500:ema", True),
+        ("a@raw", "a@500:ema", False),
+        ("a@raw", "a@500", True),
+        ("a@ema", "a@500", False),
+        ("a@400:ema", "a@500:ema", False),
+        ("b@ema", "a@500:ema", False),
+    ],
+)
+def test_a_name_with_weights_may_mean_a_start_with_the_same(written, recorded, may):
+    assert may_mean(written, recorded) is may
 
 
 def test_other_weights_than_the_recipe_names_are_refused(trained_run, vocabulary, tmp_path):

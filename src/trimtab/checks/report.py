@@ -1,5 +1,6 @@
 """What a check of files came to."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ class Report:
     """Those that were checked."""
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Files that could not be read, each for itself; the others are checked all the same."""
+    """What kept files from being read, perhaps several of one file; the others are checked all the same."""
     silenced: int = 0
     known: int = 0
     """Findings that the baseline remembers."""
@@ -38,6 +39,11 @@ class Report:
     """Libraries of which a key was renamed or removed in a version, and nobody knows which version is used."""
     documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)
     """Files with findings, by path, as they were read."""
+
+    @property
+    def num_unreadable(self) -> int:
+        """Files with problems; one that has several mistakes counts once."""
+        return len({re.sub(r"(:\d+){1,2}$", "", each.where) or each.what for each in self.problems})
 
     def count(self, severity: Severity) -> int:
         """Findings of one severity."""

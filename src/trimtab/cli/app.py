@@ -13,6 +13,7 @@ from trimtab.cli.demo import demo
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import explain
 from trimtab.cli.export import export
+from trimtab.cli.generate import generate
 from trimtab.cli.init import init
 from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
@@ -59,6 +60,7 @@ for command in (
     demo,
     train,
     translate,
+    generate,
     evaluate,
     score,
     average,

@@ -88,8 +88,9 @@ def step_line(metrics: dict[str, Any], *, share: float, seconds_left: float | No
 
 def evaluation_line(scores: dict[str, Any]) -> str:
     """`step 500  dev: loss 3.211  BLEU 21.3  chrF 48.0`."""
-    names = {"loss": "loss", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-    digits = {"loss": 3, "bleu": 1, "chrf": 1, "ter": 1}
+    names = {"loss": "loss", "perplexity": "perplexity", "bits_per_byte": "bits per byte"}
+    names |= {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+    digits = {"loss": 3, "perplexity": 2, "bits_per_byte": 3, "bleu": 1, "chrf": 1, "ter": 1}
     shown = [
         f"{names[key]} {scores[key]:.{digits[key]}f}"
         for key in names

@@ -8,7 +8,7 @@ import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Model, Tag
 from trimtab.config.bleu import BleuTokenizer
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 
 Ter = Annotated[bool, typer.Option("--ter", help="TER too: edits for a hundred words, fewer is better.")]
 Comet = Annotated[
@@ -16,6 +16,14 @@ Comet = Annotated[
     typer.Option(
         metavar="MODEL",
         help="COMET too: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
+    ),
+]
+
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="For language models: documents, blocks between blank lines or the `text` of JSONL; - is stdin.",
     ),
 ]
 
@@ -35,6 +43,7 @@ def evaluate(
             help="In place of both: JSONL, a document a line with the lists `src` and `tgt`, translated in context.",
         ),
     ] = None,
+    text: Text = None,
     beam: Beam = None,
     tag: Tag = None,
     bleu_tokenizer: Annotated[
@@ -44,22 +53,22 @@ def evaluate(
     comet: Comet = None,
     as_json: Json = False,
 ) -> None:
-    """Score translations: BLEU, chrF, loss, repetition; TER and COMET where asked for."""
+    """Score translations: BLEU, chrF, loss, repetition; TER and COMET where asked for. Of a language model: perplexity
+    per token and per byte."""
+    if text is not None:
+        alone = not (source or reference or documents or tag or ter or comet)
+        _text(run, text, as_json=as_json, alone=alone)
+        return
     if documents is not None:
         if source is not None or reference is not None or ter or comet is not None:
-            raise input_error(
-                "--documents: holds sources and references, and is scored with BLEU and chrF",
-                got="--source, --reference, --ter or --comet beside it",
-                allowed="--documents FILE",
-                fix="leave the others out",
-            )
+            raise _not_beside_documents()
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
     if source is None or reference is None:
         raise input_error(
             "evaluate: nothing to translate and compare",
             got=f"no {'--source' if source is None else '--reference'}",
-            allowed="--source FILE --reference FILE, or --documents FILE",
+            allowed="--source FILE --reference FILE, --documents FILE, or --text FILE for a language model",
             fix="name both files, or one of documents",
         )
     from trimtab import evaluation
@@ -74,6 +83,29 @@ def evaluate(
         measures=Measures(bleu_tokenizer=bleu_tokenizer, ter=ter, comet=comet),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _not_beside_documents() -> InputError:
+    return input_error(
+        "--documents: holds sources and references, and is scored with BLEU and chrF",
+        got="--source, --reference, --ter or --comet beside it",
+        allowed="--documents FILE",
+        fix="leave the others out",
+    )
+
+
+def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
+    if not alone:
+        raise input_error(
+            "--text: is gone on with, and nothing is translated",
+            got="--source, --reference, --documents, --tag, --ter or --comet beside it",
+            allowed="--text FILE",
+            fix="leave the others out",
+        )
+    from trimtab import perplexity
+
+    report = perplexity.evaluate_text(run, text=text)
+    typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.render())
 
 
 def _documents(

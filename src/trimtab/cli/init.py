@@ -14,6 +14,7 @@ class Kind(StrEnum):
     """The tasks that there is a starter for."""
 
     TRANSLATION = "translation"
+    LANGUAGE_MODEL = "language_model"
 
 
 def init(

@@ -1,4 +1,4 @@
-"""`trimtab rules`: all rules of `check`."""
+"""`trimtab rules`: all rules of `check`, and what a run can be told before its first step and while it runs."""
 
 import json
 from enum import StrEnum
@@ -17,14 +17,15 @@ class Format(StrEnum):
 def rules(
     format: Annotated[Format, typer.Option(help="How to write the list.")] = Format.TEXT,
 ) -> None:
-    """List the rules of `trimtab check`."""
+    """List the rules of `trimtab check`, and what training itself finds."""
     from trimtab.checks.say.pages import all_pages
     from trimtab.checks.say.rule_list import as_objects, as_table
+    from trimtab.checks.say.seen_while_running import PAGES
 
     pages = all_pages()
     text = (
-        as_table(pages)
+        as_table(pages, PAGES)
         if format is Format.TEXT
-        else json.dumps(as_objects(pages), indent=2, ensure_ascii=False)
+        else json.dumps(as_objects(pages, PAGES), indent=2, ensure_ascii=False)
     )
     typer.echo(text)

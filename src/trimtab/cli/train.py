@@ -46,6 +46,11 @@ def train(
         result = launch.train(loaded, out=out, resume=resume, progress=progress)
     finally:
         progress.close()
-    typer.echo(f"{result.run}: {result.state.step} steps; translate with `trimtab translate {result.run}`")
+    use = (
+        "translate with `trimtab translate"
+        if loaded.recipe.translates
+        else "let it write with `trimtab generate"
+    )
+    typer.echo(f"{result.run}: {result.state.step} steps; {use} {result.run}`")
     if not result.ok:
         raise typer.Exit(1)

@@ -7,9 +7,13 @@ from trimtab.config.documents import document_contradictions
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.run import Recipe
 from trimtab.config.step import Constant
+from trimtab.config.tasks import task_contradictions
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
 
 BYTE_PIECES = 256
+MOST_OF_FIRST_WEIGHTS = 0.01
+"""Share of a moving average that may still be what was there before the first update."""
 
 
 def contradictions(recipe: Recipe) -> list[Complaint]:
@@ -21,10 +25,12 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _corpora,
         mixing_contradictions,
         document_contradictions,
+        task_contradictions,
         _tags,
         _vocabulary,
         _two_vocabularies,
         _start,
+        _moving_average,
     )
     return [complaint for check in checks for complaint in check(recipe)]
 
@@ -137,7 +143,9 @@ def _vocabulary(recipe: Recipe) -> Iterator[Complaint]:
     smallest = BYTE_PIECES + 5
     sides = {"data.tokenizer": recipe.data.tokenizer, "data.source_tokenizer": recipe.data.source_tokenizer}
     for key, tokenizer in sides.items():
-        if tokenizer is None or tokenizer.path is not None or not tokenizer.byte_fallback:
+        if not isinstance(tokenizer, SentencePieceTokenizer):
+            continue
+        if tokenizer.path is not None or not tokenizer.byte_fallback:
             continue
         if tokenizer.vocabulary_size < smallest:
             yield Complaint(
@@ -164,6 +172,29 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
             path="model.warm_start_sha256",
             what="written, but `model.warm_start` is not",
             fix="remove it, or name the run in `model.warm_start`",
+        )
+
+
+def _moving_average(recipe: Recipe) -> Iterator[Complaint]:
+    ema, length = recipe.step.ema, recipe.length
+    if recipe.evaluate.weights == "ema" and ema is None:
+        yield Complaint(
+            path="evaluate.weights",
+            what="an average of the weights that is not kept",
+            got="ema, without `step.ema`",
+            allowed="raw, or ema beside `step.ema`",
+            fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
+        )
+    if ema is None or ema.warmup or length.unit != "steps" or recipe.model.warm_start is not None:
+        return
+    first = ema.decay ** (length.steps // ema.every)
+    if first > MOST_OF_FIRST_WEIGHTS:
+        yield Complaint(
+            path="step.ema.decay",
+            what=f"at the end of the run {first:.0%} of the average would be the untrained first weights",
+            got=f"{ema.decay}, without `warmup`, for {length.steps // ema.every} refreshes",
+            allowed=f"at most {MOST_OF_FIRST_WEIGHTS:.0%} of it",
+            fix="leave `step.ema.warmup` on, or lower the decay",
         )
 
 

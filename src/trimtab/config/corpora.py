@@ -79,8 +79,10 @@ class TrainCorpus(ParallelFiles):
     """A corpus to train on."""
 
     text: str | None = None
-    """Path of a text in one language (plain, .gz, .xz or .zst), in place of `source` and `target`: each line is both,
-    and the transform `denoise` spoils the source, so that the model learns to write the language. Give it a tag."""
+    """Path of a text in one language (plain, .gz, .xz or .zst), in place of `source` and `target`. For language models
+    it holds documents: blocks between blank lines, or the field `text` of the objects of a .jsonl file, one a line. For
+    translation each line is both sides, and the transform `denoise` spoils the source, so that the model learns to
+    write the language; give it a tag then."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Times the corpus's natural sampling rate: 2 shows each line twice an epoch. Never touches the loss."""
     both_directions: bool = False
@@ -91,19 +93,11 @@ class TrainCorpus(ParallelFiles):
     @model_validator(mode="before")
     @classmethod
     def _text_on_both_sides(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        given = dict(cast("Mapping[str, Any]", value))
-        text = given.get("text")
-        if text == "":
-            raise ValueError("text: is empty")
-        return {"source": text, "target": text, **given} if isinstance(text, str) else given
+        return with_text_on_both_sides(value)
 
     @model_validator(mode="after")
     def _text_alone(self) -> "TrainCorpus":
-        one = (self.source, self.target, self.pairs, self.dataset)
-        if self.text is not None and one != (self.text, self.text, None, None):
-            raise ValueError("text: is source and target at once; leave `source`, `target` and `pairs` out")
+        check_text_alone(self, self.text)
         if self.text is not None and self.both_directions:
             raise ValueError("both_directions: a `text` in one language has one direction only")
         return self
@@ -127,8 +121,43 @@ class TrainCorpus(ParallelFiles):
 class ValidFiles(ParallelFiles):
     """A validation set."""
 
+    text: str | None = None
+    """Path of documents in one language, in place of `source` and `target`, as `data.train` has them; for language
+    models only."""
     bleu_tokenizer: BleuTokenizer = "13a"
     """How sacreBLEU cuts words: languages without spaces need char, zh or ja-mecab."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_on_both_sides(cls, value: Any) -> Any:
+        return with_text_on_both_sides(value)
+
+    @model_validator(mode="after")
+    def _text_alone(self) -> "ValidFiles":
+        check_text_alone(self, self.text)
+        return self
+
+
+def with_text_on_both_sides(value: Any) -> Any:
+    """The files with the path of a `text` as source and target too."""
+    if not isinstance(value, Mapping):
+        return value
+    given = dict(cast("Mapping[str, Any]", value))
+    text = given.get("text")
+    if text == "":
+        raise ValueError("text: is empty")
+    return {"source": text, "target": text, **given} if isinstance(text, str) else given
+
+
+def check_text_alone(files: ParallelFiles, text: str | None) -> None:
+    """Raises ValueError where other files stand beside a text."""
+    if text is not None and (files.source, files.target, files.pairs, files.dataset) != (
+        text,
+        text,
+        None,
+        None,
+    ):
+        raise ValueError("text: is source and target at once; leave `source`, `target` and `pairs` out")
 
 
 def is_tag(text: str) -> bool:

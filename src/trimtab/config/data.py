@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.settings import Settings
 from trimtab.config.stages import Stage
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.config.transforms import Transform
 
 
@@ -26,7 +26,7 @@ class DataConfig(Settings):
     """Other weights in other parts of the run: `[{until: 2000 steps, weights: {news: 0}}, {weights: {news: 4}}]`."""
     valid: dict[str, ValidFiles] = Field(default={})
     """One validation set, or several by name."""
-    tokenizer: SentencePieceTokenizer = SentencePieceTokenizer()
+    tokenizer: Tokenizer = SentencePieceTokenizer()
     """How text becomes ids: on both sides, or on the target's alone where `source_tokenizer` is written."""
     source_tokenizer: SentencePieceTokenizer | None = None
     """A vocabulary of the source's own, as for two languages in different scripts: each of the two tokenizers is then
@@ -34,7 +34,8 @@ class DataConfig(Settings):
     transforms: tuple[Transform, ...] = ()
     """Applied in this order to each pair, online, before sentencepiece; `denoise` after it, to what it gives."""
     max_tokens: int = Field(default=256, ge=2, le=65536)
-    """Longest side in tokens, end symbol included; longer training pairs are dropped and counted."""
+    """Longest side in tokens, end symbol included; longer training pairs are dropped and counted. Of language models
+    the longest row: longer documents are split, and nothing of them is dropped."""
     workers: int | Literal["auto"] = "auto"
     """Processes that read and tokenise; changes nothing but speed. 0 does it in the training process."""
 
@@ -63,6 +64,6 @@ def is_one_set(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     given = cast("Mapping[str, Any]", value)
-    if given.keys().isdisjoint({"source", "target", "pairs", "documents"}):
+    if given.keys().isdisjoint({"source", "target", "pairs", "documents", "text"}):
         return False
     return not all(isinstance(part, Mapping | ParallelFiles) for part in given.values())

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trimtab.config.complain import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.sampling import BpeDropout
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transforms import DenoiseTransform
 
 
@@ -88,8 +89,8 @@ def _sampling(recipe: Recipe) -> Iterator[Complaint]:
     when it is opened."""
     data, own = recipe.data, recipe.data.source_tokenizer is not None
     for key, tokenizer in (("tokenizer", data.tokenizer), ("source_tokenizer", data.source_tokenizer)):
-        sampling = tokenizer.sampling if tokenizer is not None else None
-        if tokenizer is None or sampling is None:
+        sampling = tokenizer.sampling if isinstance(tokenizer, SentencePieceTokenizer) else None
+        if not isinstance(tokenizer, SentencePieceTokenizer) or sampling is None:
             continue
         path = f"data.{key}.sampling"
         fits = "bpe" if isinstance(sampling, BpeDropout) else "unigram"

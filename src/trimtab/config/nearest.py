@@ -74,7 +74,9 @@ def nearest_keys(path: str, siblings: Sequence[str]) -> list[str]:
     near = [f"{parent}.{sibling}" if parent else sibling for sibling in nearest_words(name, siblings)]
     if near and likeness(name, near[0].rpartition(".")[2]) >= 0.85:
         return near[:1]
-    elsewhere = [key for key in known_keys() if key.rpartition(".")[2] == name]
+    elsewhere = sorted(
+        (key for key in known_keys() if key.rpartition(".")[2] == name), key=lambda key: key.count(".")
+    )
     if 1 <= len(elsewhere) <= MOST:
         return elsewhere
     if name.lower() in WORDS_OF_OTHERS:

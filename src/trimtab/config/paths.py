@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.data import DataConfig
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteTokenizer, SentencePieceTokenizer
 
 Files = TypeVar("Files", bound=ParallelFiles)
 
@@ -31,8 +31,11 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
     return loaded.recipe.model_copy(update={"data": resolved, "model": model})
 
 
-def _with_path(tokenizer: SentencePieceTokenizer, folder: Path) -> SentencePieceTokenizer:
-    if tokenizer.path is None:
+Given = TypeVar("Given", SentencePieceTokenizer, SentencePieceTokenizer | ByteTokenizer)
+
+
+def _with_path(tokenizer: Given, folder: Path) -> Given:
+    if isinstance(tokenizer, ByteTokenizer) or tokenizer.path is None:
         return tokenizer
     return tokenizer.model_copy(update={"path": str(_absolute(folder, tokenizer.path))})
 
@@ -46,7 +49,7 @@ def _resolved(files: Files, folder: Path) -> Files:
         return files.model_copy(update={"pairs": str(_absolute(folder, files.pairs))})
     sides = {"source": str(files.source), "target": str(files.target)}
     resolved = {side: str(_absolute(folder, path)) for side, path in sides.items()}
-    if isinstance(files, TrainCorpus) and files.text is not None:
+    if isinstance(files, TrainCorpus | ValidFiles) and files.text is not None:
         resolved["text"] = resolved["source"]
     return files.model_copy(update=resolved)
 

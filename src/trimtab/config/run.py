@@ -1,19 +1,32 @@
 """The whole recipe: one frozen tree, one branch a stage."""
 
-from typing import Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.data import DataConfig
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.exporting import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
-from trimtab.config.model import ModelConfig
+from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.settings import Settings
 from trimtab.config.step import StepConfig
+from trimtab.config.task_defaults import LANGUAGE_MODEL, Task, with_task_defaults
 from trimtab.units import Duration
 
-Metric = Literal["loss", "bleu", "chrf", "ter"]
-LOWER_IS_BETTER = frozenset({"loss", "ter"})
+Metric = Literal["loss", "perplexity", "byte_perplexity", "bits_per_byte", "bleu", "chrf", "ter"]
+Weights = Literal["raw", "ema"]
+"""As they were trained, or their moving average (`step.ema`)."""
+LOWER_IS_BETTER = frozenset({"loss", "perplexity", "byte_perplexity", "bits_per_byte", "ter"})
+OF_TRANSLATIONS: frozenset[Metric] = frozenset({"bleu", "chrf", "ter"})
+"""Metrics for which something is translated."""
+OF_THE_LOSS: frozenset[Metric] = frozenset({"perplexity", "byte_perplexity", "bits_per_byte"})
+"""Metrics of language models, which follow from the loss and the number of bytes."""
+
+Model = Annotated[EncoderDecoderModel | DecoderModel, Field(discriminator="kind")]
 
 
 class Best(Settings):
@@ -22,7 +35,8 @@ class Best(Settings):
     set: str | None = None
     """Name of a validation set; by default the first."""
     metric: Metric = "chrf"
-    """The score that is compared; of `loss` and `ter` the lowest is best."""
+    """The score that is compared; of `chrf` and `bleu` the highest is best, of the others the lowest. For language
+    models the default is `loss`."""
 
 
 class EvaluateConfig(Settings):
@@ -31,7 +45,10 @@ class EvaluateConfig(Settings):
     every: Duration = Duration(500, "steps")
     """How often; there is one at the end in any case."""
     metrics: tuple[Metric, ...] = ("bleu", "chrf")
-    """`loss` is always measured; BLEU, chrF and TER translate the validation sets. TER is slow for long lines."""
+    """`loss` is always measured; BLEU, chrF and TER translate the validation sets. TER is slow for long lines. Language
+    models have `perplexity` (e to the nats per token), `byte_perplexity` (e to the nats per byte of UTF-8) and
+    `bits_per_byte` (its logarithm to the base 2) by default; only those per byte compare models of different
+    tokenizers."""
     beam: int = Field(default=1, ge=1, le=64)
     """Beam size for these translations; 1 is greedy."""
     lines: int | None = Field(default=500, ge=1)
@@ -40,6 +57,9 @@ class EvaluateConfig(Settings):
     """Lines of the first set whose translations go to `samples.jsonl`."""
     best: Best = Best()
     """What the best checkpoint is chosen by."""
+    weights: Weights = "raw"
+    """What is scored, and what `RUN`, `RUN@last` and `RUN@500` then mean: the weights as they are trained, or their
+    moving average (`step.ema`). The other is `RUN@500:raw` or `RUN@500:ema`."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many evaluations in a row without a new best."""
 
@@ -56,12 +76,16 @@ class CheckpointConfig(Settings):
 class Recipe(Settings):
     """The whole run."""
 
-    task: Literal["translation"] = "translation"
-    """What is learned."""
+    usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
+
+    task: Task = "translation"
+    """What is learned: to translate a source, or to go on with a text. A language model has `model: {kind: decoder}`,
+    reads corpora given as `text`, and parallel ones as rows of source and target; its defaults differ for
+    `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`."""
     data: DataConfig
     """What is read, and how text becomes ids."""
-    model: ModelConfig
-    """The shape of the model."""
+    model: Model
+    """The shape of the model: of an encoder-decoder, or of a decoder alone for language models."""
     loss: LossConfig = LossConfig()
     """What is minimised."""
     step: StepConfig = StepConfig()
@@ -74,8 +98,26 @@ class Recipe(Settings):
     """When and how the validation sets are scored."""
     checkpoint: CheckpointConfig = CheckpointConfig()
     """When the run is saved."""
+    export: tuple[ExportTarget, ...] = ()
+    """What the model is meant for later, such as `[ctranslate2]`: a recipe that could not be exported for it is refused
+    before training. `trimtab export` writes the export itself, and takes any target."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Of the first weights, the order of examples, dropout and everything else that is drawn."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_task(cls, value: Any) -> Any:
+        return with_task_defaults(value)
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether texts are gone on with, rather than translated."""
+        return self.task == LANGUAGE_MODEL
+
+    @property
+    def translates(self) -> bool:
+        """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
+        return not self.is_language_model or any(corpus.text is None for corpus in self.data.train)
 
     @field_validator("length", mode="after")
     @classmethod

@@ -16,10 +16,9 @@ def recipe_schema() -> dict[str, Any]:
         "description": data["valid"].pop("description"),
     }
     # `text` stands for both.
-    schema["$defs"]["TrainCorpus"]["anyOf"] = [
-        {"required": schema["$defs"]["TrainCorpus"].pop("required")},
-        {"required": ["text"]},
-    ]
+    for files in ("TrainCorpus", "ValidFiles"):
+        sides = schema["$defs"][files].pop("required")
+        schema["$defs"][files]["anyOf"] = [{"required": sides}, {"required": ["text"]}]
     model = schema["$defs"]["EncoderDecoderModel"]
     model["properties"]["layers"] = {
         "type": "integer",

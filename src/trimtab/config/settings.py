@@ -1,6 +1,7 @@
 """The base of all settings: frozen, strict, every field documented."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -16,6 +17,9 @@ class Settings(BaseModel):
 
     shorthands: ClassVar[tuple[str, ...]] = ()
     """Keys that may be written and are resolved into fields before validation."""
+
+    usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The kinds of groups that must be written and may leave their `kind` out."""
 
     @model_validator(mode="before")
     @classmethod
@@ -39,6 +43,7 @@ def refused(key: str, what: str, *, got: str, allowed: str, fix: str) -> Pydanti
 
 
 def default_kinds(model: type[Settings]) -> dict[str, str]:
-    """For each field whose default is a group with a `kind`, that kind."""
+    """For each field whose default is a group with a `kind`, that kind; and the usual kinds of others."""
     defaults = {name: field.default for name, field in model.model_fields.items()}
-    return {name: default.kind for name, default in defaults.items() if hasattr(default, "kind")}
+    kinds = {name: default.kind for name, default in defaults.items() if hasattr(default, "kind")}
+    return {**kinds, **model.usual_kinds}

@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-RecipeKind = Literal["translation"]
+from trimtab.config.starter_text import LANGUAGE_MODEL
+
+RecipeKind = Literal["translation", "language_model"]
 
 
 def init_recipe(kind: RecipeKind = "translation") -> str:
@@ -87,4 +89,4 @@ checkpoint:
 seed: 1
 """
 
-_STARTERS: dict[RecipeKind, str] = {"translation": _TRANSLATION}
+_STARTERS: dict[RecipeKind, str] = {"translation": _TRANSLATION, "language_model": LANGUAGE_MODEL}

@@ -206,7 +206,7 @@ Schedule = Annotated[
     Field(discriminator="kind"),
 ]
 Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="kind")]
-Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed"]
+Precision = Literal["auto", "fp32", "bf16_mixed", "fp16_mixed", "bf16"]
 
 
 class BatchWarmup(Settings):
@@ -233,6 +233,21 @@ class BatchWarmup(Settings):
         return self
 
 
+class Ema(Settings):
+    """A moving average of the weights, kept beside them in every checkpoint; training itself does not notice. Use it as
+    `RUN@ema`, or train with `evaluate.weights: ema`."""
+
+    decay: float = Field(default=0.9999, ge=0, lt=1)
+    """Share of the average that stays at each refresh: 0.999 looks back over about 1,000 of them."""
+    warmup: bool = True
+    """At the t-th refresh the share is at most (1 + t) / (10 + t) (TensorFlow's `ExponentialMovingAverage` with
+    `num_updates`; Marian, OpenNMT-py and diffusers do the same), so that the average is always that of about the last
+    tenth of the run and the first weights are soon forgotten."""
+    every: int = Field(default=1, ge=1)
+    """Updates from one refresh to the next, as `average_every` of OpenNMT-py and `ema_update_freq` of fairseq. Skipped
+    steps are no updates."""
+
+
 class StepConfig(Settings):
     """How one step is made."""
 
@@ -246,8 +261,9 @@ class StepConfig(Settings):
     source_tokens_per_micro_batch: int | None = Field(default=None, ge=1)
     """Source slots that go with them; follows from the corpus, and stands in the resolved recipe."""
     precision: Precision = "auto"
-    """auto takes bf16 where the GPU has it, fp16 with loss scaling on older ones, fp32 on a CPU. Weights are always
-    fp32."""
+    """auto takes bf16_mixed where the GPU has it, fp16_mixed with loss scaling on older ones, fp32 on a CPU; with these
+    weights are fp32. `bf16` has weights and gradients in bfloat16 too, 12 bytes for each weight in place of 16: updates
+    are computed in fp32 and stored by stochastic rounding, so that small ones count on average (arXiv 2502.20566)."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
@@ -257,6 +273,8 @@ class StepConfig(Settings):
     weight_clip: float | None = Field(default=None, ge=1)
     """After each update no weight of a matrix is larger than this many times the largest it began with (arXiv
     2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
+    ema: Ema | None = None
+    """A moving average of the weights, kept beside them; by default there is none."""
     deterministic: bool = False
     """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
     compile: Literal["auto", "on", "off"] = "auto"
@@ -275,6 +293,18 @@ class StepConfig(Settings):
                 got=f"start {warmup.start}, tokens_per_step {self.tokens_per_step}",
                 allowed=f"a start below {self.tokens_per_step}",
                 fix=f"set `batch_warmup.start` to {max(1, self.tokens_per_step // 8)}, or leave batch_warmup out",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _narrow_weights_are_rounded_by_chance(self) -> "StepConfig":
+        if self.precision == "bf16" and (self.optimizer.kind != "adamw" or self.ema is not None):
+            raise refused(
+                "precision",
+                "only AdamW stores weights in bfloat16 without losing small updates, and no average of them is kept",
+                got=f"bf16 with optimizer {self.optimizer.kind}" + (" and ema" if self.ema else ""),
+                allowed="optimizer adamw without ema, or another precision",
+                fix="set `precision: bf16_mixed`",
             )
         return self
 

@@ -1,6 +1,6 @@
 """How text becomes ids."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -21,7 +21,8 @@ class SentencePieceTokenizer(Settings):
     byte_fallback: bool = True
     """Spell what has no piece in bytes, so that nothing is ever unknown (256 pieces)."""
     normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
-    """How sentencepiece itself normalises text; it is stored with the model and also applied when translating."""
+    """How sentencepiece itself normalises text; it is stored with the model and also applied when translating. For
+    `task: language_model` it is `identity`, so that a text comes back as it was."""
     training_lines: int = Field(default=2_000_000, ge=1)
     """At most so many lines, spread evenly over the corpora, are read to train the model."""
     path: str | None = None
@@ -30,3 +31,13 @@ class SentencePieceTokenizer(Settings):
     """Split each line in another way each time it is seen, which helps where there is little text:
     `{kind: subword_regularization, alpha: 0.1}` or `{kind: bpe_dropout, dropout: 0.1}`. Never in validation or
     translation; `max_tokens` counts what was drawn."""
+
+
+class ByteTokenizer(Settings):
+    """The bytes of UTF-8 as they are: 256 ids and those of the symbols. Nothing is trained and nothing is unknown; rows
+    are about four times as long as those of sentencepiece. For language models."""
+
+    kind: Literal["bytes"] = "bytes"
+
+
+Tokenizer = Annotated[SentencePieceTokenizer | ByteTokenizer, Field(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -107,10 +107,57 @@ class Feed:
     contexts: PutsContext | None = None
     """What puts sentences of the same document before examples."""
 
+    parts_per_position: ClassVar[int] = 1
+    """A position of the stream is one example."""
+    positions_per_chunk: ClassVar[int] = 1024
+
+    def chunk(self, *, start: int, count: int) -> "Chunk":
+        """The chunk of the positions from `start` to `start + count`; see `encode_chunk`."""
+        return encode_chunk(self, start=start, count=count)
+
     @property
     def most_bytes(self) -> int:
         """A line of more is too long, whatever stands in it."""
         return BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens)
+
+
+@runtime_checkable
+class MakesChunks(Protocol):
+    """What turns positions into ids, of pairs or of documents: `Feed` or `text_rows.TextFeed`."""
+
+    @property
+    def corpora(self) -> Sequence["Named"]:
+        """What is read."""
+        ...
+
+    @property
+    def mixture(self) -> Mixture:
+        """Which corpus and line stand at a position."""
+        ...
+
+    @property
+    def parts_per_position(self) -> int:
+        """By how much a position is smaller than that of a chunk's examples, of which it may hold so many."""
+        ...
+
+    @property
+    def positions_per_chunk(self) -> int:
+        """How many positions are read at once."""
+        ...
+
+    def chunk(self, *, start: int, count: int) -> "Chunk":
+        """The chunk of so many positions; a function of its arguments alone."""
+        ...
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A corpus, as far as it matters for what is told of a chunk."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +171,7 @@ class Chunk:
     line: np.ndarray
     """Its line in the corpus, from 0, int64."""
     position: np.ndarray
-    """Its position in the stream, int64."""
+    """Its position in the stream, int64; where a position has parts, so many times as large, and the part's number."""
     dropped: tuple[DroppedExample, ...]
     dropped_position: np.ndarray
     """Position in the stream of each example that was dropped, int64."""

@@ -5,12 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
+from trimtab.data.formats.jsonl_passages import JsonlPassages, open_jsonl_passages
+from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.formats.table import TablePairs, open_dataset, open_parquet
+from trimtab.data.formats.text_passages import TextPassages, open_text_passages
 from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
@@ -19,7 +22,9 @@ MOST_BYTES = 2**24
 """A line of more is never read: it is longer than any limit on tokens allows, and one of a gigabyte would not fit."""
 
 
-Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs
+Passages = TextPassages | JsonlPassages
+"""Documents of language models."""
+Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs | Passages
 """What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
 
 
@@ -48,8 +53,18 @@ class Corpus:
         pairs = self.pairs
         return isinstance(pairs, AlignedPairs) and pairs.source.path == pairs.target.path
 
+    @property
+    def has_documents(self) -> bool:
+        """Whether it is text in documents, of which each line is a passage."""
+        return isinstance(self.pairs, Passages)
+
     def __len__(self) -> int:
         return len(self.pairs)
+
+    def passage(self, line: int) -> Passage:
+        """A passage of a corpus that has documents; InputError where it cannot be read."""
+        assert isinstance(self.pairs, Passages), "a corpus of pairs"
+        return self.pairs.passage(line)
 
     def pair(self, line: int) -> tuple[str, str]:
         """Source and target of a line, both empty where it has more than `MOST_BYTES`.
@@ -83,6 +98,8 @@ class Corpus:
             return f"{pairs.lines.path}:{line + 1}"
         if isinstance(pairs, TablePairs):
             return f"{pairs.path}:{line + 1}"
+        if isinstance(pairs, Passages):
+            return pairs.place(line)
         return f"{self.name}, pair {line + 1}"
 
     def check(self, limit: int = 1000) -> None:
@@ -102,11 +119,26 @@ class Corpus:
             raise InputError(*problems)
 
 
-def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path) -> Corpus:
-    """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty."""
-    if config.documents is not None:
+def open_corpus(
+    config: ParallelFiles | TrainCorpus | ValidFiles,
+    *,
+    root: Path,
+    cache: Path,
+    passage_bytes: int | None = None,
+) -> Corpus:
+    """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty.
+
+    With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
+    its lines is both sides of a pair.
+    """
+    text = config.text if isinstance(config, TrainCorpus | ValidFiles) else None
+    if passage_bytes is not None and text is not None:
+        files = (_place(text, root),)
+        read_passages = open_jsonl_passages if _is_jsonl(files[0]) else open_text_passages
+        pairs: Pairs = read_passages(files[0], most=passage_bytes, cache=cache)
+    elif config.documents is not None:
         files = (_place(config.documents, root),)
-        pairs: Pairs = open_documents(files[0], source=config.source, target=config.target, cache=cache)
+        pairs = open_documents(files[0], source=config.source, target=config.target, cache=cache)
     elif config.dataset is not None:
         files = (_place(config.dataset, root),)
         pairs = open_dataset(
@@ -122,8 +154,8 @@ def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path)
     if len(pairs) == 0:
         raise input_error(
             f"{files[0]}: the corpus is empty",
-            got="0 pairs",
-            allowed="at least 1 pair",
+            got="0 pairs" if text is None else "no document",
+            allowed="at least 1 pair" if text is None else "at least 1 document",
             fix="look whether this is the right file, or leave the corpus out",
         )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
@@ -134,7 +166,12 @@ def open_corpus(config: ParallelFiles | TrainCorpus, *, root: Path, cache: Path)
 
 
 def open_corpora(
-    configs: Sequence[ParallelFiles | TrainCorpus], *, root: Path, cache: Path, keys: Sequence[str] = ()
+    configs: Sequence[ParallelFiles | TrainCorpus],
+    *,
+    root: Path,
+    cache: Path,
+    keys: Sequence[str] = (),
+    passage_bytes: int | None = None,
 ) -> list[Corpus]:
     """All corpora, in order, one of both directions followed by its reverse.
 
@@ -146,7 +183,8 @@ def open_corpora(
     problems: list[Problem] = []
     for number, config in enumerate(configs):
         try:
-            corpora.append(corpus := open_corpus(config, root=root, cache=cache))
+            corpus = open_corpus(config, root=root, cache=cache, passage_bytes=passage_bytes)
+            corpora.append(corpus)
             if isinstance(config, TrainCorpus) and config.both_directions:
                 corpora.append(reverse(corpus, tags=config.reverse_tags))
         except InputError as error:
@@ -167,7 +205,11 @@ def reverse(corpus: Corpus, *, tags: tuple[str, ...]) -> Corpus:
 def _reader(path: Path) -> Callable[..., Pairs]:
     if path.suffix == ".parquet":
         return open_parquet
-    return open_jsonl if _bare(path).suffix in (".jsonl", ".ndjson") else open_tsv
+    return open_jsonl if _is_jsonl(path) else open_tsv
+
+
+def _is_jsonl(path: Path) -> bool:
+    return _bare(path).suffix in (".jsonl", ".ndjson")
 
 
 def _place(path: str, root: Path) -> Path:

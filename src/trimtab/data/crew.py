@@ -17,13 +17,13 @@ from multiprocessing.process import BaseProcess
 import numpy as np
 import torch
 
-from trimtab.data.chunk import Chunk, Feed, encode_chunk
+from trimtab.data.chunk import Chunk, Feed, MakesChunks
 from trimtab.data.culprit import culprit
 from trimtab.data.worker_process import context, started
 from trimtab.errors import RunFailed, TrimtabError
 
-POSITIONS_PER_CHUNK = 1024
-"""Chunk k holds the positions from k to k + 1 times this, whatever position a run starts from."""
+POSITIONS_PER_CHUNK = Feed.positions_per_chunk
+"""Of pairs. Chunk k holds the positions from k to k + 1 times this, whatever position a run starts from."""
 SILENT_SECONDS = 120.0
 """A worker that gives nothing for so long is ended; a chunk takes a fraction of a second."""
 MOST_DEATHS = 3
@@ -34,9 +34,9 @@ _FAREWELL_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 1.0
 
 
-def make_chunk(feed: Feed, number: int) -> Chunk:
+def make_chunk(feed: MakesChunks, number: int) -> Chunk:
     """Chunk `number` of the stream; a function of its arguments alone."""
-    return encode_chunk(feed, start=number * POSITIONS_PER_CHUNK, count=POSITIONS_PER_CHUNK)
+    return feed.chunk(start=number * feed.positions_per_chunk, count=feed.positions_per_chunk)
 
 
 class Crew:
@@ -47,7 +47,7 @@ class Crew:
     its number, so another process makes it again, and nothing of the order changes.
     """
 
-    def __init__(self, feed: Feed, *, first: int, workers: int) -> None:
+    def __init__(self, feed: MakesChunks, *, first: int, workers: int) -> None:
         self._feed, self._first, self._workers = feed, first, workers
         self._next = first
         self._pipes: list[Connection] = []
@@ -133,9 +133,9 @@ def _end_of(process: BaseProcess, *, silent: bool) -> str:
     return f"(process {process.pid}) stopped with the exit code {code}"
 
 
-def _given_up(feed: Feed, chunk: int, ends: Sequence[str]) -> RunFailed:
-    start = chunk * POSITIONS_PER_CHUNK
-    found = culprit(feed, start=start, count=POSITIONS_PER_CHUNK)
+def _given_up(feed: MakesChunks, chunk: int, ends: Sequence[str]) -> RunFailed:
+    start = chunk * feed.positions_per_chunk
+    found = culprit(feed, start=start, count=feed.positions_per_chunk)
     where = _one_line(feed, found) if found is not None else _many_lines(feed, start)
     return RunFailed(
         f"data.workers: {len(ends)} workers in turn did not get through chunk {chunk} of the stream\n"
@@ -147,14 +147,14 @@ def _given_up(feed: Feed, chunk: int, ends: Sequence[str]) -> RunFailed:
     )
 
 
-def _one_line(feed: Feed, position: int) -> str:
+def _one_line(feed: MakesChunks, position: int) -> str:
     places = feed.mixture.at(np.array([position]))
     return f"{feed.corpora[int(places.corpus[0])].name}, line {int(places.line[0]) + 1}, alone does it"
 
 
-def _many_lines(feed: Feed, start: int) -> str:
+def _many_lines(feed: MakesChunks, start: int) -> str:
     """Of which corpora a chunk has lines, and a few of them."""
-    places = feed.mixture.at(np.arange(start, start + POSITIONS_PER_CHUNK))
+    places = feed.mixture.at(np.arange(start, start + feed.positions_per_chunk))
     told = []
     for corpus, count in sorted(Counter(places.corpus.tolist()).items()):
         lines = places.line[places.corpus == corpus][:3] + 1
@@ -174,7 +174,7 @@ def _dismiss(pipes: list[Connection], processes: list[BaseProcess]) -> None:
             process.join()
 
 
-def _work(feed: Feed, first: int, stride: int, pipe: Connection) -> None:
+def _work(feed: MakesChunks, first: int, stride: int, pipe: Connection) -> None:
     """What a worker does until the training process closes its end of the pipe."""
     # Ctrl-C and SIGTERM reach the whole group of processes. They are for the training process, which may want more
     # chunks before it stops; workers end when it does.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from trimtab.data.chunk import Feed, encode_chunk
+from trimtab.data.chunk import MakesChunks
 from trimtab.data.worker_process import context, started
 from trimtab.errors import TrimtabError
 
@@ -12,7 +12,7 @@ PROBE_SECONDS = 10.0
 """A process that needs longer for a part of a chunk, which takes a fraction of a second, is taken to hang."""
 
 
-def culprit(feed: Feed, *, start: int, count: int) -> int | None:
+def culprit(feed: MakesChunks, *, start: int, count: int) -> int | None:
     """The position whose example alone ends a process or hangs; None where every half is read without harm.
 
     It takes at most `PROBE_SECONDS` for each halving, and as many processes as twice the halvings.
@@ -33,7 +33,7 @@ def halved(is_harmless: Callable[[int, int], bool], *, start: int, count: int) -
     return start
 
 
-def survives(feed: Feed, start: int, count: int) -> bool:
+def survives(feed: MakesChunks, start: int, count: int) -> bool:
     """Whether a process of its own gets through these positions in time; an error that is told is no harm."""
     receiver, sender = context().Pipe(duplex=False)
     with sender:
@@ -48,7 +48,7 @@ def survives(feed: Feed, start: int, count: int) -> bool:
         process.join()
 
 
-def _read(feed: Feed, start: int, count: int, pipe: Connection) -> None:
+def _read(feed: MakesChunks, start: int, count: int, pipe: Connection) -> None:
     with suppress(TrimtabError):
-        encode_chunk(feed, start=start, count=count)
+        feed.chunk(start=start, count=count)
     pipe.send(True)

@@ -140,7 +140,7 @@ def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> 
     """
     groups: list[list[int]] = [[] for _ in range(shape.num_packs)]
     used = [(0, 0)] * shape.num_packs
-    size = np.maximum(source / shape.source_room, target / shape.target_room)
+    size = np.maximum(source / max(shape.source_room, 1), target / shape.target_room)
     for number in np.argsort(-size, kind="stable").tolist():
         longer = [(one + int(source[number]), other + int(target[number])) for one, other in used]
         loads = [_load(sums, len(group) + 1, shape) for sums, group in zip(longer, groups, strict=True)]
@@ -158,4 +158,5 @@ def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> 
 def _load(sums: tuple[int, int], num_examples: int, shape: PackShape) -> float:
     """How full a pack is, 1 at most, by what fills it first."""
     source, target = sums
-    return max(source / shape.source_room, target / shape.target_room, num_examples / shape.segment_room)
+    of_source = source / shape.source_room if shape.has_source else 0.0
+    return max(of_source, target / shape.target_room, num_examples / shape.segment_room)

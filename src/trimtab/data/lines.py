@@ -1,5 +1,6 @@
 """The lines of a text file, read in place: line i costs a look at an index and one read of the file."""
 
+import bisect
 import hashlib
 import os
 import weakref
@@ -68,6 +69,20 @@ class Lines(Sequence[bytes]):
     def start(self, line: int) -> int:
         """The byte at which a line begins in the unpacked content."""
         return self._index.starts[line]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The bytes at which lines begin in the unpacked content, and one past the end of the last; int64."""
+        return np.asarray(self._index.starts).astype(np.int64)
+
+    def line_at(self, byte: int) -> int:
+        """The line that a byte of the unpacked content belongs to."""
+        return bisect.bisect_right(self._index.starts, byte) - 1
+
+    def between(self, start: int, stop: int) -> bytes:
+        """The bytes of the unpacked content from one to before another; it may end before that."""
+        size = os.fstat(self._text).st_size
+        return self._read(start, min(stop, size) - start)
 
     def num_bytes(self, line: int) -> int:
         """How long a line is, its end not counted; nothing of it is read."""

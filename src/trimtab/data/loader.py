@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.config.data import DataConfig
-from trimtab.data.chunk import Chunk, Feed
+from trimtab.data.chunk import Chunk, MakesChunks
 from trimtab.data.crew import POSITIONS_PER_CHUNK, Crew, make_chunk
 
 __all__ = ["POSITIONS_PER_CHUNK", "chunks", "resolve_workers"]
@@ -15,13 +15,13 @@ __all__ = ["POSITIONS_PER_CHUNK", "chunks", "resolve_workers"]
 _MOST_AUTO_WORKERS = 4
 
 
-def chunks(feed: Feed, *, from_position: int, workers: int) -> Iterator[Chunk]:
+def chunks(feed: MakesChunks, *, from_position: int, workers: int) -> Iterator[Chunk]:
     """The endless stream in chunks, the first one being that which holds `from_position`.
 
     Raises the InputError that a line caused when its chunk is reached, and RunFailed where several workers in turn died
     of a chunk or hung at it; a worker that dies once is replaced, and its chunk made again.
     """
-    first = from_position // POSITIONS_PER_CHUNK
+    first = from_position // (feed.positions_per_chunk * feed.parts_per_position)
     if workers == 0:
         return (make_chunk(feed, number) for number in itertools.count(first))
     return _from_workers(feed, first=first, workers=workers)
@@ -42,7 +42,7 @@ def resolve_workers(config: DataConfig) -> int:
     return min(_MOST_AUTO_WORKERS, cores // 2)
 
 
-def _from_workers(feed: Feed, *, first: int, workers: int) -> Iterator[Chunk]:
+def _from_workers(feed: MakesChunks, *, first: int, workers: int) -> Iterator[Chunk]:
     crew = Crew(feed, first=first, workers=workers)
     try:
         while True:

@@ -41,14 +41,21 @@ def assemble(
     source_offsets = _boundaries(source.offsets, source_tail, shape)
     target_offsets = _boundaries(target.offsets, target_tail, shape)
     labels = _filled(target.values, target_offsets, IGNORE)
+    prefix = np.zeros(len(target_offsets) - 1, np.int32) if shape.prefix else None
     if prompt is not None:
         labels[_leading(target.offsets, prompt)] = IGNORE
+        if prefix is not None:  # with the start symbol, which stands before what is given
+            prefix[: len(prompt)] = np.where(prompt > 0, prompt + 1, 0)
     return Pack(
         source=_stream(
             _filled(source.values, source_offsets, source_pad), source_offsets, shape.source_longest, shape
         ),
         target=_stream(
-            _filled(decoder_input, target_offsets, pad_symbol), target_offsets, shape.target_longest, shape
+            _filled(decoder_input, target_offsets, pad_symbol),
+            target_offsets,
+            shape.target_longest,
+            shape,
+            prefix,
         ),
         labels=torch.from_numpy(labels),
         num_segments=len(target),
@@ -80,9 +87,11 @@ def _tail(num_sources: int, num_targets: int, shape: PackShape) -> tuple[np.ndar
     if not shape.fixed:
         # A model cannot run on nothing, so an empty pack has one segment of one slot.
         ones = np.ones(int(num_targets == 0), np.int64)
-        return ones, ones
+        return ones if shape.has_source else 0 * ones, ones
     source_left, target_left = shape.source_slots - num_sources, shape.target_slots - num_targets
-    parts = max(-(-source_left // shape.source_longest), -(-target_left // shape.target_longest))
+    parts = -(-target_left // shape.target_longest)
+    if shape.has_source:
+        parts = max(parts, -(-source_left // shape.source_longest))
     return _split(source_left, parts), _split(target_left, parts)
 
 
@@ -105,7 +114,9 @@ def _filled(values: np.ndarray, boundaries: np.ndarray, filler: int) -> np.ndarr
     return slots
 
 
-def _stream(ids: np.ndarray, boundaries: np.ndarray, longest: int, shape: PackShape) -> Stream:
+def _stream(
+    ids: np.ndarray, boundaries: np.ndarray, longest: int, shape: PackShape, prefix: np.ndarray | None = None
+) -> Stream:
     lengths = np.diff(boundaries)
     return Stream(
         ids=torch.from_numpy(ids),
@@ -113,4 +124,5 @@ def _stream(ids: np.ndarray, boundaries: np.ndarray, longest: int, shape: PackSh
         segments=torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
         boundaries=torch.from_numpy(boundaries.astype(np.int32)),
         longest=longest if shape.fixed else int(lengths.max()),
+        prefix=None if prefix is None else torch.from_numpy(prefix),
     )

@@ -1,7 +1,7 @@
 """The one shape that all packs of a run have: planned from the two token budgets and a sample of lengths."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,13 @@ class PackShape:
     segments that do not count. Otherwise packs are as long as what is in them."""
     sort: bool
     """The window is sorted by length before it is cut, for models that pad rows."""
+    prefix: bool = False
+    """Target streams say how many leading tokens of each segment are given, for models that read them both ways."""
+
+    @property
+    def has_source(self) -> bool:
+        """Whether there are sources; language models have none, and an empty source stream."""
+        return self.source_slots > 0
 
     @property
     def tail_segments(self) -> int:
@@ -45,7 +52,8 @@ class PackShape:
     def source_room(self) -> int:
         """Real source tokens that a pack may hold; the rest is kept so that no target segment of the tail attends to
         an empty source, which has no softmax."""
-        return self.source_slots - (_parts(self.target_slots, self.target_longest) if self.fixed else 0)
+        tail = _parts(self.target_slots, self.target_longest) if self.fixed and self.has_source else 0
+        return self.source_slots - tail
 
     @property
     def target_room(self) -> int:
@@ -72,6 +80,7 @@ def plan_shape(
 
     Each pack holds an even share of the window's targets and some slack, by default a twentieth. Source slots and
     segments follow from the sample: what an even share needs on average, and four standard errors or a twentieth more.
+    Where the sample has no source tokens at all, there are no source slots.
     Raises InputError where an example of `max_tokens` would not fit into a micro-batch.
     """
     if max_tokens > tokens_per_micro_batch:
@@ -88,12 +97,15 @@ def plan_shape(
     needs = [_need(source, target, share) for source, target in _alike(*lengths, num_packs if sort else 1)]
     tail = _parts(target_slots, longest) if fixed else 0
     source_need = max(longest, *(source for source, _ in needs))
-    source_slots = _rounded_up(source_need + tail, _SLOT_MULTIPLE)
-    shape = PackShape(num_packs, source_slots, target_slots, target_slots, longest, longest, fixed, sort)
+    source_slots = _rounded_up(source_need + tail, _SLOT_MULTIPLE) if lengths[0].any() else 0
+    source_longest = longest if source_slots else 0
+    shape = PackShape(
+        num_packs, source_slots, target_slots, target_slots, source_longest, longest, fixed, sort
+    )
     if not fixed:
         return shape
     segments = max(segments for _, segments in needs) + shape.tail_segments
-    return PackShape(num_packs, source_slots, target_slots, segments, longest, longest, fixed, sort)
+    return replace(shape, max_segments=segments)
 
 
 def _need(source: np.ndarray, target: np.ndarray, share: float) -> tuple[int, int]:
@@ -121,7 +133,7 @@ def _alike(source: np.ndarray, target: np.ndarray, num_groups: int) -> list[tupl
 
 
 def _parts(size: int, part: int) -> int:
-    return -(-size // part)
+    return -(-size // part) if size else 0
 
 
 def _rounded_up(number: int, multiple: int) -> int:

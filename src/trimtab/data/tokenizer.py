@@ -18,12 +18,24 @@ from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiec
 from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.errors import InputError, input_error
 
-__all__ = ["SentencePiece", "adopt_tokenizer", "load_tokenizer", "sample_lines", "train_tokenizer"]
+__all__ = [
+    "SentencePiece",
+    "adopt_tokenizer",
+    "load_tokenizer",
+    "sample_lines",
+    "train_tokenizer",
+    "write_tokenizer",
+]
 
 _PAD, _UNKNOWN, _START, _END = range(4)
 # Part of the result: sums of expected counts depend on how many threads share the lines.
 _NUM_THREADS = 8
 _ERRORS_ONLY = 2
+_AS_IT_IS = {
+    "add_dummy_prefix": False,
+    "remove_extra_whitespaces": False,
+    "allow_whitespace_only_pieces": True,
+}
 _TAKEN = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>")
 
 
@@ -35,10 +47,12 @@ def train_tokenizer(
     pieces: Sequence[str] = (),
     out: Path,
     key: str = "data.tokenizer",
+    exact: bool = False,
 ) -> SentencePiece:
     """Trains a model and writes it into the folder `out`; the same lines give the same bytes.
 
-    No text ever becomes one of the `symbols`; each of `pieces` does, wherever it stands in a text, and stays whole.
+    No text ever becomes one of the `symbols`; each of `pieces` does, wherever it stands in a text, and stays whole. An
+    `exact` one leaves spaces as they are, at the beginning and in a row too.
     Raises InputError where lines and vocabulary size do not fit each other, with the size that would; `key` is how the
     recipe calls this tokenizer.
     """
@@ -69,13 +83,14 @@ def train_tokenizer(
             eos_id=_END,
             num_threads=_NUM_THREADS,
             minloglevel=_ERRORS_ONLY,
+            **(_AS_IT_IS if exact else {}),
         )
     except RuntimeError as error:
         raise guarded.error or _explained(str(error), config, guarded.count, key=key) from None
     if guarded.error is not None:
         raise guarded.error
     tokenizer = SentencePiece(model.getvalue(), symbols=symbols)
-    _write(
+    write_tokenizer(
         tokenizer, out, model=config.model, normalization=config.normalization, training_lines=guarded.count
     )
     return tokenizer
@@ -111,7 +126,7 @@ def adopt_tokenizer(
         tokenizer.id(symbol)
     _check_pieces(tokenizer, pieces, key=key, path=config.path)
     tokenizer = SentencePiece(tokenizer.model, symbols=tuple(dict.fromkeys((*tokenizer.symbols, *symbols))))
-    _write(tokenizer, out, adopted_from=config.path)
+    write_tokenizer(tokenizer, out, adopted_from=config.path)
     return tokenizer
 
 
@@ -209,8 +224,8 @@ def _explained(message: str, config: SentencePieceTokenizer, num_lines: int, *, 
     return input_error(f"{key}: sentencepiece could not train a model", got=message.strip())
 
 
-def _write(tokenizer: SentencePiece, out: Path, **origin: Any) -> None:
-    """The card first, so that a folder with a model is complete."""
+def write_tokenizer(tokenizer: SentencePiece, out: Path, **origin: Any) -> None:
+    """Model and card, which says where it comes from; the card first, so that a folder with a model is complete."""
     out.mkdir(parents=True, exist_ok=True)
     card = {
         "kind": "sentencepiece",

@@ -10,9 +10,11 @@ from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.limits import target_limit
+from trimtab.decode.own_search import is_plain, searched
 from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
+from trimtab.flow import SearchesItself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +66,14 @@ def _limit(row: Row, setup: TranslationSetup) -> int:
 
 
 def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:
-    source, search = stream_of([row.ids for row in rows], setup.device), setup.search
+    search = setup.search
+    begun = any(row.given is not None and row.given.target for row in rows)
+    plain = is_plain(search, [row.prefix for row in rows]) and not begun
+    if plain and isinstance(setup.model, SearchesItself):
+        return searched(setup.model, [row.ids for row in rows], limits=limits, search=search, n=n)
+    source = stream_of([row.ids for row in rows], setup.device)
     symbols = Symbols.of(setup.tokenizer)
-    if any(row.given is not None and row.given.target for row in rows):
+    if begun:
         given = [row.given.target if row.given is not None else () for row in rows]
         setup = replace(setup, model=Begun(setup.model, given))
     constraints = Constraints.of(

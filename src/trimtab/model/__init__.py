@@ -1,1 +1,1 @@
-"""The translation model and its parts, over flat packs."""
+"""The models, encoder-decoder and decoder-only, and their parts, over flat packs."""

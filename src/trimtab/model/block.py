@@ -4,6 +4,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
 from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
@@ -15,13 +16,16 @@ from trimtab.model.position import Rotation
 class SelfAttention(nn.Module):
     """Each token attends to its own segment. Queries, keys and values come from one fused map."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig | DecoderModel, *, qk_norm: bool = False) -> None:
+        """`qk_norm` puts an RMSNorm on the queries and keys of each head (arXiv 2302.05442, section 2.1)."""
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
         self.size = config.dim // config.heads
         outputs = (self.heads + 2 * self.kv_heads) * self.size
         self.qkv = nn.Linear(config.dim, outputs, bias=config.bias)
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+        self.norm_queries = build_norm("rms", self.size) if qk_norm else None
+        self.norm_keys = build_norm("rms", self.size) if qk_norm else None
 
     def forward(
         self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None, *, causal: bool
@@ -36,9 +40,16 @@ class SelfAttention(nn.Module):
         """Queries `tokens heads size`, keys and values `tokens kv_heads size`; turned where there is a rotation."""
         parts = self.qkv(x).view(len(x), -1, self.size)
         queries, keys, values = parts.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
+        if self.norm_queries is not None and self.norm_keys is not None:
+            queries, keys = self._normed(queries, self.norm_queries), self._normed(keys, self.norm_keys)
         if rotation is not None:
             queries, keys = rotation.rotate(queries), rotation.rotate(keys)
         return queries, keys, values
+
+    @staticmethod
+    def _normed(x: Tensor, norm: nn.Module) -> Tensor:
+        """Under autocast a norm computes in its gain's precision; the products go on in their own."""
+        return norm(x.to(norm.weight.dtype)).to(x.dtype)
 
 
 class CrossAttention(nn.Module):
@@ -67,9 +78,9 @@ class CrossAttention(nn.Module):
 
 
 class SubLayers(nn.Module):
-    """The residual path that both kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
+    """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig | DecoderModel) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "before"
         self.dropout = config.dropout

@@ -13,17 +13,8 @@ from trimtab.model.attention import Kernel
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.init import init_weights
 from trimtab.model.layout import Layout, layout_of
-from trimtab.model.norm import build_norm
 from trimtab.model.position import rotation_at, rotation_table, sinusoidal_table
-
-
-class Stack(nn.Module):
-    """Blocks of one side, and the norm that closes a stack whose norms stand before its sub-layers."""
-
-    def __init__(self, blocks: list[nn.Module], config: ModelConfig) -> None:
-        super().__init__()
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = build_norm(config.norm, config.dim) if config.norm_position == "before" else nn.Identity()
+from trimtab.model.stack import Stack
 
 
 class EncoderDecoder(nn.Module):

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
 
 GATED = ("swiglu", "geglu")
@@ -19,7 +20,7 @@ class FeedForward(nn.Module):
     2002.05202, equation 6.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig | DecoderModel) -> None:
         super().__init__()
         self.activation = config.activation
         gates = 2 if config.activation in GATED else 1

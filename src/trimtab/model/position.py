@@ -30,9 +30,9 @@ def sinusoidal_table(positions: int, dim: int) -> Float[Tensor, "positions dim"]
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def rotation_table(positions: int, size: int) -> Float[Tensor, "positions size"]:
+def rotation_table(positions: int, size: int, *, theta: float = 10000.0) -> Float[Tensor, "positions size"]:
     """Cosines in the first half of each row, sines in the second. Source: RoFormer, arXiv 2104.09864, equation 15."""
-    rates = torch.exp(torch.arange(0, size, 2) * (-math.log(10000.0) / size))
+    rates = torch.exp(torch.arange(0, size, 2) * (-math.log(theta) / size))
     angles = torch.arange(positions)[:, None] * rates
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 

@@ -7,15 +7,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
 from trimtab.errors import InputError, Problem
+from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 
 TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
-MAY_DIFFER = ("preset", "tie_embeddings", "warm_start", "warm_start_sha256")
+MAY_DIFFER = {"preset", "tie_embeddings", "warm_start", "warm_start_sha256", "prefix", "residual"}
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
 SIDES = ("heads", "kv_heads", "feed_forward")
-TYING_THAT_FITS = {"all": ("all", "decoder", "none"), "decoder": ("decoder", "none"), "none": ("none",)}
+TYING_THAT_FITS = {
+    "all": ("all", "decoder", "none"),
+    "decoder": ("decoder", "none"),
+    "none": ("none",),
+    "True": ("True", "False"),
+    "False": ("False",),
+}
 """How a model may be tied that starts from one that is tied so: two matrices do not fit into one."""
 
 
@@ -31,9 +39,14 @@ class RowMap:
 
 @torch.no_grad()
 def take_weights(
-    model: EncoderDecoder, old: EncoderDecoder, *, source: RowMap, target: RowMap, name: str
+    model: EncoderDecoder | DecoderOnly,
+    old: EncoderDecoder | DecoderOnly,
+    *,
+    source: RowMap,
+    target: RowMap,
+    name: str,
 ) -> None:
-    """Fills a new model with the weights of an old one, whose name is for messages.
+    """Fills a new model with the weights of an old one, whose name is for messages; a language model has no source.
 
     A piece that both vocabularies have keeps its vectors; a new one has the mean of the vectors of the pieces that the
     old tokenizer cuts it into (Gee et al. 2022, "Fast Vocabulary Transfer", arXiv 2402.09977), and where
@@ -48,9 +61,9 @@ def take_weights(
     for key, tensor in here.items():
         if key not in TABLES:
             tensor.copy_(found[key])
-    own = old.embedding if old.source_embedding is None else old.source_embedding
     model.embedding.weight.copy_(mapped_rows(old.embedding.weight, model.embedding.weight, target))
-    if model.source_embedding is not None:
+    if isinstance(model, EncoderDecoder) and isinstance(old, EncoderDecoder) and model.source_embedding:
+        own = old.source_embedding or old.embedding
         model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
     if model.output is not None:
         model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
@@ -69,9 +82,13 @@ def mapped_rows(
     return mapped
 
 
-def differences(old: ModelConfig, new: ModelConfig, *, name: str) -> Iterator[Problem]:
+def differences(
+    old: ModelConfig | DecoderModel, new: ModelConfig | DecoderModel, *, name: str
+) -> Iterator[Problem]:
     """Each setting that makes another model of it, also where no size shows it."""
     before, after = described(old), described(new)
+    if old.kind != new.kind:
+        after = {"kind": new.kind}
     for key in after:
         if before.get(key) != after[key]:
             yield Problem(
@@ -80,23 +97,27 @@ def differences(old: ModelConfig, new: ModelConfig, *, name: str) -> Iterator[Pr
                 allowed=f"{before.get(key)}, as in {name}",
                 fix="set it so, or remove `model.warm_start` to train from nothing",
             )
-    if new.tie_embeddings not in TYING_THAT_FITS[old.tie_embeddings]:
+    fitting = TYING_THAT_FITS[str(old.tie_embeddings)]
+    if old.kind == new.kind and str(new.tie_embeddings) not in fitting:
         yield Problem(
             what="model.tie_embeddings: several matrices of the model to start from do not fit into one",
-            got=new.tie_embeddings,
-            allowed=f"{' or '.join(TYING_THAT_FITS[old.tie_embeddings])}, since {name} has {old.tie_embeddings}",
+            got=str(new.tie_embeddings),
+            allowed=f"{' or '.join(fitting)}, since {name} has {old.tie_embeddings}",
             fix=f"set `model.tie_embeddings: {old.tie_embeddings}`",
         )
 
 
-def described(config: ModelConfig) -> Mapping[str, object]:
+def described(config: ModelConfig | DecoderModel) -> Mapping[str, object]:
     """What the model computes, with defaults filled in and two names of one thing made one."""
-    tree = config.model_dump(exclude={*MAY_DIFFER, *SIDES})
-    tree = {key: value for key, value in tree.items() if "drop" not in key}
+    tree = config.model_dump(exclude=MAY_DIFFER)
+    activation = "silu" if config.activation == "swish" else config.activation
+    tree = {key: value for key, value in tree.items() if "drop" not in key} | {"activation": activation}
+    if isinstance(config, DecoderModel):
+        return tree | {"kv_heads": config.kv_heads or config.heads}
+    tree = {key: value for key, value in tree.items() if key not in SIDES}
     for side, own in (("encoder", config.encoder), ("decoder", config.decoder)):
         tree |= {f"{side}_{key}": getattr(own, key) for key in SIDES}
-    activation = "silu" if config.activation == "swish" else config.activation
-    return tree | {"decoder_positions": config.target_positions, "activation": activation}
+    return tree | {"decoder_positions": config.target_positions}
 
 
 def unlike_tensors(old: Mapping[str, Tensor], new: Mapping[str, Tensor], *, name: str) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """Signs of a model that repeats itself: inside a line, and from line to line."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -81,16 +82,17 @@ def find_repetition(translations: Sequence[str], references: Sequence[str]) -> F
     """
     share, usual = repeated_4grams(translations), repeated_4grams(references)
     loops = [line for line in translations if repeated_4grams([line]) > LOOP]
-    few = len(loops) < max(FEWEST_LOOPS, MOST_LOOPS * len(translations))
-    if share <= max(MOST_REPEATED, MORE_THAN_REFERENCES * usual) or few:
+    bound = max(MOST_REPEATED, MORE_THAN_REFERENCES * usual)
+    fewest = max(FEWEST_LOOPS, math.ceil(MOST_LOOPS * len(translations)))
+    if share <= bound or len(loops) < fewest:
         return None
     return Finding(
         code="E903",
         name="translations-repeat-themselves",
         severity="warning",
         message=f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
-        f"{usual:.1%}; bound {MOST_REPEATED:.0%}); {len(loops)} of {len(translations)} lines go round in a loop, such "
-        f"as {_shortened(loops[0])}",
+        f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines go round in a loop (bound "
+        f"{fewest}), such as {_shortened(loops[0])}",
         why="The decoder is caught by its own last words and no longer looks at the source: so writes a model that has "
         "not learned enough yet, or has too little data to learn from.",
         fix="train longer or on more text, and look for training lines that repeat themselves (`trimtab data inspect "

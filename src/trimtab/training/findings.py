@@ -1,9 +1,15 @@
 """What a run has found: told, written down, and held against it until it is over."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
 from trimtab.progress import Progress
+
+OF_AN_EVALUATION = "of_an_evaluation"
+"""In a line of `findings.jsonl` that an evaluation has written: it is true with that evaluation and no longer."""
 
 
 class Findings:
@@ -14,12 +20,23 @@ class Findings:
         self.step = 0
         """The newest step, which findings are written down with."""
         self.standing: list[Finding] = []
+        self.evaluating = False
+
+    @contextmanager
+    def of_an_evaluation(self) -> Iterator[None]:
+        """What is found inside is told again where the evaluation is made again."""
+        self.evaluating = True
+        try:
+            yield
+        finally:
+            self.evaluating = False
 
     def tell(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
         self.standing.append(finding)
         journal = Journal(self.folder.findings)
-        journal.write({"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}})
+        line = {"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}}
+        journal.write(line | ({OF_AN_EVALUATION: True} if self.evaluating else {}))
         journal.close()
         self.progress.finding(finding)
 

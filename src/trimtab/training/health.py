@@ -11,7 +11,7 @@ from trimtab.build import Parts
 from trimtab.config.step import ClipGlobalNorm
 from trimtab.finding import Finding
 from trimtab.flow import StepReport
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import Model
 from trimtab.sources import ValidSet
 from trimtab.training.inside import Inside, watching
 from trimtab.watch.clipping import ClipWatch
@@ -104,7 +104,7 @@ class HealthCheck:
             self.clipping.add(grad_norm, clipped=bool(clipped))
 
     @contextmanager
-    def watching(self, model: EncoderDecoder, valid: ValidSet | None) -> Generator[None]:
+    def watching(self, model: Model, valid: ValidSet | None) -> Generator[None]:
         """While it is open and `model`, which may be a copy, reads the set for its loss, looks inside it once."""
         if valid is None or not len(valid.target) or self.steps < self.steps_of_look + APART:
             yield

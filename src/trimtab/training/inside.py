@@ -10,7 +10,9 @@ import torch
 from trimtab.finding import Finding
 from trimtab.flow import Pack
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.causal_block import CausalBlock
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import Model
 from trimtab.model.position import Rotation
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
@@ -52,12 +54,12 @@ class Inside:
         found = [*out_of_bounds(self.activations), large_logits(self.largest)]
         for side in SIDES:
             shares = {name: share for name, share in self.shares.items() if name.startswith(side)}
-            found.append(attention_sinks(shares, side=f"the {side}"))
+            found.append(attention_sinks(shares, side=f"the {side}") if shares else None)
         return [each for each in found if each is not None]
 
 
 @contextmanager
-def watching(model: EncoderDecoder, *, sentences: int) -> Generator[list[Inside]]:
+def watching(model: Model, *, sentences: int) -> Generator[list[Inside]]:
     """While it is open and the model reads a set of so many sentences, pack by pack, looks at the pack with the middle
     one: the forward pass is one that is made anyway. There is one `Inside` afterwards, or none if none was read.
 
@@ -68,13 +70,13 @@ def watching(model: EncoderDecoder, *, sentences: int) -> Generator[list[Inside]
         open_now = outer.enter_context(ExitStack())
         read = 0
 
-        def before(module: EncoderDecoder, given: Any) -> None:
+        def before(module: Model, given: Any) -> None:
             nonlocal read
             start, read = read, read + given[0].num_segments
             if start <= sentences // 2 < read and not found:
                 found.append(open_now.enter_context(one_pass(module, given[0])))
 
-        def after(module: EncoderDecoder, given: Any, hidden: Any) -> None:
+        def after(module: Model, given: Any, hidden: Any) -> None:
             open_now.close()
 
         outer.callback(model.register_forward_pre_hook(before).remove)
@@ -83,17 +85,19 @@ def watching(model: EncoderDecoder, *, sentences: int) -> Generator[list[Inside]
 
 
 @contextmanager
-def one_pass(model: EncoderDecoder, pack: Pack) -> Generator[Inside]:
+def one_pass(model: Model, pack: Pack) -> Generator[Inside]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
     Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
     a GPU it runs a copy.
     """
     tokens = {"encoder": pack.num_tokens - pack.num_targets, "decoder": pack.num_targets}
+    if isinstance(model, DecoderOnly):
+        tokens["decoder"] = pack.num_tokens  # what is only given is read too
     blocks = {
         name: module
         for name, module in model.named_modules()
-        if isinstance(module, EncoderBlock | DecoderBlock)
+        if isinstance(module, EncoderBlock | DecoderBlock | CausalBlock)
     }
     maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
@@ -116,12 +120,15 @@ def rows_of(pack: Pack) -> int:
 
 
 @contextmanager
-def attentions(model: EncoderDecoder, *, rows: int) -> Generator[dict[str, Attention]]:
+def attentions(model: Model, *, rows: int) -> Generator[dict[str, Attention]]:
     """While it is open, every attention of the model is looked at when it runs, by its name."""
     found: dict[str, Attention] = {}
     with ExitStack() as hooks:
         for name, module in model.named_modules():
-            if isinstance(module, SelfAttention | CrossAttention):
+            if isinstance(module, CausalBlock):
+                hook = causal_hook(f"{name}.attention", found, rows=rows)
+                hooks.callback(module.register_forward_pre_hook(hook).remove)
+            elif isinstance(module, SelfAttention | CrossAttention):
                 hook = attention_hook(name, found, rows=rows)
                 hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield found
@@ -150,6 +157,28 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
             to=to.boundaries[: rows + 1],
             longest=(of.longest, to.longest),
             causal=options.get("causal", False),
+        )
+
+    return hook
+
+
+def causal_hook(name: str, found: dict[str, Attention], *, rows: int) -> Callable[[Any, Any], None]:
+    """The same for the layer of a decoder alone, which gives its attention another function to mix with. Of a prefix
+    that is read in both directions one is looked at."""
+
+    def hook(module: CausalBlock, given: Any) -> None:
+        x, of, rotation, *_ = given
+        count = int(of.boundaries[rows])
+        turned = rotation and Rotation(*(part[:count] for part in rotation))
+        entered = module.path.enter(x[:count], module.norm_attention)
+        queries, keys, _ = module.attention.project(entered, turned)
+        found[name] = look_at_attention(
+            queries,
+            keys,
+            of=of.boundaries[: rows + 1],
+            to=of.boundaries[: rows + 1],
+            longest=(of.longest, of.longest),
+            causal=True,
         )
 
     return hook

@@ -21,6 +21,7 @@ from trimtab.training.health import HealthCheck
 from trimtab.training.quarantine import Quarantine
 from trimtab.training.refusals import Refusals
 from trimtab.training.saving import Saving
+from trimtab.training.stall import Stalls
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
@@ -67,6 +68,7 @@ class Recorder:
         self.health_log = Journal(folder.health, tell=self.finding)
         self.pending: list[Pending] = []
         self.health = HealthCheck(parts)
+        self.stalls = Stalls()
         self.start_clock()
 
     def begin_at(self, state: TrainState) -> None:
@@ -142,6 +144,11 @@ class Recorder:
             waited=self.waited,
             device=now - asked,
         )
+        stalled = self.stalls.after(
+            state.step, count=len(self.pending), seconds=now - self.flushed_at, waited=self.waited
+        )
+        if stalled:
+            self.finding(stalled)
         state = replace(state, seconds=state.seconds + now - self.mark)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, now - self.flushed_at)
         self.mark = self.flushed_at = now

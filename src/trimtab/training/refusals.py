@@ -15,8 +15,11 @@ from trimtab.guard.streak import Streak
 
 REWIND_WINDOW = 1000
 """Steps within which `guard.rewinds` are counted."""
+MARGIN = 20
+"""So many steps before the first refused one and after the last are left out with them (Chowdhery et al., arXiv
+2204.02311, section 5.1, passed over 200 to 500 batches)."""
 COUNTED = (Refusal.NONE, Refusal.NOT_FINITE, Refusal.LOSS_SPIKE, Refusal.GRADIENT_SPIKE)
-"""A loss scale that finds its size, and steps that are left out on purpose, say nothing about the run."""
+"""A loss scale that finds its size, and steps that are left out on purpose, say nothing about the run as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class Refusals:
         self, refusal: Refusal, *, step: int, position: int, loss: float, grad_norm: float
     ) -> list[Finding]:
         """Counts one more step, whose window began at `position`; what is to be told of it."""
+        if refusal == Refusal.MASKED:
+            found = self.budget.after(refused=self.was_refused(step))
+            return [found] if found else []
         if refusal not in COUNTED:
             return []
         refused = refusal != Refusal.NONE
@@ -91,6 +97,11 @@ class Refusals:
             usual = median([each.grad_norm for each in self.accepted])
             return gradient_spike(grad_norm, usual=usual, step=step)
         return not_applied(loss, grad_norm, step=step)
+
+    def was_refused(self, step: int) -> bool:
+        """Whether a step that is left out was refused on the branch that was left: the budget counts it again, since
+        the checkpoint from which the run went on had not counted it yet."""
+        return any(first + MARGIN <= step <= last - MARGIN for first, last in self.masked)
 
     def settled(self) -> None:
         """Begins the streak anew, after a decision to go on."""

@@ -9,15 +9,12 @@ from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.training.blame import example_losses
 from trimtab.training.record import Recorder
-from trimtab.training.refusals import REWIND_WINDOW, Accepted
+from trimtab.training.refusals import MARGIN, REWIND_WINDOW, Accepted
 from trimtab.training.restore import restore
 
 WORSE = 1.1
 """Weights are spoilt where the loss of an older window is now above so many times what it was when it was learned from.
 Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
-MARGIN = 20
-"""So many steps before the first refused one and after the last are left out with them (Chowdhery et al., arXiv
-2204.02311, section 5.1, passed over 200 to 500 batches)."""
 
 
 class Spoilt(Exception):

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from trimtab.build import Parts
-from trimtab.config.run import LOWER_IS_BETTER, Metric
+from trimtab.config.run import LOWER_IS_BETTER, OF_TRANSLATIONS, Metric
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, TrainState
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import Model
+from trimtab.scoring.perplexity import perplexities
 from trimtab.scoring.repetition import (
     NUM_PROBES,
     distinct_outputs,
@@ -46,29 +47,33 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         return state
     recorder.findings.look_again_for("E901", "E903", "E906", "M901")
     parts.model.eval()
-    model = parts.fast_copy().eval()
-    scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in parts.valid().items()}
-    parts.model.train()
-    look_at_health(state, recorder)
+    model, sets = parts.fast_copy().eval(), parts.valid()
+    with recorder.findings.of_an_evaluation():
+        scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in sets.items()}
+        parts.model.train()
+        look_at_health(state, recorder)
     recorder.start_clock()
     state = replace(state, evaluated=state.step)
     return with_best(state, scores, parts) if scores else state
 
 
 def score_set(
-    parts: Parts, model: EncoderDecoder, valid: ValidSet, state: TrainState, recorder: Recorder
+    parts: Parts, model: Model, valid: ValidSet, state: TrainState, recorder: Recorder
 ) -> dict[str, Any]:
     """Loss, BLEU and chrF of one set, written down with its samples."""
     started = time.perf_counter()
     first = valid is next(iter(parts.valid().values()))
     with recorder.health.watching(model, valid if first else None):
         scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
-    translated = [metric for metric in parts.recipe.evaluate.metrics if metric != "loss"]
+    translated = [metric for metric in parts.recipe.evaluate.metrics if metric in OF_TRANSLATIONS]
+    if parts.recipe.is_language_model:
+        loss, targets = scores["loss"], valid.targets
+        scores |= perplexities(loss, num_targets=targets, num_bytes=valid.num_bytes)
     if len(valid.target) and not math.isfinite(scores["loss"]):
         # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
         recorder.finding(loss_not_finite(valid, scores["loss"]))
         scores |= dict.fromkeys(translated, math.nan)
-    elif translated or first:
+    elif translated or (first and not parts.recipe.is_language_model):
         scores |= translation_scores(parts, model, valid, state, recorder, loss=scores["loss"])
         scores["seconds"] = round(time.perf_counter() - started, 3)
     recorder.evaluation(scores)
@@ -77,7 +82,7 @@ def score_set(
 
 def translation_scores(
     parts: Parts,
-    model: EncoderDecoder,
+    model: Model,
     valid: ValidSet,
     state: TrainState,
     recorder: Recorder,
@@ -86,7 +91,7 @@ def translation_scores(
 ) -> dict[str, Any]:
     """What translations of a set are worth, and, for the first set, what they say about the model; with its samples."""
     config = parts.recipe.evaluate
-    translated = [metric for metric in config.metrics if metric != "loss"]
+    translated = [metric for metric in config.metrics if metric in OF_TRANSLATIONS]
     lines = spread(len(valid.sources), config.lines if translated else NUM_PROBES)
     sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
     outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
@@ -118,29 +123,30 @@ def score_of(metric: Metric, outputs: list[str], references: list[str], valid: V
             return chrf(outputs, references)
         case "ter":
             return ter(outputs, references)
-        case "loss":
-            raise AssertionError("the loss is no score of translations")
+        case "loss" | "perplexity" | "byte_perplexity" | "bits_per_byte":
+            raise AssertionError("what follows from the loss is no score of translations")
         case _:
             assert_never(metric)
 
 
 @torch.no_grad()
 def loss_of(
-    parts: Parts, model: EncoderDecoder, valid: ValidSet, *, shift: int = 0, pairs: int | None = None
+    parts: Parts, model: Model, valid: ValidSet, *, shift: int = 0, pairs: int | None = None
 ) -> float:
     """Nats per target token; `shift` gives each target the source of another, `pairs` takes the first few."""
-    source, target = valid.source, valid.target
+    source, target, prompt = valid.source, valid.target, valid.prompt
     if pairs is not None:
         source, target = (
             source.between(0, min(pairs, len(source))),
             target.between(0, min(pairs, len(target))),
         )
+        prompt = None if prompt is None else prompt[:pairs]
     if len(target) == 0:
         return math.nan
     if shift:
         source = shifted(source, shift)
     total, count = 0.0, 0
-    for pack in parts.pack_pairs(source, target):
+    for pack in parts.pack_pairs(source, target, prompt=prompt):
         total += float(pack_loss(parts, model, pack))
         count += pack.num_targets
     return total / count
@@ -151,7 +157,7 @@ def shifted(rows: Ragged, shift: int) -> Ragged:
     return rows.take(np.roll(np.arange(len(rows)), shift))
 
 
-def pack_loss(parts: Parts, model: EncoderDecoder, pack: Pack) -> torch.Tensor:
+def pack_loss(parts: Parts, model: Model, pack: Pack) -> torch.Tensor:
     """Summed loss of one pack, by the run's model or its half-precision copy."""
     if model is parts.model:
         return parts.objective(pack).loss
@@ -195,11 +201,9 @@ def has_learned(parts: Parts, loss: float) -> bool:
     return loss <= LEARNED_SHARE * math.log(parts.sources.tokenizer.num_ids)
 
 
-def look_at_source(
-    parts: Parts, model: EncoderDecoder, valid: ValidSet, recorder: Recorder, *, loss: float
-) -> None:
+def look_at_source(parts: Parts, model: Model, valid: ValidSet, recorder: Recorder, *, loss: float) -> None:
     """Once something is learned, and until it was seen to be well: a finding where the source does not matter."""
-    learned = has_learned(parts, loss)
+    learned = has_learned(parts, loss) and parts.shape.has_source
     if recorder.source_matters or not learned or len(valid.source) < FEWEST_PAIRS:
         return
     right = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS)
@@ -247,11 +251,14 @@ def with_best(state: TrainState, scores: dict[str, dict[str, Any]], parts: Parts
     name = best.set or next(iter(scores))
     value = scores[name][best.metric]
     sign = -1 if best.metric in LOWER_IS_BETTER else 1
-    same = (state.best.get("set"), state.best.get("metric")) == (name, best.metric)
+    # Scores of a run are of the raw weights unless they say otherwise.
+    averaged = {"weights": "ema"} if parts.recipe.evaluate.weights == "ema" else {}
+    compared = {"set": name, "metric": best.metric, **averaged}
+    same = {key: state.best.get(key) for key in ("set", "metric", "weights") if key in state.best} == compared
     old = state.best["value"] if same else None
     if not math.isfinite(value):
         value = -sign * math.inf
     if old is None or sign * value > sign * old:
-        new = {"set": name, "metric": best.metric, "value": value, "step": state.step, "since": 0}
+        new = {**compared, "value": value, "step": state.step, "since": 0}
         return replace(state, best=new)
     return replace(state, best={**state.best, "since": state.best.get("since", 0) + 1})

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from trimtab.build import Parts
-from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.manifest import MODEL
+from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe
 from trimtab.data.piece_map import PieceMap, map_pieces
 from trimtab.errors import input_error
 from trimtab.model.warm_start import RowMap, take_weights
 from trimtab.progress import Progress
-from trimtab.translator import load_model
+from trimtab.translator import LoadedModel, load_model
+from trimtab.translator.chosen_weights import place_of, weights_sha256
 
 
 def warm_start(parts: Parts, *, progress: Progress) -> None:
@@ -23,7 +23,7 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     model = parts.recipe.model
     assert model.warm_start is not None, "a recipe without warm_start begins from nothing"
     old = load_model(model.warm_start, device="cpu")
-    place, found = place_of(model.warm_start, old.checkpoint), weights_sha256(old.checkpoint)
+    place, found = named_place(model.warm_start, old), weights_sha256(old.checkpoint, old.recipe)
     if model.warm_start_sha256 not in (None, found):
         raise input_error(
             f"model.warm_start_sha256: {place} holds other weights",
@@ -37,6 +37,7 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     source = target if shared else map_pieces(old.tokenizers.source, here.source)
     take_weights(parts.model, old.model, source=rows_of(source), target=rows_of(target), name=place)
     told = str(target) if shared else f"source: {source}; target: {target}"
+    parts.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {place}: {told}")
     named = model.model_copy(update={"warm_start": place, "warm_start_sha256": found})
     parts.recipe = parts.recipe.model_copy(update={"model": named})
@@ -47,21 +48,23 @@ def started_as(recipe: Recipe, begun: Recipe) -> Recipe:
     written, recorded = recipe.model.warm_start, begun.model.warm_start
     if written is None or recorded is None:
         return recipe
-    run, _, which = written.rpartition("@")
-    if written != recorded and recorded.rpartition("@")[0] != (run if which in ("last", "best") else written):
+    if written != recorded and not may_mean(written, recorded):
         return recipe
     kept = {"warm_start": recorded, "warm_start_sha256": begun.model.warm_start_sha256}
     return recipe.model_copy(update={"model": recipe.model.model_copy(update=kept)})
 
 
-def weights_sha256(checkpoint: Checkpoint) -> str:
-    """The sha256 of a checkpoint's weights, as its manifest has it."""
-    return checkpoint.manifest.files.named()[MODEL].sha256
+def may_mean(written: str, recorded: str) -> bool:
+    """Whether a name such as `RUN@last` can have stood for the one checkpoint that a run says it began from."""
+    (name, asked), (place, had) = split_weights(written), split_weights(recorded)
+    run = place.rpartition("@")[0]
+    return name in (place, run, f"{run}@last", f"{run}@best") and asked in (None, had or "raw")
 
 
-def place_of(spec: str, checkpoint: Checkpoint) -> str:
+def named_place(spec: str, old: LoadedModel) -> str:
     """The one checkpoint that a name such as `RUN` stood for."""
-    return spec if Path(spec) == checkpoint.folder else f"{checkpoint.run}@{checkpoint.step}"
+    itself = Path(split_weights(spec)[0]) == old.checkpoint.folder
+    return spec if itself else place_of(old.checkpoint, old.recipe)
 
 
 def rows_of(pieces: PieceMap) -> RowMap:

@@ -1,9 +1,10 @@
 """A checkpoint's model on its device, with the tokenizers and the recipe that belong to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from trimtab.build import build_model, half_copy
 from trimtab.checkpoint.load import Checkpoint
@@ -20,10 +21,11 @@ from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.session import SessionOpener
+from trimtab.flow import Translates
+from trimtab.model.kinds import Model
 from trimtab.step.precision import resolve_precision
-from trimtab.translator.setup import document_context, translation_setup
+from trimtab.translator.chosen_weights import chosen_weights
+from trimtab.translator.setup import document_context, opener_of, translation_setup
 from trimtab.translator.tagged import Tagged
 from trimtab.translator.translator import Translator
 
@@ -34,7 +36,7 @@ class LoadedModel:
 
     recipe: Recipe
     checkpoint: Checkpoint
-    model: EncoderDecoder
+    model: Model
     tokenizers: Tokenizers
 
     @property
@@ -48,9 +50,9 @@ class LoadedModel:
         return str(self.checkpoint.run)
 
     @property
-    def translates(self) -> SessionOpener:
+    def translates(self) -> Translates:
         """The model as decoding sees it."""
-        return SessionOpener(self.model)
+        return opener_of(self.model, self.tokenizers)
 
     @property
     def device(self) -> torch.device:
@@ -79,10 +81,11 @@ class LoadedModel:
 
 
 def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
-    """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision.
+    """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
+    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
 
     Raises InputError where there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
-    not those that it was trained with.
+    not those that it was trained with; and where it has no averaged weights.
     """
     place = choose_device(device)
     checkpoint = resolve_checkpoint(spec)
@@ -91,7 +94,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
-    load_weights(model, run, checkpoint)
+    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = half_copy(model, half)
@@ -113,10 +116,12 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
             )
 
 
-def load_weights(model: EncoderDecoder, run: RunFolder, checkpoint: Checkpoint) -> None:
+def load_weights(
+    model: Model, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
+) -> None:
     """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
     try:
-        model.load_state_dict(checkpoint.load_model())
+        model.load_state_dict(weights)
     except RuntimeError as error:
         raise input_error(
             f"{run.recipe}: describes another model than the one in checkpoint {checkpoint.folder.name}",

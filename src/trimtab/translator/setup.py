@@ -5,12 +5,17 @@ from dataclasses import replace
 
 from trimtab.config.run import Recipe
 from trimtab.data.context import context_of
+from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.errors import input_error
+from trimtab.flow import Translates
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import Model
 from trimtab.model.session import SessionOpener
+from trimtab.model.source_prompts import SourcePrompts
 from trimtab.translator.tagged import Tagged
 
 CPU_BATCH_TOKENS = 2048
@@ -18,25 +23,41 @@ GPU_BATCH_TOKENS = 32768
 
 
 def translation_setup(
-    model: EncoderDecoder,
+    model: Model,
     tokenizer: Tagged,
     normalise: "Callable[[str], str]",
     *,
     recipe: Recipe,
     search: Search,
 ) -> TranslationSetup:
-    """How this model translates; batches fit the device."""
+    """How this model translates; batches fit the device. Where source and translation stand in one row, each has half
+    of it. Raises InputError for a language model that has no separator between them."""
     device = model.output_matrix.device
     return TranslationSetup(
-        model=SessionOpener(model),
+        model=opener_of(model, tokenizer.inner),
         tokenizer=tokenizer,
         device=device,
         normalise=normalise,
-        max_tokens=recipe.data.max_tokens,
+        max_tokens=recipe.data.max_tokens // (2 if isinstance(model, DecoderOnly) else 1),
         search=search,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS * search.beam,
         encode_target=tokenizer.inner.target.encode,
     )
+
+
+def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
+    """The model as a search sees it; InputError for a language model that was not trained on pairs."""
+    if not isinstance(model, DecoderOnly):
+        return SessionOpener(model)
+    target = tokenizers.target
+    if SEPARATOR not in target.symbols:
+        raise input_error(
+            "a language model of documents does not translate",
+            got=f"a vocabulary without {SEPARATOR}, which stands between source and target",
+            allowed="a model trained on source and target",
+            fix="let it go on with a text: `trimtab generate RUN`",
+        )
+    return SourcePrompts(model, start=target.start, separator=target.id(SEPARATOR))
 
 
 def document_context(recipe: Recipe, tokenizers: Tokenizers, *, num_tags: int) -> DocumentContext:

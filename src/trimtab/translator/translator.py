@@ -17,7 +17,7 @@ from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import Model
 from trimtab.translator.document_streams import gathered, restored_documents
 from trimtab.translator.setup import document_context, translation_setup
 from trimtab.translator.tagged import Tagged
@@ -54,7 +54,7 @@ class Translator:
     """What stands before a sentence where documents are translated."""
 
     @classmethod
-    def of(cls, parts: Parts, model: EncoderDecoder, *, beam: int, tags: tuple[str, ...]) -> "Translator":
+    def of(cls, parts: Parts, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
         tokenizer = Tagged(parts.sources.tokenizers, tags)
         return cls(

@@ -24,9 +24,9 @@ bf16: true
 def test_it_says_first_that_nothing_can_train_it_yet():
     conversion = made(AXOLOTL)
     assert not conversion.is_trainable
-    assert "cannot train this task yet" in conversion.notes[0]
+    assert "cannot train a pretrained model yet" in conversion.notes[0]
     assert "this is a draft and no recipe" in conversion.recipe_text.splitlines()[1]
-    with pytest.raises(InputError, match="task"):
+    with pytest.raises(InputError, match=r"model\.kind: unknown kind"):
         parse_recipe(conversion.recipe_text)
 
 

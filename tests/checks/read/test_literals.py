@@ -1,4 +1,5 @@
 import ast
+import math
 from typing import Any
 
 import pytest
@@ -136,7 +137,7 @@ LEAVES = (
     | st.booleans()
     | st.integers(-(2**200), 2**200)
     | st.text(max_size=5)
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
 )
 TREES = st.recursive(
     LEAVES,
@@ -147,5 +148,8 @@ TREES = st.recursive(
 
 @given(TREES)
 def test_what_python_writes_is_read_back(tree: Any):
-    code = repr(tree).replace("inf", "1e999")
-    assert value(f"[{code}]") == [tree]
+    assert value(f"[{tree!r}]") == [tree]
+
+
+def test_a_number_beyond_all_others_is_infinity():
+    assert value("[1e999, {'inf': -1e999}]") == [math.inf, {"inf": -math.inf}]

@@ -1,5 +1,6 @@
 """Rules about steps: what must keep them silent, and numbers that they tell."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -239,6 +240,13 @@ def test_the_horizon_of_the_second_moment_is_counted_in_tokens(beta2, batch, cou
         "devices": 1,
     }
     assert len(found(s115_second_moment_horizon, concepts=concepts)) == count
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 64, 500, 5_000, 50_000, 1_000_000, 20_000_000])
+def test_the_decay_rate_that_is_advised_is_told_so_that_it_has_the_half_life_that_is_promised(tokens):
+    told = s115_second_moment_horizon.shown(0.5 ** (tokens / 1e7))
+    assert 0 < float(told) < 1
+    assert math.log(2) / -math.log(float(told)) * tokens == pytest.approx(1e7, rel=0.06)
 
 
 @pytest.mark.parametrize(

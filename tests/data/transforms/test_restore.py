@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.data.transforms.test_protect import PARTS, TEXTS, protector
@@ -19,6 +19,7 @@ def test_protecting_and_restoring_is_the_identity_on_any_text(text, symbols, exa
     st.lists(st.sampled_from(["{0}", "{n}", "%s", "x", "y"]), max_size=6),
     st.lists(st.sampled_from(PARTS), max_size=6),
 )
+@example(["{0}"], ["<ph", "<ph0>", "1>"])
 def test_whatever_the_model_writes_each_value_stands_as_often_as_in_the_source(words, written):
     protect = protector()
     line = " ".join(words)
@@ -26,8 +27,8 @@ def test_whatever_the_model_writes_each_value_stands_as_often_as_in_the_source(w
     # What a model writes beyond the source's values by itself is its own affair.
     written = [part for part in written if part.startswith("<ph") or part not in line.split()]
     out = restore(" ".join(written), source, protect, exact=True)
-    count = Counter(protect.values(out))
-    assert {value: count[value] for value in source.values} == dict(Counter(protect.values(line)))
+    # Counted as text, since what the model writes around a value may read as a tag that holds it.
+    assert {value: out.count(value) for value in source.values} == dict(Counter(protect.values(line)))
 
 
 def test_symbols_missing_and_doubled_are_mended_and_counted():

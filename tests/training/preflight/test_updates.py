@@ -31,8 +31,11 @@ def test_every_optimizer_moves_all_by_the_rate_and_skips_without_a_trace(parts_w
     assert all(torch.equal(weights[name], each) for name, each in parts.model.state_dict().items())
 
 
+RATE = 'group["lr"] = learning_rate.float() if on_gpu else learning_rate'
+
+
 def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
-    put_bug(monkeypatch, AdamW.update, ('group["lr"] = learning_rate', 'group["lr"] = 0.01'))
+    put_bug(monkeypatch, AdamW.update, (RATE, 'group["lr"] = 0.01'))
     assert told(weights_follow_the_rate, parts) == [("S205", "error")]
     put_bug(monkeypatch, MomentOptimizer.update, ("learning_rate * factor", "0.01 * factor"))
     assert told(weights_follow_the_rate, parts_with(step={"optimizer": config_of.SGD()})) == [
@@ -41,7 +44,7 @@ def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
 
 
 def test_a_rate_of_zero_moves_nothing(parts, monkeypatch):
-    put_bug(monkeypatch, AdamW.update, ('group["lr"] = learning_rate', "pass"))
+    put_bug(monkeypatch, AdamW.update, (RATE, "pass"))
     (finding,) = weights_follow_the_rate(parts)
     assert finding.code == "S204"
     count = len(list(parts.model.parameters()))

@@ -1,4 +1,4 @@
-"""What a recipe for a language model will look like; today nothing can train it, and the text says so first."""
+"""What a recipe for a pretrained language model will look like; today nothing can train it, and the text says so."""
 
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.conversion.step import write_rest, write_step
@@ -6,8 +6,8 @@ from trimtab.checks.conversion.tasks import note_adapter
 from trimtab.checks.setting import Setting
 
 NOT_YET = (
-    "this is a draft and no recipe: trimtab cannot train this task yet, only `task: translation`. The values below "
-    "have their counterparts; `trimtab check` and `trimtab train` refuse the file"
+    "this is a draft and no recipe: trimtab cannot train a pretrained model yet, only its own from the start. "
+    "The values below have their counterparts; `trimtab check` and `trimtab train` refuse the file"
 )
 
 

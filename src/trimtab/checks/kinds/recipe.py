@@ -9,7 +9,9 @@ from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.written import settings_of
 
-BRANCHES = frozenset({"task", "data", "model", "loss", "step", "length", "evaluate", "checkpoint", "seed"})
+BRANCHES = frozenset(
+    {"task", "data", "model", "loss", "step", "length", "evaluate", "checkpoint", "export", "seed"}
+)
 OF_OTHERS = frozenset({"training", "tasks", "base_model", "model_name_or_path", "save_model", "src_vocab"})
 
 

@@ -25,7 +25,7 @@ RULE = Rule(
         ),
         Arithmetic("b^n = 1/2 after n = ln 2 / -ln b steps: 13.5 for 0.95, 693 for 0.999."),
     ),
-    fix=Fix("set beta2 to about {wanted:.4f}, for a half-life of 10 million tokens"),
+    fix=Fix("set beta2 to about {wanted}, for a half-life of 10 million tokens"),
     bad=Example(
         "axolotl.yaml",
         "base_model: meta-llama/Llama-3.2-1B\npretraining_dataset:\n  - path: corpus\nmax_steps: "
@@ -58,6 +58,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     life = math.log(2) / -math.log(beta2.value) * tokens
     is_short = life < SHORTEST / (1 if devices(run) is not None else 8)
     if is_short or life > LONGEST:
-        wanted = 0.5 ** (tokens / TARGET)
+        wanted = shown(0.5 ** (tokens / TARGET))
         what = "very short" if is_short else "very long"
         yield RULE.at(beta2, life=life, beta2=beta2.value, tokens=tokens, what=what, wanted=wanted)
+
+
+def shown(beta: float) -> str:
+    """With four digits behind the point, or so many more that two of them say how far it is from 1."""
+    digits = 1 - math.floor(math.log10(1 - beta))
+    return f"{beta:.{max(4, digits)}f}"

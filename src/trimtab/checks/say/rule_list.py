@@ -1,4 +1,4 @@
-"""All rules at a glance."""
+"""All rules at a glance, and what is seen before the first step and while a run runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.grades import best_first, grade, source
 from trimtab.checks.say.page import readable
-from trimtab.checks.say.pages import page_file
+from trimtab.checks.say.pages import PAGES_FOLDER, page_file
+from trimtab.checks.say.seen.page import SeenPage
 
 STAGES = {
     "C": "the configuration file itself",
@@ -22,9 +23,13 @@ STAGES = {
 """What the letter of a code says, in the order in which data flows."""
 
 
-def as_table(rules: Sequence[Rule]) -> str:
-    """One rule a line, under the name of its stage."""
-    width = max((len(rule.name) for rule in rules), default=0)
+CHECK = "in a file, by `trimtab check`"
+"""When a rule finds something."""
+
+
+def as_table(rules: Sequence[Rule], seen: Sequence[SeenPage] = ()) -> str:
+    """One rule a line, under the name of its stage; then what is seen of a run, with the time at which."""
+    width = max((len(each.name) for each in (*rules, *seen)), default=0)
     lines: list[str] = []
     for letter, stage in STAGES.items():
         here = [rule for rule in rules if rule.code.startswith(letter)]
@@ -33,31 +38,56 @@ def as_table(rules: Sequence[Rule]) -> str:
             lines += [
                 f"{rule.code}  {rule.name:<{width}}  {rule.severity:<7}  {_grade(rule)}" for rule in here
             ]
-    return "\n".join([*lines[1:], "", f"{len(rules)} rules; `trimtab explain CODE` shows the page of one"])
+    counted = f"{len(rules)} rules"
+    if seen:
+        lines += ["", "Seen before the first step and while a run runs"]
+        lines += [f"{page.code}  {page.name:<{width}}  {page.severity:<7}  {page.when}" for page in seen]
+        counted += f", and {len(seen)} findings of runs"
+    return "\n".join([*lines[1:], "", f"{counted}; `trimtab explain CODE` shows the page of one"])
 
 
-def as_objects(rules: Sequence[Rule]) -> list[dict[str, Any]]:
-    """For JSON."""
-    return [
-        {
-            "code": rule.code,
-            "name": rule.name,
-            "severity": rule.severity,
-            "message": readable(rule.message),
-            "why": readable(rule.why),
-            "fix": {"text": readable(rule.fix.text), "safety": rule.fix.safety},
-            "evidence": [
-                {"grade": grade(each), "source": source(each) or None, "text": each.text}
-                for each in best_first(rule.evidence)
-            ],
-            "aliases": list(rule.aliases),
-            "tips": list(rule.tips),
-            "symptoms": list(rule.symptoms),
-            "since": rule.since,
-            "page": page_file(rule),
-        }
-        for rule in rules
-    ]
+def as_objects(rules: Sequence[Rule], seen: Sequence[SeenPage] = ()) -> list[dict[str, Any]]:
+    """For JSON; what is seen of a run has the same keys, as far as there is something to say."""
+    return [*map(_rule_object, rules), *map(_seen_object, seen)]
+
+
+def _rule_object(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": rule.severity,
+        "message": readable(rule.message),
+        "why": readable(rule.why),
+        "fix": {"text": readable(rule.fix.text), "safety": rule.fix.safety},
+        "evidence": [
+            {"grade": grade(each), "source": source(each) or None, "text": each.text}
+            for each in best_first(rule.evidence)
+        ],
+        "aliases": list(rule.aliases),
+        "tips": list(rule.tips),
+        "symptoms": list(rule.symptoms),
+        "since": rule.since,
+        "when": CHECK,
+        "page": page_file(rule),
+    }
+
+
+def _seen_object(page: SeenPage) -> dict[str, Any]:
+    return {
+        "code": page.code,
+        "name": page.name,
+        "severity": page.severity,
+        "message": page.seen,
+        "why": page.why,
+        "fix": {"text": page.fix, "safety": None},
+        "evidence": [],
+        "aliases": [],
+        "tips": [],
+        "symptoms": list(page.symptoms),
+        "since": None,
+        "when": page.when,
+        "page": f"{PAGES_FOLDER}/{page.code}.md",
+    }
 
 
 def _grade(rule: Rule) -> str:

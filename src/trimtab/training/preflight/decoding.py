@@ -10,6 +10,8 @@ from trimtab.translator import Translator
 
 def five_lines(parts: Parts) -> Iterator[Finding]:
     """Lines of the first validation set, or one of training where there is none."""
+    if not parts.recipe.translates:
+        return  # a text is gone on with, and nothing is translated
     valid = next(iter(parts.valid().values()), None)
     lines = valid.sources[:5] if valid else [parts.sources.corpora[0].pair(0)[0]]
     parts.model.eval()

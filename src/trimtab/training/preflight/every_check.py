@@ -68,7 +68,8 @@ def of_the_data(parts: Parts) -> Iterator[Finding]:
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
     valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.sources.valid.values()]
-    yield from corpus_findings(parts.sources.corpora, valid)
+    pairs = [corpus for corpus in parts.sources.corpora if not corpus.has_documents]
+    yield from corpus_findings(pairs, [each for each in valid if len(each)])
     yield from untagged_sets(parts.recipe.data)
     yield from peak_out_of_range(parts)
 

@@ -13,7 +13,7 @@ from trimtab.finding import Finding
 from trimtab.flow import IGNORE, Pack, Ragged, Window
 from trimtab.training.preflight.probe import few_examples, hidden, one_pack, probe_window
 
-NATS = {"fp32": 1e-3, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2}
+NATS = {"fp32": 1e-3, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
 
 
@@ -22,7 +22,9 @@ def labels_come_next(parts: Parts) -> Iterator[Finding]:
     window = probe_window(parts)
     packs = parts.cut(window)
     tokenizer = parts.sources.tokenizer
-    wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=tokenizer.end))]
+    # A document may go on in another row, which then has no end symbol.
+    end = None if parts.recipe.is_language_model else tokenizer.end
+    wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
     if wrong:
         yield Finding(
             code="L202",
@@ -47,13 +49,14 @@ def labels_come_next(parts: Parts) -> Iterator[Finding]:
         )
 
 
-def shift_error(pack: Pack, *, start: int, end: int) -> str:
-    """What is wrong with the labels of a pack, empty where nothing is."""
+def shift_error(pack: Pack, *, start: int, end: int | None) -> str:
+    """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
     ids, labels, ends = pack.target.ids, pack.labels, pack.target.boundaries[: pack.num_segments + 1].long()
     size = int(ends[-1])
     last = torch.zeros(size, dtype=torch.bool)
     last[ends[1:] - 1] = True
-    following = torch.where(last, torch.full_like(labels[:size], end), ids.roll(-1)[:size])
+    ending = labels[:size] if end is None else torch.full_like(labels[:size], end)
+    following = torch.where(last, ending, ids.roll(-1)[:size])
     counts = labels[:size] != IGNORE
     if bool((ids[ends[:-1]] != start).any()):
         return "an example does not begin with the start symbol"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 
 from trimtab.build import Parts
+from trimtab.data.text_rows import no_source
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged
 from trimtab.step.accumulate import accumulate
@@ -51,9 +52,11 @@ def is_out_of_memory(error: Exception) -> bool:
 def fullest_pack(parts: Parts) -> Pack:
     """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
     shape, longest = parts.shape, parts.recipe.data.max_tokens
-    rows = max(1, min(shape.source_room // longest, shape.target_room // longest, shape.segment_room))
+    of_source = shape.source_room // longest if shape.has_source else shape.segment_room
+    rows = max(1, min(of_source, shape.target_room // longest, shape.segment_room))
     tokenizers = parts.sources.tokenizers
     source, target = (
         Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
     )
+    source = source if shape.has_source else no_source(rows)
     return parts.cut(window_of(source, target), replace(shape, num_packs=1))[0]

@@ -22,11 +22,11 @@ from trimtab.training.preflight.probe import (
     size,
 )
 
-UNSEEN = {"fp32": 1e-5, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4}
+UNSEEN = {"fp32": 1e-5, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
 """How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
 SEEN = 1e-6
 """How much it must change at least by what it must see; an untrained model gives some per cent."""
-ALONE = {"fp32": 1e-4, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2}
+ALONE = {"fp32": 1e-4, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
 """How much it may differ in a pack of other size, where sums are made in another order."""
 
 
@@ -41,10 +41,12 @@ def sees_what_it_should(parts: Parts) -> Iterator[Finding]:
     others = everywhere & ~every_other
     target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
     by_target = hidden(parts, replace(pack, target=target)) - before
-    sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
-    num_ids = parts.sources.tokenizers.source.num_ids
-    source = exchanged(pack.source, where=sources, num_ids=num_ids)
-    by_source = hidden(parts, replace(pack, source=source)) - before
+    by_source = torch.zeros_like(before)
+    if parts.shape.has_source:
+        sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
+        num_ids = parts.sources.tokenizers.source.num_ids
+        source = exchanged(pack.source, where=sources, num_ids=num_ids)
+        by_source = hidden(parts, replace(pack, source=source)) - before
     typical = size(before, everywhere)
     early = every_other & ~late
     yield from future_seen(size(by_target, early) / typical, bound=UNSEEN[parts.precision])
@@ -52,15 +54,20 @@ def sees_what_it_should(parts: Parts) -> Iterator[Finding]:
     yield from others_seen(leaks, bound=UNSEEN[parts.precision])
     if bool(late.any()):
         yield from not_seen("target tokens before it", size(by_target, late) / typical)
-    yield from not_seen("source", size(by_source, every_other) / typical)
+    if parts.shape.has_source:
+        yield from not_seen("source", size(by_source, every_other) / typical)
     yield from unlike_alone(parts, window, pack, before)
 
 
 def halves(pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where every other example stands in the target stream, and the later half of each of these."""
+    """Where every other example stands in the target stream, and the later half of each of these, as far as it is
+    read in one direction."""
     stream = pack.target
     every_other = (stream.segments % 2 == 0) & (stream.segments < pack.num_segments)
-    return every_other, every_other & (stream.positions > 0) & (2 * stream.positions >= lengths_at(stream))
+    late = every_other & (stream.positions > 0) & (2 * stream.positions >= lengths_at(stream))
+    if stream.prefix is not None:
+        late = late & (stream.positions >= stream.prefix[stream.segments])
+    return every_other, late
 
 
 def future_seen(share: float, *, bound: float) -> Iterator[Finding]:

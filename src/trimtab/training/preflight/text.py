@@ -15,6 +15,8 @@ def unknown_pieces(parts: Parts) -> Iterator[Finding]:
     sample, tokenizers = parts.sources.sample, parts.sources.tokenizers
     sides = (("source", sample.source, tokenizers.source), ("target", sample.target, tokenizers.target))
     for side, rows, tokenizer in sides:
+        if not rows.values.size:
+            continue  # a language model has no source
         share = float((rows.values == tokenizer.unknown).mean())
         key = "data.source_tokenizer" if side == "source" and not tokenizers.shared else "data.tokenizer"
         if share > UNKNOWN_WARNING:

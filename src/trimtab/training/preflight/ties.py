@@ -8,7 +8,8 @@ import torch
 
 from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import Model
 from trimtab.training.preflight.probe import named
 
 
@@ -42,9 +43,12 @@ def weights_survive_loading(parts: Parts) -> Iterator[Finding]:
         )
 
 
-def untied(model: EncoderDecoder, tied: str) -> str:
+def untied(model: Model, tied: str | bool) -> str:
     """Which matrices are not tied as said; empty where all are."""
     target = model.embedding.weight.data_ptr()
+    if isinstance(model, DecoderOnly):
+        as_said = (model.output_matrix.data_ptr() == target) == tied
+        return "" if as_said else "the output matrix and the embeddings"
     source = model.embedding if model.source_embedding is None else model.source_embedding
     if (model.output_matrix.data_ptr() == target) != (tied in ("all", "decoder")):
         return "the output matrix and the target's embeddings"
@@ -53,13 +57,13 @@ def untied(model: EncoderDecoder, tied: str) -> str:
     return ""
 
 
-def not_tied(matrices: str, tied: str, *, when: str) -> Finding:
+def not_tied(matrices: str, tied: str | bool, *, when: str) -> Finding:
     """The finding for these matrices."""
     return Finding(
         code="M207",
         name="tied-weights-apart",
         severity="error",
-        message=f"{matrices} are not what tie_embeddings: {tied} says{when}",
+        message=f"{matrices} are not what tie_embeddings: {str(tied).lower()} says{when}",
         why="Matrices that should be one are trained apart from then on: a resumed run is not the run that was "
         "stopped, and a translator is not the model that was trained.",
         fix="look at what replaces a module or a parameter, and tie it again there",

@@ -9,6 +9,7 @@ from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, Pack
 from trimtab.step.clip.build import build_clip
+from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
 from trimtab.training.preflight.one_step import one_step
 from trimtab.training.preflight.probe import few_examples, named, one_pack
@@ -74,7 +75,8 @@ def moved_by(parts: Parts, pack: Pack, *, rate: float) -> Distances:
     """How far one update moves each tensor; nothing bounds it, neither the gradient nor the weights."""
     with weights_put_back(parts) as first:
         optimizer = with_own_moments(parts)
-        optimizer = optimizer.inner if isinstance(optimizer, ClippedWeights) else optimizer
+        for around in (AveragedWeights, ClippedWeights):
+            optimizer = optimizer.inner if isinstance(optimizer, around) else optimizer
         one_step(parts, optimizer, [pack], clip=build_clip(ClipOff()), rate=rate)
         return {name: float((now - first[name]).float().norm()) for name, now in here(parts).items()}
 

@@ -7,11 +7,13 @@ from typing import Any
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
 
 SCHEDULES = {"linear_warmup": "linear"}
-AUTOCAST = {"bf16_mixed": "bf16", "fp16_mixed": "fp16", "fp32": "none"}
+AUTOCAST = {"bf16_mixed": "bf16", "fp16_mixed": "fp16", "bf16": "bf16", "fp32": "none"}
 NORMS = {"layer": "layer_norm", "rms": "rms_norm"}
 SHORTHANDS = {"model.encoder_layers": "model.layers", "model.decoder_layers": "model.layers"}
 
@@ -52,11 +54,14 @@ def put_branches(told: Told, tree: Branches) -> None:
 def _put_data(told: Told, tree: Branches) -> None:
     data = tree.recipe.data
     put(told, "task", tree.at("task"))
-    files = [file for corpus in data.train for file in (corpus.pairs, corpus.source, corpus.target)]
+    files = [
+        file for corpus in data.train for file in dict.fromkeys((corpus.pairs, corpus.source, corpus.target))
+    ]
     put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
     put(told, "validation", tree.where("data.valid", bool(data.valid)))
     put(told, "sequence_length", tree.at("data.max_tokens"))
-    put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
+    if isinstance(data.tokenizer, SentencePieceTokenizer):
+        put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
     put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
     put(told, "dataloader_workers", tree.at("data.workers"))
 
@@ -64,10 +69,11 @@ def _put_data(told: Told, tree: Branches) -> None:
 def _put_model(told: Told, tree: Branches) -> None:
     model = tree.recipe.model
     put(told, "from_scratch", tree.where("model", True))
-    put(told, "encoder_decoder", tree.where("model.kind", True))
+    decoder_alone = isinstance(model, DecoderModel)
+    put(told, "encoder_decoder", tree.where("model.kind", not decoder_alone))
     for concept, key in (
         ("hidden_size", "dim"),
-        ("layers", "decoder_layers"),
+        ("layers", "layers" if decoder_alone else "decoder_layers"),
         ("heads", "heads"),
         ("feed_forward", "feed_forward"),
         ("positions", "positions"),
@@ -81,7 +87,7 @@ def _put_model(told: Told, tree: Branches) -> None:
         "norm_placement",
         tree.where("model.norm_position", "pre" if model.norm_position == "before" else "post"),
     )
-    put(told, "tied_embeddings", tree.where("model.tie_embeddings", True))
+    put(told, "tied_embeddings", tree.where("model.tie_embeddings", model.tie_embeddings is not False))
 
 
 def _put_step(told: Told, tree: Branches) -> None:
@@ -93,7 +99,7 @@ def _put_step(told: Told, tree: Branches) -> None:
     put(told, "packing", tree.where("step", True))
     put(told, "packing_isolated", tree.where("step", True))
     put(told, "autocast", tree.where("step.precision", AUTOCAST.get(step.precision)))
-    put(told, "weights_dtype", tree.where("step.precision", "fp32"))
+    put(told, "weights_dtype", tree.where("step.precision", "bf16" if step.precision == "bf16" else "fp32"))
     clips = {"global_norm": getattr(step.clip, "at", None), "off": 0.0}
     put(told, "clip", tree.where("step.clip.at", clips.get(step.clip.kind)))
     put(told, "compile", tree.where("step.compile", {"on": True, "off": False}.get(step.compile)))

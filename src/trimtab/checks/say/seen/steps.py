@@ -173,6 +173,20 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("out of memory after a refused step",),
     ),
     SeenPage(
+        code="P902",
+        name="step-stalled",
+        severity="warning",
+        when="while training",
+        seen="a step took 20 seconds longer than the steps before it, and more than ten of them; or the first batches "
+        "were as long in coming",
+        why="Either the process did not run, because it was stopped or its machine was asleep or full, or reading "
+        "the data hung. What is trained is the same; a GPU that is paid for stood still.",
+        fix="where no batch was there look at the disk or the network that the data is on, and at data.workers; "
+        "otherwise at what else runs on the machine",
+        home="training/stall.py",
+        symptoms=("training hangs for a while", "one step takes very long"),
+    ),
+    SeenPage(
         code="S906",
         name="new-level-accepted",
         severity="warning",

@@ -1,0 +1,150 @@
+"""`trimtab generate`: text that goes on from prompts."""
+
+import json
+import sys
+from collections.abc import Generator as Yields
+from collections.abc import Iterable
+from io import TextIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from trimtab.cli.arguments import Device, Model
+from trimtab.cli.choosing import MinP, Seed, Temperature, TopK, TopP, choice_of
+from trimtab.cli.numbers import Range, number_option
+from trimtab.cli.streams import opened_input, opened_output
+from trimtab.errors import InputError, input_error
+
+if TYPE_CHECKING:
+    from trimtab.decode.continuation import Continuation
+    from trimtab.decode.tally import Tally
+    from trimtab.decode.writing import Writing
+    from trimtab.translator import Generator
+
+MaxTokens = Annotated[
+    int,
+    number_option(
+        "--max-tokens",
+        Range(least=1, most=1_000_000),
+        help="Most tokens after a prompt; a text also ends where the model ends it, or can read no more.",
+        fix="256 is usual",
+    ),
+]
+Samples = Annotated[
+    int,
+    number_option(
+        "--samples", Range(least=1, most=64), help="Texts for each prompt.", fix="ask for at most 64"
+    ),
+]
+
+
+def generate(
+    run: Model,
+    prompt: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print an object a text, line ends in it kept.")
+    ] = False,
+    max_tokens: MaxTokens = 256,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    top_k: TopK = None,
+    samples: Samples = 1,
+    seed: Seed = None,
+    device: Device = None,
+) -> None:
+    """Let a language model write on from a prompt.
+
+    A --prompt is shown with what follows it as it is written. Prompts of a file or a pipe give a text a line, prompt
+    included. In a terminal without either, prompts are asked for.
+    """
+    if prompt is not None and source is not None:
+        raise input_error(
+            "--prompt: prompts come from one place",
+            got="--prompt and --input",
+            allowed="one of them",
+            fix="leave one out",
+        )
+    sampling = choice_of(temperature=temperature, top_p=top_p, min_p=min_p, top_k=top_k, seed=seed)
+    with opened_input(source) as lines:
+        from trimtab.decode.reading import read_lines
+        from trimtab.decode.tally import Tally
+        from trimtab.decode.writing import Writing
+        from trimtab.translator import load_generator
+
+        writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
+        generator, tally = load_generator(run, device=device), Tally()
+        with opened_output(output) as text:
+            shown = _Shown(text, as_json=as_json, tally=tally)
+            if prompt is not None:
+                shown.prompt(generator, prompt, writing)
+            elif source is None and sys.stdin.isatty():
+                _ask(shown, generator, writing, read_lines(lines, name="stdin"))
+            else:
+                read = read_lines(lines, name="stdin" if source is None else str(source))
+                shown.lines(generator.generate(read, writing))
+        print(tally.render(), file=sys.stderr)
+
+
+def _ask(shown: "_Shown", generator: "Generator", writing: "Writing", typed: Iterable[str]) -> None:
+    """A prompt after another, until the end of the input."""
+    print("Type a prompt and the return key; Ctrl-D ends.", file=sys.stderr)
+    print("> ", end="", file=sys.stderr, flush=True)
+    for number, prompt in enumerate(typed):
+        try:
+            shown.prompt(generator, prompt, writing, line=number)
+        except InputError as error:
+            print(error, file=sys.stderr)
+        print("> ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+class _Shown:
+    """Where the texts go, and the counts of them."""
+
+    def __init__(self, output: TextIO | TextIOBase, *, as_json: bool, tally: "Tally") -> None:
+        self.output, self.as_json, self.tally = output, as_json, tally
+
+    def prompt(self, generator: "Generator", prompt: str, writing: "Writing", *, line: int = 0) -> None:
+        """One text as it is written, or several one below another; line ends in them are kept."""
+        if writing.samples == 1 and not self.as_json:
+            parts = generator.stream(prompt, writing, line=line)
+            self._write(generator.whole(prompt))
+            self.tally.add(self._streamed(parts))
+            self._write("\n")
+            return
+        for text in generator.generate([prompt], writing, first=line):
+            self.tally.add(text)
+            between = "\n" if text.sample < writing.samples else ""
+            self._write(self._object(text) if self.as_json else f"{text.whole}\n{between}")
+
+    def lines(self, texts: Iterable["Continuation"]) -> None:
+        """A line for each text."""
+        from trimtab.decode.block import LINE_BREAKS
+
+        for text in texts:
+            self.tally.add(text)
+            self._write(self._object(text) if self.as_json else LINE_BREAKS.sub(" ", text.whole) + "\n")
+
+    def _streamed(self, parts: "Yields[str, None, Continuation]") -> "Continuation":
+        while True:
+            try:
+                self._write(next(parts))
+            except StopIteration as end:
+                return end.value
+
+    def _object(self, text: "Continuation") -> str:
+        return json.dumps(text.to_dict(), ensure_ascii=False) + "\n"
+
+    def _write(self, text: str) -> None:
+        self.output.write(text)
+        self.output.flush()

@@ -1,0 +1,161 @@
+"""The shape of a language model: presets, or every value spelled out."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.settings import Settings, refused
+
+DecoderPreset = Literal["tiny", "small", "base", "big"]
+DecoderPositions = Literal["rotary", "learned", "sinusoidal", "none"]
+
+DECODER_PRESETS: dict[str, dict[str, int]] = {
+    "tiny": {"dim": 192, "heads": 3, "layers": 4, "feed_forward": 512},
+    "small": {"dim": 512, "heads": 8, "layers": 8, "feed_forward": 1408},
+    "base": {"dim": 1024, "heads": 16, "layers": 24, "feed_forward": 2816},
+    "big": {"dim": 2048, "heads": 16, "layers": 24, "feed_forward": 5632},
+}
+"""Feed-forward blocks are about 8/3 of dim, so that a gated one has the size of a plain one of 4 times dim (arXiv
+2002.05202, section 3). Parameters with a tied vocabulary of 32,000: 7.9M, 42M, 341M, 1.30B; 374M and 1.36B untied."""
+
+PLAIN_THETA = 10000.0
+
+
+class DecoderModel(Settings):
+    """A decoder-only transformer (Liu et al. 2018, arXiv 1801.10198), by default in the shape of Llama (arXiv
+    2302.13971): rotary positions, RMSNorm before each sub-layer, SwiGLU, no biases."""
+
+    kind: Literal["decoder"] = "decoder"
+    preset: DecoderPreset | None = None
+    """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
+    dim: int = Field(default=0, ge=8, le=65536)
+    """Width of embeddings and of the residual stream; from the preset where one is named."""
+    heads: int = Field(default=0, ge=1, le=1024)
+    """Attention heads; they divide dim."""
+    kv_heads: int | None = Field(default=None, ge=1, le=1024)
+    """Heads of keys and values, each shared by as many heads of queries: grouped-query attention (arXiv 2305.13245,
+    section 2.2). The cache of a text being written shrinks to kv_heads / heads of its size. By default as many as
+    `heads`."""
+    layers: int = Field(default=0, ge=1, le=1000)
+    """Layers, each of self-attention and a feed-forward block."""
+    feed_forward: int = Field(default=0, ge=8, le=1_000_000)
+    """Width between the linear maps of a feed-forward block. A gated block has three maps instead of two, so that 8/3
+    of dim makes it as large as a plain one with 4 times dim."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """On embeddings and on the output of each sub-layer. A model that sees its text about once needs none."""
+    attention_dropout: float = Field(default=0.0, ge=0, le=0)
+    """Only 0: no fast kernel has it (decision 0004)."""
+    positions: DecoderPositions = "rotary"
+    """How the model knows where a token stands: queries and keys turned by an angle (RoFormer, arXiv 2104.09864),
+    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), or nothing but how many tokens
+    stand before it (arXiv 2203.16634)."""
+    rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
+    """The wavelengths of rotary positions run from 2π to nearly 2π times this; a larger one is for longer texts."""
+    norm: Literal["layer", "rms"] = "rms"
+    """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
+    norm_position: Literal["before", "after"] = "before"
+    """Before each sub-layer, which trains at any depth, or after the addition as in the first transformer."""
+    qk_norm: bool = False
+    """RMSNorm on the queries and keys of each head before they are turned, with one gain for all heads: no attention
+    logit can then grow without bound (arXiv 2302.05442, section 2.1; arXiv 2309.14322 for small models)."""
+    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "swiglu"
+    """Of the feed-forward blocks. `silu` and `swish` are two names of x sigmoid(x); `swiglu` and `geglu` gate with a
+    second map (arXiv 2002.05202, equation 6)."""
+    bias: bool = False
+    """Biases in the linear maps of attention and feed-forward blocks. The norms are not meant: `norm: layer` has a bias
+    in any case, `norm: rms` has none; embeddings and output have none either."""
+    tie_embeddings: bool = True
+    """One matrix for input and output (arXiv 1608.05859), or two."""
+    prefix: Literal["causal", "bidirectional"] = "causal"
+    """How the tokens of a prompt, which are given and do not count in the loss, see each other: `causal` like all
+    others, each those before it; `bidirectional` all of the prompt, as an encoder sees its source (prefix language
+    model, arXiv 1910.10683, section 3.2.1). Text without prompts is read causally in both."""
+    residual: Literal["half", "float32"] = "half"
+    """Precision of the residual stream on a GPU under `precision: bf16_mixed`: that of the products, which moves half
+    as many bytes between them, or float32. Norms, softmax and loss are computed in float32 in both, and everywhere else
+    the stream is float32."""
+
+    warm_start: str | None = None
+    """Begin from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
+    model must be the same but for dropout and how it is tied; the vocabulary may be another, which is mapped piece by
+    piece (arXiv 2402.09977). The path starts from the recipe's folder."""
+    warm_start_sha256: str | None = None
+    """Of the weights; filled in when the run begins, so that its recipe says what it began from. Where it is written,
+    the weights must be these."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_preset(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
+        preset = given.get("preset")
+        base = DECODER_PRESETS["base"]
+        # An unknown preset is reported once, by its own field, not again by every size that it leaves open.
+        sizes = {} if preset is None else DECODER_PRESETS.get(str(preset), base)
+        filled = {**sizes, **given}
+        missing = [key for key in base if key not in filled]
+        if missing:
+            raise refused(
+                missing[0] if len(missing) == 1 else "",
+                f"{', '.join(missing)}: not given, and no preset is named to fill it",
+                got=", ".join(key for key in base if key in filled) or "no size",
+                allowed=f"all of {', '.join(base)}, or a preset: {', '.join(DECODER_PRESETS)}",
+                fix=f"name a preset, such as `preset: tiny`, or write {', '.join(f'`{key}`' for key in missing)}",
+            )
+        return filled
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "DecoderModel":
+        if self.dim % 2:
+            raise ValueError(f"dim: got {self.dim}; an even number is needed")
+        if self.dim % self.heads:
+            near = near_divisor(self.dim, self.heads)
+            raise refused(
+                "heads",
+                f"{self.heads} heads do not divide dim {self.dim}",
+                got=str(self.heads),
+                allowed=f"a divisor of {self.dim}, such as {near}",
+                fix=f"set `heads: {near}`, or a dim that {self.heads} divides",
+            )
+        kept = self.kv_heads or self.heads
+        if self.heads % kept:
+            raise refused(
+                "kv_heads",
+                f"{self.heads} heads cannot share {kept} heads of keys and values evenly",
+                got=str(kept),
+                allowed=f"a divisor of {self.heads}: {', '.join(map(str, divisors(self.heads)))}",
+                fix=f"set `kv_heads: {near_divisor(self.heads, kept)}`",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _positions_fit(self) -> "DecoderModel":
+        size = self.dim // self.heads
+        if self.positions == "rotary" and size % 2:
+            raise refused(
+                "positions",
+                f"rotary needs an even head size, got {size}",
+                got=f"dim {self.dim} / {self.heads} heads = {size}",
+                allowed="an even number: rotary positions turn pairs",
+                fix="set fewer `heads`, or learned positions",
+            )
+        if self.positions != "rotary" and self.rope_theta != PLAIN_THETA:
+            raise refused(
+                "rope_theta",
+                "only rotary positions have an angle",
+                got=f"rope_theta {self.rope_theta:g} with positions: {self.positions}",
+                allowed="rope_theta with `positions: rotary`",
+                fix="remove `rope_theta`, or set `positions: rotary`",
+            )
+        return self
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, the smallest first."""
+    return [each for each in range(1, number + 1) if number % each == 0]
+
+
+def near_divisor(number: int, wanted: int) -> int:
+    """The divisor nearest to what was wanted, the smaller of two."""
+    return min(divisors(number), key=lambda each: (abs(each - wanted), each))

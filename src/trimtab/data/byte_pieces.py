@@ -1,0 +1,56 @@
+"""A tokenizer of bytes: a sentencepiece model that has no piece but the 256 bytes, written by hand.
+
+So everything that reads sentencepiece models reads it too. The numbers of the fields are those of
+`sentencepiece_model.proto`; the wire format is that of Protocol Buffers.
+"""
+
+import struct
+from collections.abc import Sequence
+
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+"""Types of pieces."""
+CHARACTERS = 4
+"""The kind of model that splits a text into characters; each is then spelled in bytes."""
+_VARINT, _LENGTH, _FLOAT = 0, 2, 5
+
+
+def byte_model(symbols: Sequence[str]) -> bytes:
+    """The model: padding, unknown, start and end, the bytes in their order, and the symbols, which no text becomes."""
+    special = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
+    pieces = [
+        *special,
+        *((f"<0x{byte:02X}>", BYTE) for byte in range(256)),
+        *((symbol, CONTROL) for symbol in symbols),
+    ]
+    trainer = {3: CHARACTERS, 4: len(pieces), 35: True, 40: 1, 41: 2, 42: 3, 43: 0}
+    # No space before a text, none taken away, and none written as another sign.
+    normalizer = _bytes(1, b"identity") + b"".join(_number(field, False) for field in (3, 4, 5))
+    return b"".join(
+        [
+            *(_bytes(1, _piece(piece, kind)) for piece, kind in pieces),
+            _bytes(2, b"".join(_number(field, value) for field, value in trainer.items())),
+            _bytes(3, normalizer),
+        ]
+    )
+
+
+def _piece(text: str, kind: int) -> bytes:
+    score = _varint(2 << 3 | _FLOAT) + struct.pack("<f", 0.0)
+    return _bytes(1, text.encode()) + score + _number(3, kind)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(int(value))
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | _LENGTH) + _varint(len(value)) + value
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the high bit says that more follow."""
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])

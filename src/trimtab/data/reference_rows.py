@@ -1,0 +1,62 @@
+"""Pairs of text as the rows by which a model says how likely the target is after the source."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.config.run import Recipe
+from trimtab.data.exact_text import ExactText
+from trimtab.data.text_rows import no_source, pair_row
+from trimtab.data.text_tokenizers import SEPARATOR
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.transforms.apply import build_transforms
+from trimtab.flow import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRows:
+    """One row for each pair."""
+
+    source: Ragged
+    target: Ragged
+    prompt: np.ndarray
+    """How many leading target tokens of each row are given and do not count, int32."""
+    source_tokens: np.ndarray
+    """Tokens of each source, int64, with tags and with the end symbol or the separator."""
+    longest: int
+    """Longer rows cannot be read."""
+
+    @property
+    def target_tokens(self) -> np.ndarray:
+        """Tokens of each target that count, end symbol included; int64."""
+        return self.target.lengths - self.prompt
+
+    @property
+    def fits(self) -> np.ndarray:
+        """The numbers of those that can be read."""
+        return np.flatnonzero(np.maximum(self.source.lengths, self.target.lengths) <= self.longest)
+
+
+def reference_rows(
+    recipe: Recipe,
+    tokenizers: Tokenizers,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    tags: Sequence[str],
+) -> ReferenceRows:
+    """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` stand before every
+    source. InputError for a tag, or a language model of documents, that the vocabulary has no symbol for."""
+    pipeline, longest = build_transforms(recipe.data.transforms), recipe.data.max_tokens
+    read = [pipeline.apply_source(source) for source in sources]
+    written = [pipeline.apply_reference(*pair) for pair in zip(sources, targets, strict=True)]
+    if not recipe.is_language_model:
+        source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
+        target = Ragged.of(tokenizers.target.encode(written))
+        return ReferenceRows(source, target, np.zeros(len(target), np.int32), source.lengths, longest)
+    made = {"tokenizer": ExactText(tokenizers.target), "separator": tokenizers.target.id(SEPARATOR)}
+    rows = [pair_row(*pair, tags=tags, **made) for pair in zip(read, written, strict=True)]
+    prompt = np.array([row.prompt for row in rows], np.int32)
+    target = Ragged.of([row.ids for row in rows])
+    return ReferenceRows(no_source(len(rows)), target, prompt, prompt.astype(np.int64), longest)

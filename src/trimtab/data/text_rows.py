@@ -1,0 +1,188 @@
+"""Rows of language models: documents in pieces of at most `max_tokens`, and pairs as source, separator, target."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from trimtab.config.data import DataConfig
+from trimtab.config.tokenizer import ByteTokenizer
+from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk, TransformsPairs
+from trimtab.data.exact_text import ExactText
+from trimtab.data.formats.passage import Passage
+from trimtab.data.id_filter import TOO_LONG
+from trimtab.data.mixture import Mixture
+from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Dropped
+from trimtab.flow import DroppedExample, Ragged
+
+PASSAGE_ROWS = 4
+"""A passage fills about so many rows: a step then holds parts of many documents, and few rows are short because a
+passage ends."""
+USUAL_BYTES_PER_TOKEN = 4
+"""Of sentencepiece and English; a passage of another language has a few more rows, or fewer."""
+PARTS = 1 << 17
+"""Rows that a passage can have at most, and so how finely a position of the stream is divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the model reads at once."""
+
+    ids: Sequence[int]
+    prompt: int
+    """How many of its first ids are given and do not count in the loss."""
+
+
+@runtime_checkable
+class ReadsTexts(Protocol):
+    """A corpus, as far as it matters here."""
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether it has passages, rather than pairs."""
+        ...
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Put before each source."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    def num_bytes(self, line: int) -> int:
+        """Bytes that must be read for a line."""
+        ...
+
+    def passage(self, line: int) -> Passage:
+        """A passage of a document."""
+        ...
+
+    def pair(self, line: int) -> tuple[str, str]:
+        """Source and target."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextFeed:
+    """All that turns positions into rows; may be pickled where its parts may. See `chunk.Feed`.
+
+    A document begins behind the start symbol and ends with the end symbol. Where it goes on in another row, that row
+    begins with the start symbol too, and then with the token before, which is given and does not count: so the start
+    symbol keeps its meaning (nothing but a document's first token is learned behind it), every token of a document
+    counts exactly once, and attention always finds the start symbol at the first place, as when a text is generated.
+    """
+
+    corpora: Sequence[ReadsTexts]
+    pipeline: TransformsPairs
+    """What is done to pairs."""
+    tokenizer: ExactText
+    mixture: Mixture
+    max_tokens: int
+    """Longest row, the end symbol included."""
+    separator: int | None = None
+    """Id of what stands between source and target; None where there are no pairs."""
+
+    parts_per_position: ClassVar[int] = PARTS
+    positions_per_chunk: ClassVar[int] = 128
+    """A passage is much longer than a line."""
+
+    def chunk(self, *, start: int, count: int) -> Chunk:
+        """The rows of the positions from `start` to `start + count`; a function of its arguments alone. Their position
+        in the stream is `PARTS` times that of the passage, and the number of the row in it.
+
+        InputError where something cannot be read, as the corpus says it.
+        """
+        places = self.mixture.at(np.arange(start, start + count))
+        found = list(self.rows(places.corpus.tolist(), places.line.tolist()))
+        rows = [row for rows in found if not isinstance(rows, str) for row in rows]
+        counts = np.array([0 if isinstance(rows, str) else len(rows) for rows in found], np.int64)
+        assert counts.max(initial=0) < PARTS, "a passage of too many rows"
+        parts = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        gone = [(place, reason) for place, reason in enumerate(found) if isinstance(reason, str)]
+        return Chunk(
+            source=no_source(len(rows)),
+            target=Ragged.of([row.ids for row in rows]),
+            corpus=np.repeat(places.corpus, counts),
+            line=np.repeat(places.line, counts),
+            position=np.repeat((start + np.arange(count)) * PARTS, counts) + parts,
+            dropped=tuple(
+                DroppedExample(int(places.corpus[place]), int(places.line[place]), reason)
+                for place, reason in gone
+            ),
+            dropped_position=np.array([(start + place) * PARTS for place, _ in gone], np.int64),
+            prompt=np.array([row.prompt for row in rows], np.int32),
+        )
+
+    def rows(self, corpora: Sequence[int], lines: Sequence[int]) -> Iterator[list[Row] | str]:
+        """For each line of a corpus its rows, or why it is dropped, which pairs alone are."""
+        numbers = list(zip(corpora, lines, strict=True))
+        passages = [
+            self.corpora[corpus].passage(line) if self.corpora[corpus].has_documents else None
+            for corpus, line in numbers
+        ]
+        of_documents = iter(
+            rows_of_passages([each for each in passages if each], self.tokenizer, self.max_tokens)
+        )
+        for (corpus, line), passage in zip(numbers, passages, strict=True):
+            yield self.row_of_pair(self.corpora[corpus], line) if passage is None else next(of_documents)
+
+    def row_of_pair(self, corpus: ReadsTexts, line: int) -> list[Row] | str:
+        """The row of a pair; why it is dropped where it has an empty side or is too long."""
+        if corpus.num_bytes(line) > BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens):
+            return TOO_LONG
+        pair = self.pipeline.apply(*corpus.pair(line), None)
+        if isinstance(pair, Dropped):
+            return pair.reason
+        assert self.separator is not None, "pairs, and no separator"
+        row = pair_row(*pair, tags=corpus.tags, tokenizer=self.tokenizer, separator=self.separator)
+        if row.prompt <= len(corpus.tags) + 1:
+            return EMPTY_SOURCE
+        if len(row.ids) <= row.prompt + 1:
+            return EMPTY_TARGET
+        return [row] if len(row.ids) <= self.max_tokens else TOO_LONG
+
+
+def pair_row(source: str, target: str, *, tags: Sequence[str], tokenizer: ExactText, separator: int) -> Row:
+    """Tags, source and separator, which are given, then the target and the end symbol."""
+    left, right = tokenizer.ids([source, target])
+    given = [*(tokenizer.inner.id(tag) for tag in tags), *left, separator]
+    return Row([*given, *right, tokenizer.end], len(given))
+
+
+def rows_of_passages(passages: Sequence[Passage], tokenizer: ExactText, max_tokens: int) -> list[list[Row]]:
+    """The rows of each passage; every token of it counts in one of them, and the end symbol where its document ends."""
+    ids = tokenizer.ids([passage.text for passage in passages])
+    going_on = [passage for passage in passages if passage.before]
+    before = iter(tokenizer.ids([passage.before for passage in going_on]))
+    rows: list[list[Row]] = []
+    for passage, row in zip(passages, ids, strict=True):
+        given = next(before)[-1:] if passage.before else []
+        rows.append(split([*row, tokenizer.end] if passage.ends else row, max_tokens, given=given))
+    return rows
+
+
+def split(ids: list[int], max_tokens: int, *, given: list[int]) -> list[Row]:
+    """Ids in rows of at most `max_tokens`, all full but the last; each begins with the id before it, where there is
+    one: for the first row that is in `given`, or it is empty."""
+    rows: list[Row] = []
+    start = 0
+    while start < len(ids):
+        stop = start + max_tokens - len(given)
+        rows.append(Row([*given, *ids[start:stop]], len(given)))
+        start, given = stop, ids[stop - 1 : stop]
+    return rows
+
+
+def passage_bytes(config: DataConfig) -> int:
+    """How long a passage may be."""
+    each = 1 if isinstance(config.tokenizer, ByteTokenizer) else USUAL_BYTES_PER_TOKEN
+    return PASSAGE_ROWS * each * config.max_tokens
+
+
+def no_source(count: int) -> Ragged:
+    """So many empty rows."""
+    return Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64))

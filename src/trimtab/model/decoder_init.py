@@ -1,0 +1,52 @@
+"""The first weights of a decoder-only model."""
+
+import math
+
+import torch
+from torch import nn
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.model.block import SelfAttention
+from trimtab.model.feed_forward import FeedForward
+from trimtab.model.init import FIRST_GAIN
+
+
+@torch.no_grad()
+def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
+    """Fills every parameter; the same seed gives the same weights on any device.
+
+    Embeddings and linear maps are normal with a standard deviation of sqrt(2 / (5 dim)) (arXiv 1910.05895, section
+    2.2): 0.02 at 1024 wide. With the norm before, maps that write to the residual path are divided by the square root
+    of how many of them there are, two a layer (GPT-2, section 2.3), so that the variance at the end does not depend on
+    the depth. Embeddings are small beside what the layers add, so that a tied output does not begin by predicting its
+    own input, and the first loss is near ln(vocabulary). Norms begin at one, biases at zero; but norms after the sum
+    make embeddings large again, and so the gain of the last one begins where the logit of the own input is at most
+    FIRST_GAIN.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    std = first_std(config)
+    damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
+    for module in model.modules():
+        match module:
+            case SelfAttention():
+                normal(module.qkv, std=std, generator=generator)
+                normal(module.out, std=std * damp, generator=generator)
+            case FeedForward():
+                normal(module.up, std=std, generator=generator)
+                normal(module.down, std=std * damp, generator=generator)
+            case nn.Embedding():
+                module.weight.normal_(0.0, std, generator=generator)
+    if config.norm_position == "after":
+        model.decoder.blocks[-1].norm_feed_forward.weight.fill_(min(1.0, FIRST_GAIN / (config.dim * std)))
+
+
+def first_std(config: DecoderModel) -> float:
+    """Standard deviation of the first embeddings."""
+    return math.sqrt(2 / (5 * config.dim))
+
+
+def normal(linear: nn.Linear, *, std: float, generator: torch.Generator) -> None:
+    """Normal weights, and a bias of zero where there is one."""
+    linear.weight.normal_(0.0, std, generator=generator)
+    if linear.bias is not None:
+        linear.bias.zero_()

@@ -1,0 +1,169 @@
+"""Writing on from prompts one token at a time, with keys and values kept: a decoder-only model's side of a search."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from trimtab.flow import Stream
+from trimtab.model.attention_cached import at_any_length
+from trimtab.model.causal_block import Mix
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.position import rotation_at
+
+FIRST_ROOM = 64
+"""Slots that a cache begins with; it doubles when it is full."""
+
+
+@dataclass(slots=True)
+class Cache:
+    """What one block remembers; slots from `past` on hold nothing yet."""
+
+    keys: Float[Tensor, "hypotheses kv_heads room size"]
+    values: Float[Tensor, "hypotheses kv_heads room size"]
+
+    def put(self, keys: Tensor, values: Tensor, past: int) -> tuple[Tensor, Tensor]:
+        """Writes one token's, each `hypotheses kv_heads size`, into the slot `past`; gives all up to it."""
+        if past == self.keys.shape[2]:
+            self.keys = torch.cat([self.keys, torch.empty_like(self.keys)], 2)
+            self.values = torch.cat([self.values, torch.empty_like(self.values)], 2)
+        self.keys[:, :, past], self.values[:, :, past] = keys, values
+        return self.keys[:, :, : past + 1], self.values[:, :, : past + 1]
+
+    def take(self, chosen: Tensor) -> None:
+        """Goes on with these hypotheses."""
+        self.keys, self.values = self.keys[chosen], self.values[chosen]
+
+
+class PromptSession:
+    """`rows` prompts being written on, `width` hypotheses each; see `flow.DecoderSession` and `flow.FeedsAtOnce`. Texts
+    may grow as long as the model has positions; the caches grow with them.
+
+    A model that reads a prefix in both directions takes as prefix what is fed and the token of the first step, which
+    must then be the same for all hypotheses of a row: the next token is predicted from the last of the prefix.
+    """
+
+    def __init__(self, model: DecoderOnly, *, rows: int, width: int) -> None:
+        self.model, self.rows, self.width, self.past = model, rows, width, 0
+        self.waiting: tuple[Int[Tensor, "rows length"], Int[Tensor, "rows"]] | None = None
+        """What was fed to a model that must see the rest of the prefix with it, and how much of it is no token."""
+        self.skipped: Int[Tensor, "hypotheses"] | None = None
+        """Slots at the beginning of the caches that hold nothing; None where every slot holds a token."""
+        self.seen: Bool[Tensor, "hypotheses 1 1 past"] | None = None
+        """Which slots the next token may look at; None for all."""
+        config, weight = model.config, model.embedding.weight
+        kept, size = config.kv_heads or config.heads, config.dim // config.heads
+        shape = rows * width, kept, min(FIRST_ROOM, model.max_positions), size
+        self.caches = [Cache(weight.new_empty(shape), weight.new_empty(shape)) for _ in model.decoder.blocks]
+
+    @at_any_length()
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
+        if self.waiting is not None:
+            return self._end_prefix(tokens)
+        positions = torch.full((tokens.numel(),), self.past, device=tokens.device)
+        if self.skipped is not None:
+            positions = positions - self.skipped
+            slots = torch.arange(self.past + 1, device=tokens.device)
+            self.seen = (slots >= self.skipped[:, None])[:, None, None, :]
+        # Rows that are done may run on beyond the last position; what they say is not read any more.
+        positions = positions.clamp(max=self.model.max_positions - 1)
+        x = self.model.embed_target(stream_at(tokens.flatten(), positions))
+        rotation = rotation_at(self.model.target_turns, positions)
+        for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
+            x = block.through(x, rotation, self._next(cache))
+        self.past += 1
+        return self._logits(x).view(self.rows, self.width, -1)
+
+    @at_any_length()
+    def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
+        """Feeds what all hypotheses of a row begin with, at once, before any step; the first `skipped` of it are no
+        tokens, only there to make rows equally long."""
+        assert self.past == 0, "a session is fed before its first step"
+        if self.model.config.prefix == "bidirectional":
+            self.waiting = tokens, skipped
+        else:
+            self._fill(tokens, skipped)
+
+    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
+        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
+        for cache in self.caches:
+            cache.take((first + parents).flatten())
+
+    def keep(self, rows: Int[Tensor, "kept"]) -> None:
+        """Goes on with these rows only, in this order."""
+        offsets = torch.arange(self.width, device=rows.device)
+        chosen = (rows[:, None] * self.width + offsets).flatten()
+        self.skipped = None if self.skipped is None else self.skipped[chosen]
+        self.waiting = None if self.waiting is None else (self.waiting[0][rows], self.waiting[1][rows])
+        for cache in self.caches:
+            cache.take(chosen)
+        self.rows = len(rows)
+
+    def _end_prefix(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        assert self.waiting is not None
+        fed, skipped = self.waiting
+        self.waiting = None
+        last = self._fill(torch.cat([fed, tokens[:, :1]], 1), skipped)
+        return self._logits(last)[:, None].repeat_interleave(self.width, 1)
+
+    def _fill(
+        self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]
+    ) -> Float[Tensor, "rows dim"]:
+        """Puts the first tokens of each row through the model at once; gives the hidden vectors of the last ones."""
+        rows, length = tokens.shape
+        places = torch.arange(length, device=tokens.device)
+        positions = (places - skipped[:, None]).clamp(min=0).flatten()
+        x = self.model.embed_target(stream_at(tokens.flatten(), positions))
+        rotation = rotation_at(self.model.target_turns, positions)
+        seen = (places >= skipped[:, None])[:, None].expand(rows, length, length)
+        if self.model.config.prefix == "causal":
+            seen = seen & (places[:, None] >= places)
+        # What is no token sees itself alone: nothing at all would be NaN.
+        seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
+        for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
+            x = block.through(x, rotation, self._first(cache, seen))
+        self.past, self.skipped = length, skipped.repeat_interleave(self.width)
+        return x.view(rows, length, -1)[:, -1]
+
+    def _logits(self, x: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
+        logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
+        return logits[:, : self.model.num_ids].float()
+
+    def _next(self, cache: Cache) -> Mix:
+        """Attention of one token of each hypothesis to all before it.
+
+        Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
+        """
+
+        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            known = cache.put(keys, values, self.past)
+            grouped = queries.unflatten(1, (keys.shape[1], -1))
+            return F.scaled_dot_product_attention(grouped, *known, attn_mask=self.seen).flatten(1, 2)
+
+        return mix
+
+    def _first(self, cache: Cache, seen: Bool[Tensor, "rows 1 length length"]) -> Mix:
+        """Attention of the first tokens of each row to each other, whose keys and values all its hypotheses keep."""
+        rows, length = len(seen), seen.shape[-1]
+        room = max(cache.keys.shape[2], length)
+
+        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            q, k, v = (each.unflatten(0, (rows, length)).transpose(1, 2) for each in (queries, keys, values))
+            padding = 0, 0, 0, room - length
+            cache.keys = F.pad(k, padding).repeat_interleave(self.width, 0)
+            cache.values = F.pad(v, padding).repeat_interleave(self.width, 0)
+            group = q.shape[1] // k.shape[1]
+            k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            return mixed.transpose(1, 2).flatten(0, 1)
+
+        return mix
+
+
+def stream_at(ids: Int[Tensor, "tokens"], positions: Int[Tensor, "tokens"]) -> Stream:
+    """Tokens and where they stand; what embeddings read of a stream."""
+    return Stream(ids, positions, positions, positions.to(torch.int32), 1)

@@ -1,0 +1,30 @@
+"""The models that there are, and which of them the settings describe."""
+
+from typing import assert_never
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+Model = EncoderDecoder | DecoderOnly
+
+
+def model_of(
+    config: EncoderDecoderModel | DecoderModel,
+    *,
+    num_ids: int,
+    num_source_ids: int,
+    max_positions: int,
+    seed: int,
+) -> Model:
+    """The model with its first weights, a function of the seed. A decoder alone has one vocabulary, of `num_ids`."""
+    match config:
+        case EncoderDecoderModel():
+            return EncoderDecoder(
+                config, num_ids=num_ids, num_source_ids=num_source_ids, max_positions=max_positions, seed=seed
+            )
+        case DecoderModel():
+            return DecoderOnly(config, num_ids=num_ids, max_positions=max_positions, seed=seed)
+        case _:
+            assert_never(config)

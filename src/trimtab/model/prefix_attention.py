@@ -1,0 +1,56 @@
+"""Attention of a prefix language model: both directions over what is given at the beginning, causal after it."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from trimtab.flow import Stream
+from trimtab.model.attention import attend
+from trimtab.model.layout import Layout, layout_of
+
+
+class PrefixLayout(NamedTuple):
+    """Where the prefixes of a stream are."""
+
+    halves: Layout
+    """Twice as many segments: by turns the prefix of a segment and the rest of it, either of which may be empty."""
+    inside: Bool[Tensor, "tokens 1 1"]
+    """True for tokens of a prefix."""
+
+
+def prefix_layout_of(stream: Stream, *, padded: bool) -> PrefixLayout:
+    """The layout of a stream whose segments begin with `stream.prefix` given tokens; sizes as fixed as the stream's."""
+    assert stream.prefix is not None, "a stream without prefixes"
+    starts, lengths = stream.boundaries[:-1], stream.boundaries.diff()
+    prefix = torch.minimum(stream.prefix, lengths)
+    ends = torch.stack([starts, starts + prefix], dim=1).flatten()
+    own = prefix[stream.segments]
+    inside = stream.positions < own
+    halves = Stream(
+        ids=stream.ids,
+        positions=torch.where(inside, stream.positions, stream.positions - own),
+        segments=2 * stream.segments + (~inside).to(stream.segments.dtype),
+        boundaries=torch.cat([ends, stream.boundaries[-1:]]),
+        longest=stream.longest,
+    )
+    return PrefixLayout(layout_of(halves, padded=padded), inside[:, None, None])
+
+
+def attend_prefix(
+    queries: Float[Tensor, "tokens heads size"],
+    keys: Float[Tensor, "tokens kv_heads size"],
+    values: Float[Tensor, "tokens kv_heads size"],
+    *,
+    layout: Layout,
+    prefix: PrefixLayout,
+) -> Float[Tensor, "tokens heads size"]:
+    """Exact, by the kernels that there are: a token after the prefix attends causally to its whole segment, and one of
+    the prefix to the prefix alone, so that each of the two results is taken where it is the right one.
+
+    Source: the prefix mask of arXiv 1910.10683, section 3.2.1, figure 4.
+    """
+    after = attend(queries, keys, values, of=layout, to=layout, causal=True)
+    within = attend(queries, keys, values, of=prefix.halves, to=prefix.halves, causal=False)
+    return torch.where(prefix.inside, within, after)

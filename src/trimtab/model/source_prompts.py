@@ -1,0 +1,59 @@
+"""A decoder-only model as a translator: each source is what a text begins with, and the translation goes on from it."""
+
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from trimtab.flow import Stream
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.decoder_session import PromptSession
+
+
+class SourcePrompts:
+    """See `flow.Translates`. A row is read as it was in training: start symbol, source, separator, translation."""
+
+    def __init__(self, model: DecoderOnly, *, start: int, separator: int) -> None:
+        self.model, self.start, self.separator = model, start, separator
+
+    def open_session(
+        self, source: Stream, *, rows: int, width: int, max_length: int
+    ) -> "PromptedTranslation":
+        """Reads the sources, of which each ends with its end symbol; a translation may grow to `max_length` tokens."""
+        ends = source.boundaries[: rows + 1].tolist()
+        lengths = [stop - start for start, stop in pairwise(ends)]
+        longest = max(lengths)
+        assert longest + max_length <= self.model.max_positions, (
+            longest,
+            max_length,
+            self.model.max_positions,
+        )
+        tokens = torch.full((rows, longest), self.start, device=source.ids.device)
+        for row, (start, length) in enumerate(zip(ends[:-1], lengths, strict=True)):
+            # The start symbol stands before what is read, and the separator, which is fed first, for the end symbol.
+            tokens[row, longest - length + 1 :] = source.ids[start : start + length - 1]
+        session = PromptSession(self.model, rows=rows, width=width)
+        session.feed(tokens, longest - torch.tensor(lengths, device=tokens.device))
+        return PromptedTranslation(session, self.separator)
+
+
+class PromptedTranslation:
+    """See `flow.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
+
+    def __init__(self, session: PromptSession, separator: int) -> None:
+        self.session, self.separator, self.begun = session, separator, False
+
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
+        if not self.begun:
+            tokens, self.begun = torch.full_like(tokens, self.separator), True
+        return self.session.step(tokens)
+
+    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
+        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        self.session.reorder(parents)
+
+    def keep(self, rows: Int[Tensor, "kept"]) -> None:
+        """Goes on with these rows only, in this order."""
+        self.session.keep(rows)

@@ -1,0 +1,121 @@
+"""How well a language model foresees a text: nats per token, perplexity per token and per byte."""
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from trimtab.build import shape_for
+from trimtab.config.corpora import ValidFiles
+from trimtab.data.cache import default_cache
+from trimtab.data.corpus import open_corpus
+from trimtab.data.cut import pack_pairs
+from trimtab.data.exact_text import ExactText
+from trimtab.data.spool import STANDARD_INPUT, spooled
+from trimtab.data.text_rows import no_source, passage_bytes, rows_of_passages
+from trimtab.errors import input_error
+from trimtab.flow import Ragged
+from trimtab.loss.build import build_loss
+from trimtab.scoring.perplexity import perplexities
+from trimtab.translator import ExportedModel, LoadedModel, open_model
+
+PASSAGES_AT_ONCE = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextReport:
+    """How well a text is foreseen."""
+
+    documents: int
+    tokens: int
+    """End symbols included, one for each document."""
+    bytes: int
+    """Of the documents in UTF-8."""
+    loss: float
+    """Nats per token."""
+    perplexity: float
+    byte_perplexity: float
+    """e to the nats per byte."""
+    bits_per_byte: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON has."""
+        return {name: getattr(self, name) for name in TextReport.__slots__}
+
+    def render(self) -> str:
+        """A small table."""
+        rows = [
+            ("documents", f"{self.documents:,}"),
+            ("tokens", f"{self.tokens:,}, {self.bytes / self.tokens:.2f} bytes each"),
+            ("loss", f"{self.loss:.4f} nats a token"),
+            ("perplexity", f"{self.perplexity:.2f} a token, {self.byte_perplexity:.4f} a byte"),
+            ("bits per byte", f"{self.bits_per_byte:.4f}"),
+            ("seconds", f"{self.seconds:.1f}"),
+        ]
+        return "\n".join(f"{name:<14}{value}" for name, value in rows)
+
+
+def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> TextReport:
+    """How well the language model `RUN`, `RUN@last` or `RUN@500` foresees the documents of a file: blocks between blank
+    lines, or the field `text` of the objects of a .jsonl file; plain, .gz, .xz or .zst, or `-` for standard input.
+
+    A document that is longer than `max_tokens` is read in rows as in training, in which a token sees those before it in
+    its row. Raises InputError for a model that translates, besides what `load_model` raises.
+    """
+    model = open_model(run, device=device)
+    if isinstance(model, ExportedModel) or not model.recipe.is_language_model:
+        raise input_error(
+            f"{run}: no language model of a run, so a text alone cannot be evaluated",
+            got="an export" if isinstance(model, ExportedModel) else "a model that translates",
+            allowed="a run with `task: language_model`",
+            fix="name a run, or evaluate translations: --source FILE --reference FILE",
+        )
+    path = spooled(sys.stdin.buffer, cache=default_cache()) if str(text) == STANDARD_INPUT else text
+    return report_on_text(model, Path(path))
+
+
+@torch.inference_mode()
+def report_on_text(model: LoadedModel, path: Path) -> TextReport:
+    """The same for a model that is loaded and a file."""
+    started = time.perf_counter()
+    config = model.recipe.data
+    files = ValidFiles.model_validate({"text": str(path)})
+    where = {"root": Path.cwd(), "cache": default_cache()}
+    corpus = open_corpus(files, passage_bytes=passage_bytes(config), **where)
+    nats, tokens, size, documents = 0.0, 0, 0, 0
+    for first in range(0, len(corpus), PASSAGES_AT_ONCE):
+        numbers = range(first, min(first + PASSAGES_AT_ONCE, len(corpus)))
+        passages = [corpus.passage(number) for number in numbers]
+        exact = ExactText(model.tokenizers.target)
+        rows = [row for few in rows_of_passages(passages, exact, config.max_tokens) for row in few]
+        size += sum(len(passage.text.encode()) for passage in passages)
+        documents += sum(passage.ends for passage in passages)
+        tokens += sum(len(row.ids) - row.prompt for row in rows)
+        nats += nats_of(model, Ragged.of([row.ids for row in rows]), [row.prompt for row in rows])
+    loss = nats / tokens
+    return TextReport(
+        documents=documents,
+        tokens=tokens,
+        bytes=size,
+        loss=loss,
+        **perplexities(loss, num_targets=tokens, num_bytes=size),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def nats_of(model: LoadedModel, target: Ragged, prompt: list[int]) -> float:
+    """The summed loss of rows of which the first `prompt` tokens are given."""
+    network, recipe = model.model, model.recipe
+    loss = build_loss(recipe.loss, num_ids=model.tokenizer.num_ids, device=model.device, compiled=False)
+    source = no_source(len(target))
+    shape = shape_for(recipe, (source.lengths, target.lengths), packed=network.kernel == "varlen")
+    packs = pack_pairs(source, target, shape, prompt=np.array(prompt, np.int32), **model.tokenizers.symbols)
+    total = torch.zeros((), dtype=torch.float64, device=model.device)
+    for pack in (each.to(model.device) for each in packs):
+        total += loss(network(pack), network.output_matrix, pack.labels).loss.double()
+    return float(total)

@@ -1,0 +1,75 @@
+"""Text that goes on from prompts, by a trained language model."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+
+from trimtab.data.exact_text import ExactText
+from trimtab.decode.continuation import Continuation
+from trimtab.decode.continuing import Continues
+from trimtab.decode.sampling import Sampling
+from trimtab.decode.writing import USUAL, Writing
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.translator.exported import is_export
+from trimtab.translator.exported_text import load_exported_text, translates
+from trimtab.translator.generator import Generator
+from trimtab.translator.load import load_model
+from trimtab.translator.prompted import Prompted
+
+GPU_BATCH_TOKENS = 65536
+CPU_BATCH_TOKENS = 4096
+
+
+def generate(
+    run: str,
+    prompts: Iterable[str],
+    *,
+    max_tokens: int = 256,
+    samples: int = 1,
+    sampling: Sampling | None = USUAL,
+    device: str | None = None,
+) -> Iterator[Continuation]:
+    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export goes on from
+    each prompt, in order, `samples` for each; an empty prompt begins a text.
+
+    `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
+    text whatever prompts stand around it. A text ends with the end symbol, after `max_tokens`, or where the model can
+    read no more, and says which. Raises InputError for a run that translates, and for a prompt that is longer than the
+    model can read, besides what `load_model` raises.
+    """
+    writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
+    return load_generator(run, device=device).generate(prompts, writing)
+
+
+def load_generator(spec: str, *, device: str | None = None) -> Generator:
+    """The language model of a run or an export, ready to generate; for many calls, or to see a text as it is written
+    (`Generator.stream`). Raises InputError for a model that translates."""
+    if is_export(Path(spec)):
+        exported = load_exported_text(Path(spec), device=device)
+        return _generator(
+            spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
+        )
+    model = load_model(spec, device=device)
+    if not isinstance(model.model, DecoderOnly):
+        raise translates(spec)
+    return _generator(
+        model.name,
+        Prompted(model.model),
+        ExactText(model.tokenizer),
+        device=model.device,
+        window=model.recipe.data.max_tokens,
+    )
+
+
+def _generator(
+    name: str, model: Continues, tokenizer: ExactText, *, device: torch.device, window: int
+) -> Generator:
+    return Generator(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        device=device,
+        window=window,
+        batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS,
+    )

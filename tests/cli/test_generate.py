@@ -1,0 +1,161 @@
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.refusal import has_four_parts, refused
+from trimtab.decode.continuation import Continuation
+from trimtab.decode.sampling import Sampling
+from trimtab.decode.writing import USUAL, Writing
+from trimtab.errors import input_error
+
+
+class Echo:
+    """Goes on from a prompt with its capitals, two characters at a time."""
+
+    def __init__(self, spec: str, *, device) -> None:
+        self.spec, self.device, self.writings = spec, device, []
+
+    def whole(self, prompt: str) -> str:
+        return prompt
+
+    def generate(self, prompts, writing, *, first=0):
+        self.writings.append(writing)
+        for number, prompt in enumerate(prompts, start=first):
+            if len(prompt) > 20:
+                raise input_error(f"prompt {number + 1}: longer than {self.spec} can read")
+            for sample in range(writing.samples):
+                yield made(number, sample, prompt)
+
+    def stream(self, prompt, writing, *, line=0):
+        if len(prompt) > 20:
+            raise input_error(f"prompt {line + 1}: longer than {self.spec} can read")
+        self.writings.append(writing)
+        return self._parts(made(line, 0, prompt))
+
+    def _parts(self, made):
+        yield from (made.text[start : start + 2] for start in range(0, len(made.text), 2))
+        return made
+
+
+def made(line, sample, prompt) -> Continuation:
+    text = f" {prompt.upper()}\n{line}{sample} ö"
+    return Continuation(line=line + 1, sample=sample + 1, prompt=prompt, text=text, num_tokens=5, stopped="end",
+                        log_probability=-1.5, repeated=0.0, whole=prompt + text)  # fmt: skip
+
+
+@pytest.fixture
+def loaded(stand_in):
+    generators = []
+
+    def load_generator(spec, *, device):
+        generators.append(Echo(spec, device=device))
+        return generators[-1]
+
+    stand_in("translator", load_generator=load_generator)
+    return generators
+
+
+def test_a_prompt_is_shown_with_what_follows_its_line_ends_kept(call, loaded):
+    result = call("generate", "runs/x@last", "--prompt", "a boat")
+    assert (result.exit_code, result.stdout) == (0, "a boat A BOAT\n00 ö\n")
+    assert result.stderr == "1 text, 5 tokens: 1 came to an end; 0% of 4-grams repeated\n"
+    assert (loaded[0].spec, loaded[0].device, loaded[0].writings) == (
+        "runs/x@last",
+        None,
+        [Writing(sampling=USUAL)],
+    )
+
+
+def test_several_samples_of_a_prompt_stand_apart(call, loaded):
+    result = call("generate", "run", "--prompt", "a", "--samples", 2)
+    assert result.stdout == "a A\n00 ö\n\na A\n01 ö\n"
+
+
+def test_lines_give_a_line_for_each_text(call, loaded):
+    result = call("generate", "run", "--samples", 2, stdin="eins\nzwei\n")
+    assert result.stdout == "eins EINS 00 ö\neins EINS 01 ö\nzwei ZWEI 10 ö\nzwei ZWEI 11 ö\n"
+    assert result.stderr.startswith("4 texts, 20 tokens: 4 came to an end")
+
+
+def test_json_keeps_line_ends_and_says_why_a_text_ends(call, loaded):
+    found = [
+        json.loads(line) for line in call("generate", "run", "--json", stdin="a\nb\n").stdout.splitlines()
+    ]
+    assert [(each["line"], each["prompt"], each["text"], each["stopped"]) for each in found] == [
+        (1, "a", " A\n00 ö", "end"),
+        (2, "b", " B\n10 ö", "end"),
+    ]
+    (one,) = [
+        json.loads(line) for line in call("generate", "run", "--json", "--prompt", "a").stdout.splitlines()
+    ]
+    assert one["text"] == " A\n00 ö"
+
+
+def test_files_and_options(call, loaded, tmp_path):
+    (tmp_path / "in").write_text("a\n")
+    result = call("generate", "run", "--input", tmp_path / "in", "--output", tmp_path / "out", "--max-tokens", 9,
+                  "--temperature", 1.5, "--top-p", 1, "--min-p", 0.1, "--top-k", 50, "--samples", 3, "--seed", 4,
+                  "--device", "cpu")  # fmt: skip
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (tmp_path / "out").read_text() == "a A 00 ö\na A 01 ö\na A 02 ö\n"
+    sampling = Sampling(temperature=1.5, top_p=1.0, min_p=0.1, top_k=50, seed=4)
+    assert (loaded[0].device, loaded[0].writings) == (
+        "cpu",
+        [Writing(max_tokens=9, samples=3, sampling=sampling)],
+    )
+
+
+def test_a_temperature_of_zero_is_greedy(call, loaded):
+    call("generate", "run", "--temperature", 0, stdin="a\n")
+    assert loaded[0].writings == [Writing(sampling=None)]
+
+
+REFUSED = {
+    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one place"),
+    "a file that is not there": (["--input", "gone.txt"], "--input gone.txt: no such file"),
+    "no tokens": (["--max-tokens", "0"], "--max-tokens: out of range"),
+    "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
+    "samples that are all the same": (
+        ["--temperature", "0", "--samples", "2"],
+        "samples: taking the likeliest",
+    ),
+    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: counts only"),
+}
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused_before_a_model_is_loaded(call, loaded, options, words):
+    assert has_four_parts(refused(call("generate", "run", *options, stdin="a\n"), words))
+    assert loaded == []
+
+
+def test_a_prompt_that_is_too_long_ends_it_after_the_texts_before(call, loaded):
+    result = call("generate", "run", stdin="a\n" + "b" * 30 + "\n")
+    assert (result.exit_code, result.stdout) == (2, "a A 00 ö\n")
+    assert "error: prompt 2: longer than run can read" in result.stderr
+
+
+def test_in_a_terminal_prompts_are_asked_for_one_after_another():
+    code = (
+        "import sys, types, tests.cli.test_generate as here\n"
+        "module = types.SimpleNamespace(load_generator=here.Echo)\n"
+        "sys.modules['trimtab.translator'] = module\n"
+        "from trimtab.cli.app import app\n"
+        "app(['generate', 'run'], standalone_mode=False)\n"
+    )
+    above, below = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=below, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    os.close(below)
+    os.write(above, b"a\n" + b"c" * 30 + b"\nb\n\x04")
+    told, asked = child.communicate(timeout=60)
+    os.close(above)
+    assert told == "a A\n00 ö\nb B\n20 ö\n"
+    assert asked.count("> ") == 4
+    assert "prompt 2: longer than run can read" in asked
+    assert "2 texts" in asked

@@ -1,0 +1,38 @@
+import pytest
+
+from tests.model.test_decoder_only import VARIANTS as DECODERS
+from tests.model.test_decoder_only import build as build_decoder
+from tests.model.test_encoder_decoder import VARIANTS as ENCODER_DECODERS
+from tests.model.test_encoder_decoder import build as build_encoder_decoder
+from trimtab.model.roles import WRITERS, part_of, role_of
+from trimtab.step.groups import parameter_groups
+
+MODELS = [(build_decoder, variant) for variant in DECODERS]
+MODELS += [(build_encoder_decoder, variant) for variant in ENCODER_DECODERS]
+
+
+@pytest.mark.parametrize(
+    ("build", "variant"), MODELS, ids=lambda each: getattr(each, "__module__", None) or str(each)
+)
+def test_every_parameter_has_a_role_and_hidden_matrices_alone_are_decayed(build, variant):
+    model = build(**variant)
+    decayed, plain = parameter_groups(model)
+    for name, parameter in model.named_parameters():
+        role = role_of(name)
+        assert (name in decayed) == (role == "hidden") == (name not in plain)
+        assert (parameter.ndim == 1) == (role == "vector")
+        if role in ("embedding", "output"):
+            assert parameter.shape[1] == model.config.dim
+
+
+def test_what_writes_to_the_residual_path_is_known_by_the_name_of_its_part():
+    model = build_decoder(layers=2)
+    writers = [name for name, _ in model.named_parameters() if part_of(name) in WRITERS]
+    assert writers == [
+        f"decoder.blocks.{n}.{part}.weight" for n in (0, 1) for part in ("attention.out", "feed_forward.down")
+    ]
+
+
+def test_an_unknown_part_is_no_silent_role():
+    with pytest.raises(KeyError):
+        role_of("decoder.blocks.0.attention.extra.weight")

@@ -1,0 +1,193 @@
+"""A language model on the whole line: data, packs, training, resume, evaluation; on documents, pairs and bytes."""
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.language_run import PAIRS, language_parts, language_recipe
+from tests.small_run import small_pairs, write_pairs
+from trimtab.build import build, shape_for
+from trimtab.checkpoint.journal import read_journal
+from trimtab.checks.check import check
+from trimtab.config.load import load_recipe
+from trimtab.data.cut import cut
+from trimtab.errors import InputError, Terminated
+from trimtab.evaluation import evaluate
+from trimtab.flow import IGNORE
+from trimtab.inspection import inspect_recipe
+from trimtab.launch import smoke, train
+from trimtab.likelihood import score
+from trimtab.step.take_step import take_step
+from trimtab.training.preflight import preflight
+from trimtab.translator import load_translator
+
+TIMES = ("tokens_per_second", "seconds")
+BYTES = {"data.tokenizer": {"kind": "bytes"}}
+PREFIX = {**PAIRS, "model.prefix": "bidirectional"}
+
+
+def log(run, name):
+    return [
+        {key: value for key, value in line.items() if key not in TIMES}
+        for line in read_journal(run / f"{name}.jsonl")
+    ]
+
+
+def weights(run, step):
+    return (run / "checkpoints" / f"step-{step:08}" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("changes", [{}, BYTES, PAIRS, PREFIX], ids=["text", "bytes", "pairs", "prefix"])
+def test_preflight_finds_nothing(tmp_path, changes):
+    assert [str(each) for each in preflight(language_parts(tmp_path, **changes))] == []
+
+
+def losses(parts, shape, steps):
+    """The curve of a run whose packs have this shape."""
+    made = []
+    for step, (window, _) in zip(range(steps), parts.cut_windows(0), strict=False):
+        packs = cut(window, shape, **parts.sources.tokenizers.symbols)
+        assert sum(pack.num_targets for pack in packs) == window.num_targets
+        assert sum(int((pack.labels != IGNORE).sum()) for pack in packs) == window.num_targets
+        rate = 1e-2 * min(1, (step + 1) / 5)
+        report = take_step(
+            parts.objective, parts.optimizer, packs, clip=parts.clip, scale=parts.scale, learning_rate=rate
+        )
+        made.append(float(report.loss))
+    return made
+
+
+@pytest.mark.parametrize("changes", [{}, PREFIX], ids=["text", "prefix"])
+def test_the_loss_curves_of_packed_and_padded_paths_agree(tmp_path, changes):
+    padded = language_parts(tmp_path, **changes)
+    again = build(padded.recipe, padded.sources)
+    recipe = again.recipe
+    fixed = shape_for(
+        recipe, again.sources.lengths, packed=True, slots_per_target=again.sources.slots_per_target
+    )
+    assert (fixed.fixed, fixed.source_slots, padded.shape.fixed) == (True, 0, False)
+    one, other = losses(padded, padded.shape, 25), losses(again, fixed, 25)
+    assert one == pytest.approx(other, rel=2e-4)
+    assert one[-1] < 0.8 * one[0]
+
+
+def test_packs_of_a_fixed_shape_are_all_alike_and_have_no_source(tmp_path):
+    parts = language_parts(tmp_path)
+    shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    shapes = set()
+    for _, (window, _) in zip(range(30), parts.cut_windows(0), strict=False):
+        for pack in cut(window, shape, **parts.sources.tokenizers.symbols):
+            shapes.add((len(pack.target.ids), len(pack.target.boundaries), len(pack.source.ids)))
+            assert pack.source.boundaries.tolist() == [0] * len(pack.target.boundaries)
+    assert len(shapes) == 1
+    assert shape.num_packs == 2  # the few tokens that are given fit into the slack
+
+
+def test_the_tokens_of_one_document_do_not_change_another(tmp_path):
+    parts = language_parts(tmp_path)
+    parts.model.eval()
+    window, _ = next(parts.cut_windows(0))
+    (pack,) = cut(
+        window, replace(parts.shape, num_packs=1, target_slots=512), **parts.sources.tokenizers.symbols
+    )
+    first = pack.target.segments == 0
+    other = replace(pack.target, ids=torch.where(first, pack.target.ids, (pack.target.ids + 7) % 300))
+    with torch.no_grad():
+        before, after = parts.model(pack), parts.model(replace(pack, target=other))
+    assert torch.equal(before[first], after[first])
+    assert not torch.equal(before[~first], after[~first])
+
+
+@pytest.mark.parametrize("changes", [{}, {"data.max_tokens": 12, **BYTES}], ids=["sentencepiece", "bytes"])
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path, changes):
+    class Stops:
+        def message(self, text): ...
+        def evaluation(self, scores): ...
+        def finding(self, finding): ...
+
+        def step(self, metrics, *, share, seconds_left):
+            import signal
+
+            if metrics["step"] == 13:
+                signal.raise_signal(signal.SIGTERM)
+
+    recipe = language_recipe(tmp_path, **changes)
+    whole = train(recipe, out=tmp_path / "whole").run
+    with pytest.raises(Terminated):
+        train(recipe, out=tmp_path / "run", progress=Stops())
+    run = train(recipe, out=tmp_path / "run", resume=True).run
+    assert weights(run, 20) == weights(whole, 20)
+    assert log(run, "metrics") == log(whole, "metrics")
+    assert log(run, "evaluations") == log(whole, "evaluations")
+
+
+def test_a_run_says_its_perplexities_and_chooses_the_best_by_loss(tmp_path):
+    result = train(language_recipe(tmp_path), out=tmp_path / "run")
+    assert result.ok
+    last = log(result.run, "evaluations")[-1]
+    assert {"loss", "perplexity", "byte_perplexity", "bits_per_byte"} <= last.keys()
+    assert "bleu" not in last
+    assert (result.state.best["metric"], result.state.best["value"]) == ("loss", last["loss"])
+    ledger = json.loads((result.run / "data_ledger.json").read_text())
+    assert ledger["corpora"][0]["dropped"] == {}
+
+
+def test_smoke_overfits_a_window(tmp_path):
+    assert smoke(language_recipe(tmp_path)) < 4
+
+
+def test_a_prefix_model_learns_to_translate_and_the_commands_take_it(tmp_path):
+    changes = {
+        **PREFIX,
+        "model.dim": 64, "model.feed_forward": 128, "model.layers": 2, "data.tokenizer.vocabulary_size": 340,
+        "step.schedule.warmup": "20 steps", "length": "200 steps", "checkpoint.every": "200 steps",
+        "evaluate": {"every": "200 steps", "metrics": ["perplexity", "bleu", "chrf"], "best": {"metric": "chrf"}},
+    }  # fmt: skip
+    recipe = language_recipe(tmp_path, **changes)
+    write_pairs(tmp_path, "train", small_pairs(3000))
+    run = train(recipe, out=tmp_path / "run").run
+    last = log(run, "evaluations")[-1]
+    assert last["bleu"] > 60, last
+    source, reference = tmp_path / "dev.en", tmp_path / "dev.de"
+    report = evaluate(str(run), source=source, reference=reference, beam=2)
+    assert report.bleu.value > 60
+    assert report.loss == pytest.approx(last["loss"], rel=1e-4)
+    sources, targets = (path.read_text().splitlines() for path in (source, reference))
+    scores = list(score(str(run), sources, targets, device="cpu"))
+    total, tokens = sum(each.log_probability for each in scores), sum(each.num_tokens for each in scores)
+    assert -total / tokens == pytest.approx(report.loss, rel=1e-4)
+    assert load_translator(str(run), beam=1).translate(sources[:3])[0]
+
+
+def test_documents_are_not_inspected_as_pairs(tmp_path):
+    with pytest.raises(InputError, match="its documents are no pairs"):
+        inspect_recipe(load_recipe(language_recipe(tmp_path)))
+
+
+@pytest.mark.parametrize("name", ["lm_demo", "lm_en_small", "lm_en_bytes", "en_de_decoder"])
+def test_the_recipes_load_and_the_linter_finds_nothing(name):
+    path = Path(__file__).parent.parent / "recipes" / f"{name}.yaml"
+    assert load_recipe(path).recipe.is_language_model
+    report = check(path)
+    assert (report.diagnoses, report.problems) == ((), ())
+
+
+def test_real_text_is_learned_and_written_as_it_is(tmp_path):
+    folder = Path(str(files("trimtab.demo").joinpath("data")))
+    changes = {
+        "data.train": [{"text": str(folder / "english_valid.txt.xz")}],
+        "data.valid": {"text": str(folder / "english_valid.txt.xz")},
+        "data.tokenizer.vocabulary_size": 800,
+        "data.max_tokens": 64,
+        "length": "30 steps",
+    }
+    result = train(language_recipe(tmp_path, **changes), out=tmp_path / "run")
+    first, last = (
+        line["bits_per_byte"]
+        for line in (log(result.run, "evaluations")[0], log(result.run, "evaluations")[-1])
+    )
+    assert last < first < 8

@@ -1,0 +1,35 @@
+import json
+import shutil
+
+import pytest
+
+from trimtab.errors import InputError
+from trimtab.translator.export_card import CARD
+from trimtab.translator.exported_text import load_exported_text
+
+
+def test_an_export_is_opened_with_its_tokenizer_and_window(exported_text):
+    found = load_exported_text(exported_text)
+    assert found.window == 48
+    text = "the  boat\nturns"
+    assert found.tokenizer.decode(found.tokenizer.ids([text])) == [text]
+    assert type(found.model.network).__name__ == "LlamaForCausalLM"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"target": "onnx"}, "an export for 'onnx'"),
+        ({"weights": {"file": "config.json", "sha256": "0"}}, "weights in config.json"),
+    ],
+)
+def test_a_card_that_no_export_of_a_language_model_has_is_refused(exported_text, tmp_path, change, words):
+    copy = shutil.copytree(exported_text, tmp_path / "copy")
+    (copy / CARD).write_text(json.dumps({**json.loads((copy / CARD).read_text()), **change}))
+    with pytest.raises(InputError, match=words):
+        load_exported_text(copy)
+
+
+def test_an_export_that_translates_is_sent_to_translate(exported_run):
+    with pytest.raises(InputError, match="trimtab translate"):
+        load_exported_text(exported_run)
