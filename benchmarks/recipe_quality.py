@@ -90,6 +90,10 @@ def portable(recipe):
     """The recipe without the folder of this machine."""
     values = recipe.model_dump(mode="json")
     values["data"]["root"] = "DIR"
+    for key in ("tokenizer", "source_tokenizer"):
+        chosen = values["data"].get(key) or {}
+        if chosen.get("path"):
+            chosen["path"] = f"DIR/{Path(chosen['path']).name}"
     return values
 
 

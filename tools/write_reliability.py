@@ -97,7 +97,8 @@ def on_a_gpu(found: dict[str, Any] | None) -> str:
     if found is None:
         return "not run"
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(found["outcomes"].items()))
-    return f"{counts} on one {found['card']}, torch {found['torch']} (`benchmarks/gpu_suite.json`)"
+    remark = f"; {found['remark']}" if "remark" in found else ""
+    return f"{counts} on one {found['card']}, torch {found['torch']} (`benchmarks/gpu_suite.json`{remark})"
 
 
 def cost(found: dict[str, Any] | None) -> str:
