@@ -22,7 +22,7 @@ from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.launch import RunResult, forget, smoke, train
+from trimtab.launch import RunResult, forget, set_arithmetic, smoke, train
 from trimtab.scoring import scores
 from trimtab.training.findings import Findings
 from trimtab.training.preflight import every_check
@@ -389,6 +389,18 @@ def test_a_run_outside_of_the_main_thread_leaves_signals_alone(recipe, tmp_path)
 def test_two_runs_of_one_recipe_end_with_the_same_weights(trained_run, tmp_path):
     train(trained_run.parent / "recipe.yaml", out=tmp_path / "run")
     assert model_sha(tmp_path / "run", 60) == model_sha(trained_run, 60)
+
+
+def test_products_of_float32_are_rounded_only_where_tf32_is_named(tmp_path):
+    recipe = load_recipe(small_recipe(tmp_path)).recipe
+    before = torch.get_float32_matmul_precision()
+    try:
+        for precision, expected in (("tf32", "high"), ("fp32", "highest"), ("auto", "highest")):
+            step = recipe.step.model_copy(update={"precision": precision})
+            set_arithmetic(recipe.model_copy(update={"step": step}))
+            assert torch.get_float32_matmul_precision() == expected
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def test_deterministic_kernels_are_asked_for(tmp_path):

@@ -37,7 +37,7 @@ from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
-from trimtab.step.precision import Resolved, autocast, resolve_precision
+from trimtab.step.precision import WHOLE, Resolved, autocast, resolve_precision
 from trimtab.step.schedule import peak_factor, rate_at
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import take_step
@@ -180,7 +180,7 @@ class Parts:
         if self.recipe.evaluate.weights == "ema":
             assert isinstance(self.optimizer, AveragedWeights), "a recipe that evaluates the average keeps it"
             model = self.optimizer.averaged_copy(model)
-        if self.device.type != "cuda" or self.precision == "fp32":
+        if self.device.type != "cuda" or self.precision in WHOLE:
             return model
         half = torch.float16 if self.precision == "fp16_mixed" else torch.bfloat16
         return half_copy(model, half)
@@ -203,7 +203,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
     device = device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
-    packed = device.type == "cuda" and precision != "fp32"
+    packed = device.type == "cuda" and precision not in WHOLE
     pace = Pace(sources.feed.mixture.examples_per_epoch * sources.feed.parts_per_position)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)

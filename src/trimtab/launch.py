@@ -119,7 +119,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     check_metrics(recipe)
     check_exports(recipe)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
-    set_determinism(recipe)
+    set_arithmetic(recipe)
     parts = build(recipe, sources)
     if checkpoint is None and recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
@@ -275,8 +275,10 @@ def growing(parts: Parts) -> str:
     return f"{warmup.start}, growing to " if warmup else ""
 
 
-def set_determinism(recipe: Recipe) -> None:
-    """Only deterministic kernels where the recipe asks for them."""
+def set_arithmetic(recipe: Recipe) -> None:
+    """Products of float32 as they are named, whatever was set before; deterministic kernels only, where the recipe
+    asks for them."""
+    torch.set_float32_matmul_precision("high" if recipe.step.precision == "tf32" else "highest")
     if recipe.step.deterministic:
         # cuBLAS needs a workspace of its own for each stream, and must know before it begins.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -36,7 +36,7 @@ def test_a_right_recipe_has_no_complaints():
          "a number, at least 0 and less than 1"),
         ({"loss": 3}, "loss", "wrong type", "3", "a group of keys: kind, label_smoothing, z_loss and truncate"),
         ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
-         "auto, fp32, bf16_mixed, fp16_mixed or bf16"),
+         "auto, fp32, tf32, bf16_mixed, fp16_mixed or bf16"),
         ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
         ({"step": {"optimizer": {"betas": [0.9]}}}, "step.optimizer.betas.1", "missing", "nothing", "a number"),
         ({"step": {"optimizer": {"betas": 0.9}}}, "step.optimizer.betas", "wrong type", "0.9",

@@ -28,6 +28,19 @@ def test_a_gpu_runs_in_bf16_where_it_has_it(monkeypatch, capability, expected):
             resolve_precision("bf16_mixed", cuda)
 
 
+def test_tf32_is_of_newer_gpus_alone(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a card")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    assert resolve_precision("tf32", torch.device("cuda")) == "tf32"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    with pytest.raises(InputError, match="no tf32"):
+        resolve_precision("tf32", torch.device("cuda"))
+    with pytest.raises(InputError, match="needs a GPU"):
+        resolve_precision("tf32", CPU)
+    with autocast("tf32", CPU):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
 def test_only_products_run_in_half_precision():
     x = torch.randn(2, 2)
     with autocast("bf16_mixed", CPU):

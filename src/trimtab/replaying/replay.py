@@ -23,7 +23,7 @@ from trimtab.device import choose_device
 from trimtab.errors import InputError, input_error
 from trimtab.flow import TrainState
 from trimtab.guard.outlier import OutlierRule
-from trimtab.launch import MAY_CHANGE, set_determinism, without_places
+from trimtab.launch import MAY_CHANGE, set_arithmetic, without_places
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.evidence import Column, Evidence, Measure
 from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
@@ -128,7 +128,7 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     recipe = load_recipe(folder.recipe).recipe
     load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
     sources = open_sources(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
-    set_determinism(recipe)
+    set_arithmetic(recipe)
     stored = recipe_fingerprints(without_places(recipe))
     parts = build(recipe, sources, device=place)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}

@@ -13,7 +13,7 @@ from trimtab.finding import Finding
 from trimtab.flow import IGNORE, Pack, Ragged, Window
 from trimtab.training.preflight.probe import few_examples, hidden, one_pack, probe_window
 
-NATS = {"fp32": 1e-3, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
+NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
 
 

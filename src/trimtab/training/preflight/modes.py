@@ -10,7 +10,7 @@ from trimtab.flow import Pack
 from trimtab.step.precision import autocast
 from trimtab.training.preflight.probe import few_examples, hidden, one_pack
 
-SAME = {"fp32": 1e-6, "bf16_mixed": 1e-3, "fp16_mixed": 1e-3, "bf16": 1e-3}
+SAME = {"fp32": 1e-6, "tf32": 1e-3, "bf16_mixed": 1e-3, "fp16_mixed": 1e-3, "bf16": 1e-3}
 """By how much of its size a vector may differ between two passes over the same tokens."""
 
 

@@ -22,11 +22,11 @@ from trimtab.training.preflight.probe import (
     size,
 )
 
-UNSEEN = {"fp32": 1e-5, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
+UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
 """How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
 SEEN = 1e-6
 """How much it must change at least by what it must see; an untrained model gives some per cent."""
-ALONE = {"fp32": 1e-4, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
+ALONE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
 """How much it may differ in a pack of other size, where sums are made in another order."""
 
 

@@ -13,7 +13,7 @@ from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
 
 SCHEDULES = {"linear_warmup": "linear"}
-AUTOCAST = {"bf16_mixed": "bf16", "fp16_mixed": "fp16", "bf16": "bf16", "fp32": "none"}
+AUTOCAST = {"bf16_mixed": "bf16", "fp16_mixed": "fp16", "bf16": "bf16", "fp32": "none", "tf32": "none"}
 NORMS = {"layer": "layer_norm", "rms": "rms_norm"}
 SHORTHANDS = {"model.encoder_layers": "model.layers", "model.decoder_layers": "model.layers"}
 
