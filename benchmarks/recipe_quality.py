@@ -63,7 +63,7 @@ def main():
                 scores[f"{name} penalty {penalty}"] = measured(
                     model, valid, Path(args.data), args.beam, penalty
                 )
-                # After each set, since a machine that is lent by the minute may be taken back before the last.
+                # After each set, since a machine may go away before the last.
                 Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 

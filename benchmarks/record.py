@@ -14,7 +14,7 @@ from trimtab.errors import Terminated
 
 
 class Record:
-    """A result that is written again after each arm, since a machine that is lent by the minute may be taken back."""
+    """A result that is written again after each arm, since a machine may go away."""
 
     def __init__(self, out, *, question, device=None, **more):
         self.out, self.begun = Path(out), time.perf_counter()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
@@ -470,6 +471,17 @@ def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(re
     with pytest.raises(NoRoom):
         train(recipe, out=tmp_path / "run")
     assert list(log(tmp_path / "run", "metrics")) == []
+
+
+@pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
+def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
+    asked = []
+    monkeypatch.setattr(launch.CheckpointStore, "check_room", lambda store, size: asked.append(size))
+    run = train(small_recipe(tmp_path, **SHORT | changes), out=tmp_path / "run").run
+    saved = max(list_steps(run / "checkpoints"))
+    files = (run / "checkpoints" / step_name(saved)).glob("*.safetensors")
+    tensors = [tensor for file in files for tensor in load_file(file).values()]
+    assert asked[0] >= sum(tensor.nbytes for tensor in tensors)
 
 
 def test_a_run_whose_checkpoints_are_gone_says_that_it_begins_anew(copied_run):

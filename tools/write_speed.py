@@ -63,6 +63,8 @@ def source_of(result: Result) -> Iterator[str]:
     versions = [f"{key} {result[key]}" for key in ("torch", "transformers") if key in result]
     yield f"{result['card']}, {result['cores']} cores; {', '.join(versions)}; commit {result['commit'][:10]}."
     yield f"`{result['command']}`"
+    if "remark" in result:
+        yield f"- {result['remark']}"
     for each in result["failed"]:
         yield f"- {each['arm']} gave nothing: {' '.join(each['error'].split())[:160]}"
 

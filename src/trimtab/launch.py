@@ -161,10 +161,11 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
 
 def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
-    weights = sum(each.numel() * each.element_size() for each in parts.model.state_dict().values())
-    step = parts.recipe.step
-    copies = 1 + MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
-    store.check_room(int(1.1 * weights * copies))
+    tensors, step = parts.model.state_dict().values(), parts.recipe.step
+    weights = sum(each.numel() * each.element_size() for each in tensors)
+    moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
+    copies = MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
+    store.check_room(int(1.1 * (weights + moments * copies)))
 
 
 def check_metrics(recipe: Recipe) -> None:

@@ -45,6 +45,8 @@ def test_a_language_model_of_text_and_pairs_loads():
         (TEXT, {"evaluate.best.metric": "chrf"}, "evaluate.best.metric", "not measured"),
         (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "has no tags"),
         (TEXT, {"model.prefix": "bidirectional"}, "model.prefix", "nothing would be a prefix"),
+        (TEXT, {"data.valid": "{source: b.en, target: b.de}"}, "data.valid", "documents alone"),
+        (TEXT, {"data.valid": "{a: {text: b}, c: {source: b.en, target: b.de}}"}, "data.valid.c", "documents alone"),
         (TEXT, {"data.source_tokenizer": "{vocabulary_size: 500}"}, "data.source_tokenizer", "share one vocabulary"),
         (TEXT, {"data.tokenizer.sampling": "{kind: subword_regularization}"}, "data.tokenizer.sampling", "in one way"),
         (TEXT, {"data.tokenizer.byte_fallback": "false"}, "data.tokenizer.byte_fallback", "unknown"),

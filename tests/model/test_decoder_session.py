@@ -119,3 +119,12 @@ def test_it_is_what_a_search_asks_for():
     session = opened(build())
     assert isinstance(session, DecoderSession)
     assert isinstance(session, FeedsAtOnce)
+
+
+@torch.no_grad()
+def test_what_is_fed_as_a_text_is_read_causally_by_a_model_with_prefixes_too():
+    model = build(prefix="bidirectional").eval()
+    for prefix, rows in ((False, 0), (True, 4)):
+        session = PromptSession(model, rows=1, width=1, prefix=prefix)
+        session.feed(*fed([[START, 20, 21]]))
+        close(session.step(torch.tensor([[22]]))[0, 0], whole(model, [20, 21, 22], prefix=rows)[-1])

@@ -1,6 +1,7 @@
 """A recorded step against its slow twin, the plain one. What needs no GPU is tested without."""
 
 import warnings
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from tests.small_run import small_parts
 from tests.streams import pack_of
 from trimtab.flow import TrainState
 from trimtab.step import step_graphs
-from trimtab.step.step_graphs import WARM_UP_STEPS, all_tensors, clone, copy_into, shape_of
+from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, all_tensors, clone, copy_into, shape_of
 from trimtab.training.preflight import preflight
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -69,6 +70,51 @@ def plain_determinism():
     torch.use_deterministic_algorithms(before)
 
 
+@pytest.fixture
+def recorded_on_a_cpu(monkeypatch):
+    """Steps that would be recorded are taken; enough to see what happens around a recording. It says when one is."""
+    cuda, recording = step_graphs.torch.cuda, []
+
+    @contextmanager
+    def graph(*_, **__):
+        recording.append(True)
+        yield
+        recording.clear()
+
+    for name in ("Stream", "graph_pool_handle", "CUDAGraph"):
+        monkeypatch.setattr(cuda, name, lambda *_: None)
+    monkeypatch.setattr(cuda, "graph", graph)
+    monkeypatch.setattr(step_graphs, "on", lambda stream: nullcontext())
+    monkeypatch.setattr(step_graphs, "shape_of", lambda pack: "of padded rows each step has another")
+    return recording
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_plain_step(
+    tmp_path, error, recorded_on_a_cpu
+):
+    plain, broken = (small_parts(tmp_path / name, **{"model.dropout": 0.0}) for name in ("plain", "broken"))
+    broken.graphs = StepGraphs(device=torch.device("cpu"))
+    healthy = broken.objective
+
+    def objective(pack):
+        if recorded_on_a_cpu:
+            recorded_on_a_cpu.append(True)
+            if len(recorded_on_a_cpu) == 3:
+                recorded_on_a_cpu.clear()
+                raise error("CUBLAS_STATUS_ALLOC_FAILED\nand more")
+        return healthy(pack)
+
+    broken.objective = objective
+    with pytest.warns(
+        UserWarning, match=r"kernel by kernel.*could not be recorded: CUBLAS_STATUS_ALLOC_FAILED\."
+    ):
+        reports = taken(broken, WARM_UP_STEPS + 3)
+    assert reports == taken(plain, WARM_UP_STEPS + 3)
+    assert_same(everything(broken), everything(plain))
+    assert broken.graphs.recordings == {}
+
+
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.usefixtures("plain_determinism")
@@ -81,6 +127,8 @@ class TestOnGpu:
         {"step.optimizer": {"kind": "sgd"}, "step.tokens_per_micro_batch": 64},
         {"step.batch_warmup": {"start": 40, "over": "12 steps"}, "step.tokens_per_micro_batch": 64},
         {"step.compile": "on"},
+        {"step.precision": "bf16"},
+        {"step.ema": {"decay": 0.9}, "step.clip": {"kind": "off"}},
     )
 
     @pytest.mark.parametrize("changes", CHANGES, ids=str)

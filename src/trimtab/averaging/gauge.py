@@ -53,7 +53,7 @@ class Gauge:
         if recipe.is_language_model:
             raise input_error(
                 f"{member.label}: a language model, whose validation texts are not measured here",
-                fix="score the result yourself: trimtab evaluate DIR",
+                fix="average without a soup, then score DIR and the run alike: trimtab evaluate DIR --text FILE",
             )
         if not recipe.data.valid:
             raise input_error(

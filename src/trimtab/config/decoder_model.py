@@ -72,8 +72,8 @@ class DecoderModel(Settings):
     model, arXiv 1910.10683, section 3.2.1). Text without prompts is read causally in both."""
     residual: Literal["half", "float32"] = "half"
     """Precision of the residual stream on a GPU under `precision: bf16_mixed`: that of the products, which moves half
-    as many bytes between them, or float32. Norms, softmax and loss are computed in float32 in both, and everywhere else
-    the stream is float32."""
+    as many bytes between them, or float32. Norms, softmax and loss are computed in float32 in both. Everywhere else the
+    stream has the precision of the weights: float32, or bfloat16 under `precision: bf16`."""
 
     warm_start: str | None = None
     """Begin from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The

@@ -264,7 +264,8 @@ class StepConfig(Settings):
     """auto takes bf16_mixed where the GPU has it, fp16_mixed with loss scaling on older ones, fp32 on a CPU; with these
     weights are fp32. `tf32` is fp32 whose products round their factors to 10 bits on a GPU; `fp32` never does. `bf16`
     has weights and gradients in bfloat16 too, 12 bytes for each weight in place of 16: updates are computed in fp32 and
-    stored by stochastic rounding, so that small ones count on average (arXiv 2502.20566)."""
+    stored by stochastic rounding, so that small ones count on average (arXiv 2502.20566). The gradients of
+    micro-batches add up in bfloat16 too, so there the cut does change the arithmetic a little."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()

@@ -109,6 +109,15 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
             )
     model = recipe.model
     texts_alone = all(corpus.text is not None for corpus in recipe.data.train)
+    for name, files in recipe.data.valid.items() if texts_alone else ():
+        if files.text is None:
+            yield Complaint(
+                path="data.valid" if name == "valid" else f"data.valid.{name}",
+                what="pairs cannot be read by a model that trains on documents alone: its vocabulary has no separator",
+                got="source and target",
+                allowed="a `text`, or a training corpus with source and target",
+                fix="name a `text`, or add pairs to data.train",
+            )
     if isinstance(model, DecoderModel) and model.prefix == "bidirectional" and texts_alone:
         yield Complaint(
             path="model.prefix",

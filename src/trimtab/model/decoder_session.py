@@ -45,8 +45,11 @@ class PromptSession:
     must then be the same for all hypotheses of a row: the next token is predicted from the last of the prefix.
     """
 
-    def __init__(self, model: DecoderOnly, *, rows: int, width: int) -> None:
+    def __init__(self, model: DecoderOnly, *, rows: int, width: int, prefix: bool = True) -> None:
+        """`prefix` says whether what is fed is one, as the source of a translation is, or a text, which even a model
+        with prefixes has learned to read causally."""
         self.model, self.rows, self.width, self.past = model, rows, width, 0
+        self.both_ways = prefix and model.config.prefix == "bidirectional"
         self.waiting: tuple[Int[Tensor, "rows length"], Int[Tensor, "rows"]] | None = None
         """What was fed to a model that must see the rest of the prefix with it, and how much of it is no token."""
         self.skipped: Int[Tensor, "hypotheses"] | None = None
@@ -82,7 +85,7 @@ class PromptSession:
         """Feeds what all hypotheses of a row begin with, at once, before any step; the first `skipped` of it are no
         tokens, only there to make rows equally long."""
         assert self.past == 0, "a session is fed before its first step"
-        if self.model.config.prefix == "bidirectional":
+        if self.both_ways:
             self.waiting = tokens, skipped
         else:
             self._fill(tokens, skipped)
@@ -120,7 +123,7 @@ class PromptSession:
         x = self.model.embed_target(stream_at(tokens.flatten(), positions))
         rotation = rotation_at(self.model.target_turns, positions)
         seen = (places >= skipped[:, None])[:, None].expand(rows, length, length)
-        if self.model.config.prefix == "causal":
+        if not self.both_ways:
             seen = seen & (places[:, None] >= places)
         # What is no token sees itself alone: nothing at all would be NaN.
         seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]

@@ -21,10 +21,9 @@ WARM_UP_STEPS = 3
 """Steps of a shape that are taken plainly before it is recorded: in them compilers and libraries set themselves up, and
 optimizer, clip and gate get their state, which must not be part of a recording."""
 
-NO_ROOM = (
-    "steps are launched kernel by kernel, which is slower: a recording keeps the memory of a step for itself, and "
-    "there is not enough of it. A smaller step.tokens_per_micro_batch leaves more; step.cuda_graph: off silences "
-    "this. ({})"
+NOT_RECORDED = (
+    "steps are launched kernel by kernel, which is slower, since one could not be recorded: {}. A recording keeps the "
+    "memory of a step for itself; a smaller step.tokens_per_micro_batch needs less. step.cuda_graph: off silences this."
 )
 
 
@@ -80,6 +79,9 @@ class StepGraphs:
         with on(self.stream):
             if shape not in self.recordings and self.may_record(shape):
                 self.record(shape, step, packs)
+                for parameter in optimizer.parameters:
+                    # Where a recording broke off, of the packs before: memory that nobody ever wrote.
+                    parameter.grad = None
             if (recording := self.recordings.get(shape)) is None:
                 numbers = StepNumbers.of(packs, learning_rate=learning_rate, masked=masked)
                 measures = step(packs, numbers)
@@ -109,10 +111,12 @@ class StepGraphs:
                 graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
             ):
                 measures = step(mine, numbers)
-        except torch.cuda.OutOfMemoryError as error:
+        except (
+            RuntimeError
+        ) as error:  # out of memory, from whichever library, and what a capture does not allow
             self.given_up = str(error)
             self.recordings.clear()
-            warnings.warn(NO_ROOM.format(error), stacklevel=2)
+            warnings.warn(NOT_RECORDED.format(str(error).partition("\n")[0]), stacklevel=2)
             return
         self.recordings[shape] = Recording(graph, mine, numbers, measures)
 

@@ -11,6 +11,6 @@ class Prompted:
         self.model = model
 
     def open_prompts(self, *, rows: int, width: int, max_length: int) -> PromptSession:
-        """Room for texts of `max_length` tokens, at most the model's longest."""
-        assert max_length <= self.model.max_positions, (max_length, self.model.max_positions)
-        return PromptSession(self.model, rows=rows, width=width)
+        """Room for rows of `max_length` slots. These may be more than the model has positions, where a short prompt
+        with a long way to go stands beside a long one, to which it is filled up; no text is longer than that."""
+        return PromptSession(self.model, rows=rows, width=width, prefix=False)

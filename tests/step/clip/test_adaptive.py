@@ -81,3 +81,17 @@ def test_before_the_first_update_there_is_nothing_to_save():
     clip([torch.tensor([torch.inf]), torch.ones(2)])
     clip.after(ALWAYS)
     assert clip.to_dict() == {}
+
+
+def test_a_checkpoint_without_its_state_makes_it_as_new():
+    clip = build_clip(CONFIG)
+    for _ in range(4):
+        clip([torch.ones(3), torch.ones(2)])
+        clip.after(NEVER)
+    clip.from_dict({})
+    assert clip.to_dict() == {}
+    new = build_clip(CONFIG)
+    for each in (clip, new):
+        each([torch.ones(3) * 9, torch.ones(2)])
+        each.after(NEVER)
+    assert clip.to_dict() == new.to_dict()

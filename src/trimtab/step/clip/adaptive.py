@@ -69,7 +69,10 @@ class AdaptiveClip:
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a checkpoint."""
-        if not saved:
+        if not saved:  # as new
+            if self.averages is not None and self.updates is not None:
+                self.averages.fill_(torch.inf)
+                self.updates.zero_()
             return
         updates, averages = torch.tensor(saved["updates"]), torch.tensor(saved["averages"])
         if self.averages is None or self.updates is None:
