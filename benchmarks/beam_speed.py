@@ -28,12 +28,15 @@ import torch
 from recipe_quality import read
 from record import Record
 
+from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
 from trimtab.export.export_model import build_target
+from trimtab.model.static.opener import StaticOpener
 from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model
+from trimtab.translator.recorded import recorded
 
 REPETITIONS = 3
 WARM_LINES = 64
@@ -71,7 +74,12 @@ def arguments():
     parser.add_argument("--lines", type=int, help="only the first so many")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--engines", default="trimtab,hf,ctranslate2")
-    parser.add_argument("--trimtab", default="exact:16384,enough:16384", help="STOP:BATCH_TOKENS,...")
+    parser.add_argument(
+        "--trimtab",
+        default="exact:16384,enough:16384",
+        help="STOP:BATCH_TOKENS[:MOST_HYPOTHESES[:HOW]],...; HOW is plain (the default), recorded (steps are launched "
+        "as CUDA graphs) or gathered (the same without the Triton kernel)",
+    )
     parser.add_argument("--hf", default="128:False,512:False,512:True", help="SENTENCES:EARLY_STOPPING,...")
     parser.add_argument("--ctranslate2", default="4096,16384,65536", help="tokens of a batch,...")
     parser.add_argument("--compute-type", default="float16", help="of CTranslate2")
@@ -105,16 +113,30 @@ def once(translate, lines, setting, made):
 
 
 def by_trimtab(args, lines, folder, kept):
-    """`Translator.translate`, by the setting `STOP:BATCH_TOKENS`."""
+    """`Translator.translate`, by the setting `STOP:BATCH_TOKENS:MOST_HYPOTHESES:HOW`; one translator each, which keeps
+    its recordings, so that only the first pass pays for them."""
     model = load_model(f"{args.run}@last")
+    translators = {}
 
     def translate(some, setting):
-        stop, tokens = setting.split(":")
-        translator = model.translator(search=Search(beam=args.beam, stop=stop))
-        translator.setup = replace(translator.setup, batch_tokens=int(tokens))
-        return translator.translate(some)
+        if setting not in translators:
+            translators[setting] = translator_of(model, args.beam, *setting.split(":"))
+        return translators[setting].translate(some)
 
     return timed(args.trimtab.split(","), translate, lines, kept)
+
+
+def translator_of(model, beam, stop, tokens, most=MOST_HYPOTHESES, how="plain"):
+    """A translator by one setting."""
+    translator = model.translator(search=Search(beam=beam, stop=stop))
+    setup = replace(translator.setup, batch_tokens=int(tokens), most_hypotheses=int(most))
+    if how != "plain":
+        setup = recorded(setup)
+        assert isinstance(setup.model, StaticOpener), "steps are recorded on a GPU in half precision"
+        setup.model.room.by_kernel &= how == "recorded"
+        print(how, "by the kernel" if setup.model.room.by_kernel else "by gathering", flush=True)
+    translator.setup = setup
+    return translator
 
 
 def exported(args, target, folder):

@@ -28,3 +28,5 @@ def test_a_batch_takes_all_that_fits():
 def test_rows_of_one_token_do_not_make_a_batch_without_end():
     batches = list(batches_by_tokens([1] * 3000, beam=4, batch_tokens=10**9))
     assert max(map(len, batches)) == MOST_HYPOTHESES // 4
+    batches = list(batches_by_tokens([1] * 3000, beam=4, batch_tokens=10**9, most_hypotheses=4096))
+    assert list(map(len, batches)) == [1024, 1024, 952]

@@ -1,4 +1,6 @@
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.next_scores import next_scores
@@ -11,6 +13,13 @@ def test_suppressed_symbols_are_out_of_reach_and_the_others_keep_their_log_proba
     scores = next_scores(logits, symbols=Symbols(start=1, end=2, suppress=(0, 1)))
     assert (scores[..., :2] == NEVER).all()
     assert torch.equal(scores[..., 2:], logits.log_softmax(-1)[..., 2:])
+
+
+@given(st.sets(st.integers(0, 8)).map(sorted).map(tuple))
+def test_any_symbols_are_suppressed_and_no_others(suppress):
+    logits = torch.randn(1, 2, 9, generator=torch.Generator().manual_seed(1))
+    scores = next_scores(logits, symbols=Symbols(start=1, end=2, suppress=suppress))
+    assert (scores == NEVER).nonzero()[:, 2].tolist() == list(suppress) * 2
 
 
 def test_a_row_at_its_limit_can_only_end():

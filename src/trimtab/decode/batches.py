@@ -7,17 +7,19 @@ MOST_HYPOTHESES = 1024
 memory."""
 
 
-def batches_by_tokens(lengths: Sequence[int], *, beam: int, batch_tokens: int) -> Iterator[list[int]]:
+def batches_by_tokens(
+    lengths: Sequence[int], *, beam: int, batch_tokens: int, most_hypotheses: int = MOST_HYPOTHESES
+) -> Iterator[list[int]]:
     """Row numbers, batch by batch, each row once, the longest first so that too large a budget is noticed at once.
 
     A batch closes before rows * longest row * beam goes beyond `batch_tokens`, which counts the padding that a model
-    may need, or rows * beam beyond `MOST_HYPOTHESES`. It holds at least one row, however long.
+    may need, or rows * beam beyond `most_hypotheses`. It holds at least one row, however long.
     """
     batch: list[int] = []
     longest = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
         hypotheses = (len(batch) + 1) * beam
-        if batch and (hypotheses * longest > batch_tokens or hypotheses > MOST_HYPOTHESES):
+        if batch and (hypotheses * longest > batch_tokens or hypotheses > most_hypotheses):
             yield batch
             batch = []
         if not batch:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from trimtab.decode.constraints import Constraints
@@ -82,11 +82,14 @@ class _BeamPaths(Generic[Found]):
     search: Search
     limits: list[int]
     device_limits: Int[Tensor, "rows"]
+    divisors: Num[Tensor, "rows"]
+    """Of the score of a hypothesis as long as its limit."""
     last: Int[Tensor, "rows beam"]
     ids: Int[Tensor, "rows beam length"]
     scores: Float[Tensor, "rows beam"]
     """Of the open hypotheses, best first; minus infinity where there are fewer of them than `beam`."""
     num_finished: Int[Tensor, "rows"]
+    """Counted where enough of them end a search."""
     done: Bool[Tensor, "rows"]
     broken: Bool[Tensor, "rows"]
     finished: Finished[Found]
@@ -104,6 +107,7 @@ class _BeamPaths(Generic[Found]):
     ) -> "_BeamPaths[Found]":
         rows, beam, length = len(limits), search.beam, max(limits)
         device = finished.to_beat.device
+        device_limits = torch.tensor(limits, device=device)
         # All hypotheses of a row begin alike; only the first counts, or the beam would hold one sentence many times.
         scores = torch.full((rows, beam), OUT_OF_REACH, device=device)
         scores[:, 0] = 0.0
@@ -111,7 +115,8 @@ class _BeamPaths(Generic[Found]):
             symbols=symbols,
             search=search,
             limits=list(limits),
-            device_limits=torch.tensor(limits, device=device),
+            device_limits=device_limits,
+            divisors=device_limits**search.length_penalty,
             last=torch.full((rows, beam), symbols.start, device=device),
             ids=torch.full((rows, beam, length), symbols.end, device=device),
             scores=scores,
@@ -133,7 +138,7 @@ class _BeamPaths(Generic[Found]):
             scores = self.constraints.apply(scores, logits=logits, written=self.ids[:, :, :step])
         totals = self.scores[..., None] + scores
         top, places = totals.flatten(1).topk(min(2 * beam, beam * vocabulary))
-        self.broken = self.broken | top.isnan().any(1)
+        self.broken = self.broken | top[:, 0].isnan()  # NaN counts as the largest number
         parents, tokens = places // vocabulary, places % vocabulary
         ended = tokens == self.symbols.end
         self._finish(top.where(ended, OUT_OF_REACH)[:, :beam], parents=parents, num_ids=step)
@@ -156,11 +161,12 @@ class _BeamPaths(Generic[Found]):
             length_penalty=self.search.length_penalty,
         )
         self.finished.add(ended, done=self.done)
-        self.num_finished = self.num_finished + (scores > OUT_OF_REACH).sum(1)
+        if self.search.stop == "enough":
+            self.num_finished = self.num_finished + (scores > OUT_OF_REACH).sum(1)
 
     def _mark_done(self) -> None:
         # At the limit every hypothesis has ended or is out of reach, so the bound is minus infinity and closes the row.
-        bound = self.scores[:, 0] / self.device_limits**self.search.length_penalty
+        bound = self.scores[:, 0] / self.divisors
         self.done = self.done | (self.finished.to_beat >= bound)
         if self.search.stop == "enough":
             self.done = self.done | (self.num_finished >= self.search.beam)
@@ -171,7 +177,7 @@ class _BeamPaths(Generic[Found]):
         self.finished.keep(index)
         if self.constraints is not None:
             self.constraints.keep(index)
-        for name in ("device_limits", "last", "ids", "scores", "num_finished", "done", "broken"):
+        for name in ("device_limits", "divisors", "last", "ids", "scores", "num_finished", "done", "broken"):
             setattr(self, name, getattr(self, name)[index])
 
     def hypotheses(self, rows: Sequence[int]) -> list[Found]:

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.document_session import JoinableSession, first_tokens, join, trim
 from trimtab.decode.follow import CHECK_EVERY
 from trimtab.decode.hypothesis import Hypothesis, Symbols
@@ -116,7 +115,10 @@ class RunningSearch:
         tokens = sum(len(row.ids) for _, row in (*self.rows, *self.waiting))
         beam, share = self.search.beam, 1 - ENOUGH_TO_JOIN if self.rows and not self.waiting else 1
         hypotheses = (len(self) + 1) * beam
-        return tokens * beam >= share * self.setup.batch_tokens or hypotheses > share * MOST_HYPOTHESES
+        return (
+            tokens * beam >= share * self.setup.batch_tokens
+            or hypotheses > share * self.setup.most_hypotheses
+        )
 
     def put(self, key: Hashable, row: Row) -> None:
         """Takes a row without a prefix; it begins with the next `advance`."""

@@ -1,5 +1,7 @@
 """Log-probabilities of the next symbol, with what may not come next put out of reach."""
 
+from functools import cache
+
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -20,11 +22,23 @@ def next_scores(
     of a hypothesis makes all its scores NaN, so that the best one shows it.
     """
     scores = logits.log_softmax(-1)
-    # An index that is a Python number is a fill without any copy to the device; a list of them would be a copy.
-    for symbol in symbols.suppress:
-        scores[..., symbol] = OUT_OF_REACH
+    # A slice is filled without any copy to the device; an index that is a list would be a copy.
+    for first, last in _stretches(symbols.suppress):
+        scores[..., first : last + 1] = OUT_OF_REACH
     if at_limit is not None:
         end_scores = scores[..., symbols.end].clone()
         scores.masked_fill_(at_limit[:, None, None], OUT_OF_REACH)
         scores[..., symbols.end] = end_scores
     return scores
+
+
+@cache
+def _stretches(symbols: tuple[int, ...]) -> list[tuple[int, int]]:
+    """First and last of the neighbours among them: the special symbols of a vocabulary mostly are."""
+    found: list[tuple[int, int]] = []
+    for symbol in sorted(symbols):
+        if found and found[-1][1] >= symbol - 1:
+            found[-1] = found[-1][0], symbol
+        else:
+            found.append((symbol, symbol))
+    return found

@@ -47,7 +47,9 @@ def n_best_rows(
     width = setup.search.width(n)
     found: dict[int, list[Hypothesis]] = {}
     lengths = [len(row.ids) for row in rows]
-    for batch in batches_by_tokens(lengths, beam=width, batch_tokens=setup.batch_tokens):
+    for batch in batches_by_tokens(
+        lengths, beam=width, batch_tokens=setup.batch_tokens, most_hypotheses=setup.most_hypotheses
+    ):
         limits = [_limit(rows[row], setup) for row in batch]
         lists = _search([rows[row] for row in batch], limits, setup, n=n)
         found.update(zip(batch, lists, strict=True))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.search import Search
 from trimtab.flow import Tokenizer, Translates
 
@@ -24,6 +25,8 @@ class TranslationSetup:
     search: Search = field(default_factory=Search)
     batch_tokens: int = 16384
     """Source tokens of one batch, padding included, times the beam."""
+    most_hypotheses: int = MOST_HYPOTHESES
+    """Rows of one batch times the beam, however short they are."""
     encode_target: Callable[[Sequence[str]], list[list[int]]] | None = None
     """Ids of target text, end symbol included, for forced prefixes; by default the tokenizer's own."""
 

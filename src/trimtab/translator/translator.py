@@ -19,6 +19,7 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.model.kinds import Model
 from trimtab.translator.document_streams import gathered, restored_documents
+from trimtab.translator.recorded import in_growing_shapes
 from trimtab.translator.setup import document_context, translation_setup
 from trimtab.translator.tagged import Tagged
 
@@ -125,7 +126,7 @@ class Translator:
         """
         run = partial(
             translate_documents,
-            setup=self.setup,
+            setup=in_growing_shapes(self.setup),
             context=self.context,
             side_by_side=side_by_side,
             counts=self.counts,

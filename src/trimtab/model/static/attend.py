@@ -1,0 +1,65 @@
+"""Attention of one token of each hypothesis to those before it, through the table of ancestors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from trimtab.model.static.room import Place
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, what each hypothesis takes,
+its heads side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the past of each hypothesis lies; the same for all blocks."""
+
+    slots: Int[Tensor, "hypotheses_times_room"]
+    """Hypothesis by hypothesis, the slots of its tokens, counted over all hypotheses."""
+    seen: Bool[Tensor, "1 1 1 room"]
+    """Which of these are in the past or the present."""
+
+
+def attention_of(place: Place) -> Attend:
+    """By a kernel where the place is made for it, else by gathering keys and values."""
+    if not place.by_kernel:
+        return partial(attend_ancestors, reach=reach_of(place))
+    from trimtab.model.static.kernel import attend_by_kernel  # late: needs Triton
+
+    return partial(attend_by_kernel, ancestors=place.ancestors, past=place.past)
+
+
+def reach_of(place: Place) -> Reach:
+    """From the table of ancestors. Slots of the future stand for the newest one and are hidden, so that nothing is
+    ever read that was not written: it might be NaN, which no weight of 0 puts right."""
+    rows, width, _, room = place.shape
+    device = place.past.device
+    times = torch.arange(room, device=device)
+    first = torch.arange(rows, device=device)[:, None, None] * width
+    slots = (first + place.ancestors) * room + torch.minimum(times, place.past)
+    return Reach(slots.flatten(), (times <= place.past)[None, None, None])
+
+
+def attend_ancestors(
+    queries: Float[Tensor, "hypotheses heads size"],
+    keys: Float[Tensor, "rows width room kv_heads size"],
+    values: Float[Tensor, "rows width room kv_heads size"],
+    reach: Reach,
+) -> Float[Tensor, "hypotheses heads_times_size"]:
+    """Any device and precision. Heads of queries that share one of keys are asked as further queries of it."""
+    kept, size = keys.shape[3:]
+    gathered = [
+        slots.view(-1, kept * size)
+        .index_select(0, reach.slots)
+        .view(len(queries), -1, kept, size)
+        .transpose(1, 2)
+        for slots in (keys, values)
+    ]
+    grouped = queries.unflatten(1, (kept, -1))
+    return F.scaled_dot_product_attention(grouped, *gathered, attn_mask=reach.seen).flatten(1)

@@ -1,0 +1,72 @@
+"""A model that opens static sessions."""
+
+import threading
+import warnings
+import weakref
+
+import torch
+
+from trimtab.flow import Stream
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.session import Session, SessionOpener
+from trimtab.model.static.recordings import Recordings
+from trimtab.model.static.room import Room
+from trimtab.model.static.session import StaticSession, shape_of
+
+NO_ROOM = (
+    "translation goes on without recorded steps, which is slower: there is not enough memory for their caches. "
+    "Smaller batches need less. ({})"
+)
+
+
+class StaticOpener:
+    """As `SessionOpener`, with sessions whose steps are recorded as CUDA graphs on a GPU; see `flow.Translates`.
+
+    There is memory for one session. Another one that is opened while it lives, from this thread or another, is a plain
+    `Session`.
+    """
+
+    def __init__(self, plain: SessionOpener) -> None:
+        self.plain = plain
+        self.room = Room(plain.model)
+        device = plain.model.output_matrix.device
+        self.recordings = Recordings(device) if device.type == "cuda" else None
+        self.lock = threading.Lock()
+        self.tenant: weakref.ref[StaticSession] | None = None
+        self.given_up = False
+        """Whether there was once not enough memory."""
+
+    @property
+    def model(self) -> EncoderDecoder:
+        """What is decoded from."""
+        return self.plain.model
+
+    def open_session(
+        self, source: Stream, *, rows: int, width: int, max_length: int
+    ) -> StaticSession | Session:
+        """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest sentence."""
+        plain = self.plain.open_session(source, rows=rows, width=width, max_length=max_length)
+        with self.lock:
+            if self.given_up or (self.tenant is not None and self.tenant() is not None):
+                return plain
+            if not self._reserve(plain, max_length):
+                return plain
+            launch = self.recordings.launch if self.recordings is not None else (lambda _, step: step())
+            session = StaticSession(plain, self.room, max_length=max_length, launch=launch)
+            self.tenant = weakref.ref(session)
+        return session
+
+    def _reserve(self, plain: Session, max_length: int) -> bool:
+        """Room for all that the session may need, so that the memory stays where it is while it lives."""
+        try:
+            moved = self.room.reserve(shape_of(plain, max_length))
+        except torch.cuda.OutOfMemoryError as error:
+            self.given_up = True
+            self.room.release()
+            if self.recordings is not None:
+                self.recordings.clear()
+            warnings.warn(NO_ROOM.format(error), stacklevel=3)
+            return False
+        if moved and self.recordings is not None:
+            self.recordings.clear()
+        return True
