@@ -473,6 +473,22 @@ def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(re
     assert list(log(tmp_path / "run", "metrics")) == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 99 bytes\nmore")],
+)
+def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(recipe, tmp_path, monkeypatch, error):
+    def build(*_):
+        raise error
+
+    monkeypatch.setattr(launch, "build", build)
+    with pytest.raises(
+        RunFailed, match=r"the model does not fit into memory: .*\n.*dim 32, .*\n.*preset: small"
+    ) as told:
+        train(recipe, out=tmp_path / "run")
+    assert "more\n" not in str(told.value)
+
+
 @pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
 def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
     asked = []

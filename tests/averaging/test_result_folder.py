@@ -1,9 +1,13 @@
+import pytest
 import torch
 
 from trimtab.averaging.members import open_member
 from trimtab.averaging.result_folder import plain_tokenizer, write_result
 from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.room import RESUME
+from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
+from trimtab.errors import NoRoom
 from trimtab.translator import load_model
 
 
@@ -18,6 +22,21 @@ def test_it_is_a_run_of_the_weights_without_moments_or_a_best(run, tmp_path):
     assert (tmp_path / "r" / "recipe.yaml").read_bytes() == (run / "recipe.yaml").read_bytes()
     names = {path.name: path.read_bytes() for path in (tmp_path / "r" / "tokenizer").iterdir()}
     assert names == {path.name: path.read_bytes() for path in (run / "tokenizer").iterdir()}
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_disk_that_is_full_leaves_nothing_and_no_word_of_resuming(run, tmp_path, monkeypatch, was_there):
+    def full(*_, **__):
+        raise NoRoom(f"the disk is full\n  fix     {RESUME}")
+
+    monkeypatch.setattr(CheckpointStore, "save", full)
+    member, folder = open_member(f"{run}@30"), tmp_path / "r"
+    if was_there:
+        folder.mkdir()
+    with pytest.raises(NoRoom, match="nothing was left there") as error:
+        write_result(folder, member.load(), like=member, members=[member], tokenizer=plain_tokenizer(member))
+    assert "--resume" not in str(error.value)
+    assert [path.name for path in tmp_path.rglob("*")] == (["r"] if was_there else [])
 
 
 def test_of_a_run_that_evaluates_its_moving_average_the_result_means_what_was_averaged(run, tmp_path):

@@ -96,3 +96,14 @@ def test_an_input_file_that_is_called_packed_and_is_not_is_named(tmp_path):
     (tmp_path / "in.gz").write_bytes(b"one\n")
     with pytest.raises(InputError, match="the name says gzip"), opened_input(tmp_path / "in.gz"):
         pass
+
+
+def test_only_a_stream_that_main_put_there_counts_as_closed(monkeypatch):
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        monkeypatch.setattr(sys, "stdout", nowhere)
+        with pytest.raises(InputError, match=r"closed.*\n.*>&-(.|\n)*--output"), opened_output(None):
+            pass
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=io.BytesIO(), name="<stdout>"))
+    with opened_output(None) as file:
+        file.write("eins\n")
+    assert sys.stdout.buffer.getvalue() == b"eins\n"

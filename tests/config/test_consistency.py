@@ -174,3 +174,19 @@ def test_an_average_forgets_the_first_weights_before_the_run_ends(ema, refreshes
     assert found(step={"ema": ema}, length="3 epochs") == []
     start = {"preset": "tiny", "warm_start": "run"}
     assert found(step={"ema": ema}, model=start) == [], "those of a warm start are worth something"
+
+
+@pytest.mark.parametrize(
+    ("ema", "length", "refreshes"),
+    [
+        ({"every": 2000}, 1000, 0),
+        ({"every": 300, "decay": 0.9}, 1000, 3),
+        ({"every": 100}, 1000, None),
+        ({"every": 500, "decay": 0.5, "warmup": False}, 1000, 2),
+        ({"every": 1, "decay": 0.5, "warmup": False}, 1000, None),
+    ],
+)
+def test_an_average_that_is_refreshed_too_seldom_is_told_by_how_often(ema, length, refreshes):
+    complaints = found(step={"ema": ema}, length=f"{length} steps")
+    assert [path for path, _, _ in complaints] == ([] if refreshes is None else ["step.ema.every"])
+    assert all(f"so {refreshes} refreshes in {length} steps" in got for _, got, _ in complaints)

@@ -1,7 +1,9 @@
 """The folder of an average, which is used like a run."""
 
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +11,13 @@ from torch import Tensor
 
 from trimtab.averaging.members import Member
 from trimtab.checkpoint.durable import replace_file
+from trimtab.checkpoint.room import RESUME
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe
 from trimtab.data.input_file import open_input
 from trimtab.data.tokenizers import load_tokenizers
-from trimtab.errors import input_error
+from trimtab.errors import NoRoom, input_error
 
 
 def write_result(
@@ -27,7 +30,7 @@ def write_result(
 ) -> None:
     """Makes a run folder whose one checkpoint, of the step of `like`, holds the weights and no moments."""
     home = RunFolder(like.checkpoint.run)
-    with RunFolder.create(folder) as run:
+    with nothing_left(folder), RunFolder.create(folder) as run:
         run.write_recipe(_recipe(like, home))
         for name, content in tokenizer.items():
             (run.tokenizer / name).parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +45,21 @@ def write_result(
                 "averaged": ", ".join(member.label for member in members),
             },
         )
+
+
+@contextmanager
+def nothing_left(folder: Path) -> Iterator[None]:
+    """Where no room is left on the disk, the folder goes again: half of an average is no run to go on with."""
+    was_there = folder.exists()
+    try:
+        yield
+    except NoRoom as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if was_there:
+            folder.mkdir(exist_ok=True)
+        raise NoRoom(
+            str(error).replace(RESUME, "free some space, then say it again; nothing was left there")
+        ) from None
 
 
 def _recipe(like: Member, home: RunFolder) -> str:

@@ -23,7 +23,8 @@ def main() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Python has no stream where a shell closed one (`>&-`): what goes there goes nowhere, and the exit code tells."""
+    """Python has no stream where a shell closed one (`>&-`): what goes there goes nowhere, and the exit code tells.
+    A result that would go there is refused (`streams`)."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

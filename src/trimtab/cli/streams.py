@@ -60,6 +60,13 @@ def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
 
 
 def _standard_output() -> Iterator[TextIO]:
+    if getattr(sys.stdout, "name", "") == os.devnull:  # by `main`: a shell's `> /dev/null` is named otherwise
+        raise input_error(
+            "the standard output is closed, so the result would go nowhere",
+            got=">&-",
+            allowed="a terminal, a pipe or a file",
+            fix="leave it open, or name a file with --output",
+        )
     text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
     try:
         yield text

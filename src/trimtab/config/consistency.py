@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from trimtab.config.complain import Complaint
 from trimtab.config.documents import document_contradictions
 from trimtab.config.mixing import mixing_contradictions
-from trimtab.config.run import Recipe
-from trimtab.config.step import Constant
+from trimtab.config.run import OF_TRANSLATIONS, Recipe
+from trimtab.config.step import Constant, Ema
 from trimtab.config.tasks import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
@@ -98,7 +98,9 @@ def _best_evaluation(recipe: Recipe) -> Iterator[Complaint]:
             what="a metric that is not measured",
             got=metric + ("" if written else ", the default"),
             allowed=" or ".join(dict.fromkeys([*evaluate.metrics, "loss"])),
-            fix=f"add {metric} to `evaluate.metrics`, or choose another",
+            fix="choose another"
+            if recipe.is_language_model and metric in OF_TRANSLATIONS
+            else f"add {metric} to `evaluate.metrics`, or choose another",
         )
 
 
@@ -185,17 +187,31 @@ def _moving_average(recipe: Recipe) -> Iterator[Complaint]:
             allowed="raw, or ema beside `step.ema`",
             fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
         )
-    if ema is None or ema.warmup or length.unit != "steps" or recipe.model.warm_start is not None:
+    if ema is None or length.unit != "steps" or recipe.model.warm_start is not None:
         return
-    first = ema.decay ** (length.steps // ema.every)
+    refreshes = length.steps // ema.every
+    first = _of_first_weights(ema, refreshes)
     if first > MOST_OF_FIRST_WEIGHTS:
+        seldom = ema.warmup or _of_first_weights(ema, length.steps) <= MOST_OF_FIRST_WEIGHTS
         yield Complaint(
-            path="step.ema.decay",
+            path="step.ema.every" if seldom else "step.ema.decay",
             what=f"at the end of the run {first:.0%} of the average would be the untrained first weights",
-            got=f"{ema.decay}, without `warmup`, for {length.steps // ema.every} refreshes",
+            got=f"every {ema.every} updates, so {refreshes} refreshes in {length}"
+            if seldom
+            else f"{ema.decay}, without `warmup`, for {refreshes} refreshes",
             allowed=f"at most {MOST_OF_FIRST_WEIGHTS:.0%} of it",
-            fix="leave `step.ema.warmup` on, or lower the decay",
+            fix="lower `step.ema.every`" if seldom else "leave `step.ema.warmup` on, or lower the decay",
         )
+
+
+def _of_first_weights(ema: Ema, refreshes: int) -> float:
+    """The share of the first weights in the average after so many refreshes."""
+    share = 1.0
+    for number in range(1, refreshes + 1):
+        share *= min(ema.decay, (1 + number) / (10 + number)) if ema.warmup else ema.decay
+        if share <= MOST_OF_FIRST_WEIGHTS:
+            break
+    return share
 
 
 def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:

@@ -36,7 +36,7 @@ class Sampling:
                 "temperature",
                 self.temperature,
                 "0.01 to 100",
-                "1.0 is the model's own; for the likeliest symbol each time take a beam of 1 and no sampling",
+                "1.0 is the model's own; for the likeliest symbol each time do not sample (`generate --temperature 0`)",
             )
         if self.top_k is not None and self.top_k < 1:
             raise _out_of_range("top_k", self.top_k, "1 or more", "leave it out to draw from all symbols")

@@ -34,19 +34,32 @@ def require_ctranslate2() -> None:
 
 
 def open_ctranslate2(
-    folder: Path, *, device: torch.device, never: Sequence[int], expected: Mapping[str, int] | None = None
+    folder: Path,
+    *,
+    device: torch.device,
+    never: Sequence[int],
+    expected: Mapping[str, int] | None = None,
+    symbols: Mapping[str, str] | None = None,
 ) -> "CTranslate2Model":
     """The model in a folder that an export wrote, with the weights that it has.
 
-    `never` are the target ids that no translation has. `expected` are sizes that are known from elsewhere. Raises
-    InputError where the folder holds anything that an export does not write, and where CTranslate2 cannot read it or
-    cannot use the device.
+    `never` are the target ids that no translation has. `expected` are sizes that are known from elsewhere, `symbols`
+    what `config.json` must call the special ones. Raises InputError where the folder holds anything that an export does
+    not write, and where CTranslate2 cannot read it or cannot use the device.
     """
     require_ctranslate2()
     import ctranslate2
 
     config = check_files(folder, expected or {})
     source, target = read_vocabularies(folder)
+    wrong = [key for key, piece in (symbols or {}).items() if config[key] != piece]
+    if wrong or config["eos_token"] not in target:
+        raise input_error(
+            f"{folder}: special symbols that are not those of its tokenizers",
+            got=", ".join(f"{key} {config[key]!r}" for key in wrong or ["eos_token"])[:200],
+            allowed="what the export wrote",
+            fix="export the run once more",
+        )
     if device.type == "cuda" and ctranslate2.get_cuda_device_count() == 0:
         raise input_error(
             "device: this installation of CTranslate2 finds no GPU",

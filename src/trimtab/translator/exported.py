@@ -16,7 +16,9 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.device import choose_device
 from trimtab.engines.ctranslate2 import CTranslate2Model, open_ctranslate2
+from trimtab.engines.ctranslate2_files import CONFIG as CTRANSLATE2_CONFIG
 from trimtab.engines.ctranslate2_files import WEIGHTS as CTRANSLATE2_WEIGHTS
+from trimtab.engines.ctranslate2_files import read_vocabularies
 from trimtab.engines.engine import Engine
 from trimtab.engines.hugging_face import HuggingFaceModel, check_finite, open_hugging_face
 from trimtab.engines.hugging_face_files import WEIGHTS
@@ -114,7 +116,7 @@ def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
             check_finite(folder, engine)
             _check_length(folder, recipe, engine)
         case "ctranslate2":
-            _check_named(folder, card, CTRANSLATE2_WEIGHTS)
+            _check_named(folder, card, CTRANSLATE2_WEIGHTS, CTRANSLATE2_CONFIG)
             check_weights(folder, card)
             engine = _open_ctranslate2(folder, recipe, tokenizers, device=place)
         case "onnx":
@@ -142,11 +144,16 @@ def _open_ctranslate2(
     if {model.positions, model.target_positions} != {"rotary"}:
         sizes["positions"] = recipe.data.max_tokens
     never = sorted({target.pad, target.start, target.unknown} - {target.end})
-    engine = open_ctranslate2(folder, device=device, never=never, expected=sizes)
-    for found, own in zip((engine.source, engine.target), (tokenizers.source, target), strict=True):
+    symbols = {
+        "unk_token": target.piece(target.unknown),
+        "bos_token": target.piece(target.start),
+        "eos_token": target.piece(target.end),
+        "decoder_start_token": target.piece(target.start),
+    }
+    for found, own in zip(read_vocabularies(folder), (tokenizers.source, target), strict=True):
         if found != [own.piece(id) for id in range(own.num_ids)]:
             raise unknown_card(folder, got="vocabularies with other pieces than the tokenizers have")
-    return engine
+    return open_ctranslate2(folder, device=device, never=never, expected=sizes, symbols=symbols)
 
 
 def _open_onnx(
@@ -193,10 +200,10 @@ def _sizes(recipe: Recipe, tokenizers: Tokenizers) -> dict[str, int]:
 
 def _goes_on(folder: Path) -> InputError:
     return input_error(
-        f"{folder}: an exported language model does not translate",
+        f"{folder}: an exported language model only goes on with texts",
         got="task: language_model",
-        allowed="an export of a model that translates",
-        fix=f"let it go on with a text: `trimtab generate {folder}`",
+        allowed="an export of a model that translates; a run, to measure texts",
+        fix=f"let it go on with a text: `trimtab generate {folder}`; to measure it name the run it came from",
     )
 
 
