@@ -23,6 +23,7 @@ from trimtab.launch import smoke, train
 from trimtab.likelihood import score
 from trimtab.step.take_step import take_step
 from trimtab.training.preflight import preflight
+from trimtab.training.preflight.text import dropped_examples
 from trimtab.translator import load_translator
 
 TIMES = ("tokens_per_second", "seconds")
@@ -191,3 +192,55 @@ def test_real_text_is_learned_and_written_as_it_is(tmp_path):
         for line in (log(result.run, "evaluations")[0], log(result.run, "evaluations")[-1])
     )
     assert last < first < 8
+
+
+def test_a_run_that_goes_on_with_another_length_of_rows_is_told_of_that_and_not_of_its_text(tmp_path):
+    run = train(language_recipe(tmp_path, length="6 steps"), out=tmp_path / "run").run
+
+    def told(**changes):
+        with pytest.raises(InputError) as caught:
+            train(language_recipe(tmp_path, length="8 steps", **changes), out=run, resume=True)
+        return [problem.what.split(" is not what it was")[0] for problem in caught.value.problems]
+
+    assert told(**{"data.max_tokens": 24}) == ["recipe.data.max_tokens"]
+    assert "data.train.0" not in told(**{"data.tokenizer": {"kind": "bytes"}})
+    path = language_recipe(tmp_path, length="8 steps")
+    (tmp_path / "train.txt").write_text("another ship\n" * 200)
+    with pytest.raises(InputError, match=r"data\.train\.0 is not what it was"):
+        train(path, out=run, resume=True)
+
+
+@pytest.mark.parametrize("text", ["\ufeff", "\u00a0\n\n\u3000\n", " \n"])
+def test_texts_with_nothing_to_learn_are_told_as_documents(tmp_path, text):
+    path = language_recipe(tmp_path)
+    (tmp_path / "train.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"the corpus is empty|no document or pair with a word") as caught:
+        train(path, out=tmp_path / "run")
+    assert not any(word in str(caught.value) for word in ("data inspect", "every pair was dropped"))
+
+
+def test_rows_too_short_for_every_pair_are_told_without_what_a_language_model_is_refused(tmp_path):
+    changes = {**PREFIX, "data.max_tokens": 6}
+    with pytest.raises(InputError, match="nothing is left to train on") as caught:
+        train(language_recipe(tmp_path, **changes), out=tmp_path / "run")
+    (problem,) = caught.value.problems
+    assert "too_long" in problem.got
+    assert problem.fix.startswith("raise data.max_tokens")
+    assert "data inspect" not in problem.fix
+
+
+def test_what_is_dropped_of_pairs_is_told_without_what_a_language_model_is_refused(tmp_path):
+    changes = {**PAIRS, "data.transforms": [{"kind": "length", "min": 5}]}
+    (finding,) = dropped_examples(language_parts(tmp_path, **changes))
+    assert finding.code == "D202"
+    assert "data inspect" not in finding.fix
+
+
+def test_the_separator_of_pairs_is_no_tag_to_translate_with(tmp_path):
+    run = train(language_recipe(tmp_path, **PAIRS, length="6 steps"), out=tmp_path / "run").run
+    for tag in ("<sep>", "<2de>"):
+        with pytest.raises(InputError) as caught:
+            load_translator(str(run), tags=(tag,))
+        (problem,) = caught.value.problems
+        assert "<sep>" not in problem.allowed
+        assert "no tags" in problem.allowed

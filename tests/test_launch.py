@@ -6,8 +6,6 @@ import threading
 from dataclasses import replace
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
@@ -20,10 +18,10 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
-from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, Terminated
+from trimtab.errors import InputError, NothingToResume, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.launch import RunResult, forget, set_arithmetic, smoke, train
+from trimtab.launch import RunResult, forget, smoke, train
 from trimtab.scoring import scores
 from trimtab.training.findings import Findings
 from trimtab.training.preflight import every_check
@@ -392,26 +390,6 @@ def test_two_runs_of_one_recipe_end_with_the_same_weights(trained_run, tmp_path)
     assert model_sha(tmp_path / "run", 60) == model_sha(trained_run, 60)
 
 
-def test_products_of_float32_are_rounded_only_where_tf32_is_named(tmp_path):
-    recipe = load_recipe(small_recipe(tmp_path)).recipe
-    before = torch.get_float32_matmul_precision()
-    try:
-        for precision, expected in (("tf32", "high"), ("fp32", "highest"), ("auto", "highest")):
-            step = recipe.step.model_copy(update={"precision": precision})
-            set_arithmetic(recipe.model_copy(update={"step": step}))
-            assert torch.get_float32_matmul_precision() == expected
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def test_deterministic_kernels_are_asked_for(tmp_path):
-    try:
-        train(small_recipe(tmp_path, **SHORT, **{"step.deterministic": True}), out=tmp_path / "run")
-        assert torch.are_deterministic_algorithms_enabled()
-    finally:
-        torch.use_deterministic_algorithms(False)
-
-
 def test_a_run_tells_what_is_about_to_happen(recipe, tmp_path):
     told, texts = Told(), []
     told.message = texts.append
@@ -463,41 +441,6 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
     assert train(recipe, out=run, resume=True).state.step == 60
     with pytest.raises(InputError, match=r"data\.temperature is not what it was"):
         train(recipe, out=run, resume=True, overrides=["data.temperature=5"])
-
-
-def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(recipe, tmp_path, monkeypatch):
-    free = shutil.disk_usage(tmp_path)._replace(free=10_000)
-    monkeypatch.setattr("trimtab.checkpoint.room.shutil.disk_usage", lambda _: free)
-    with pytest.raises(NoRoom):
-        train(recipe, out=tmp_path / "run")
-    assert list(log(tmp_path / "run", "metrics")) == []
-
-
-@pytest.mark.parametrize(
-    "error",
-    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 99 bytes\nmore")],
-)
-def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(recipe, tmp_path, monkeypatch, error):
-    def build(*_):
-        raise error
-
-    monkeypatch.setattr(launch, "build", build)
-    with pytest.raises(
-        RunFailed, match=r"the model does not fit into memory: .*\n.*dim 32, .*\n.*preset: small"
-    ) as told:
-        train(recipe, out=tmp_path / "run")
-    assert "more\n" not in str(told.value)
-
-
-@pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
-def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
-    asked = []
-    monkeypatch.setattr(launch.CheckpointStore, "check_room", lambda store, size: asked.append(size))
-    run = train(small_recipe(tmp_path, **SHORT | changes), out=tmp_path / "run").run
-    saved = max(list_steps(run / "checkpoints"))
-    files = (run / "checkpoints" / step_name(saved)).glob("*.safetensors")
-    tensors = [tensor for file in files for tensor in load_file(file).values()]
-    assert asked[0] >= sum(tensor.nbytes for tensor in tensors)
 
 
 def test_a_run_whose_checkpoints_are_gone_says_that_it_begins_anew(copied_run):

@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -45,6 +46,13 @@ def test_a_pair_has_the_sum_of_its_steps(loaded):
         assert pair.num_tokens == length
         assert pair.log_probability == pytest.approx(total, abs=1e-3)
         assert pair.per_token == pytest.approx(total / length, abs=1e-4)
+
+
+def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
+    for sources, targets, name in (("AB", ["A", "B"], "sources"), (["A", "B"], "AB", "targets")):
+        for call in (partial(score_pairs, loaded), partial(trimtab.score, "runs/none")):
+            with pytest.raises(InputError, match=rf'{name}: one text[\s\S]*a list: \["..."\]'):
+                call(sources, targets)
 
 
 def test_it_is_the_score_that_the_beam_gave_its_own_translation(loaded):

@@ -1,3 +1,5 @@
+import gzip
+import io
 import json
 import math
 
@@ -92,6 +94,31 @@ def test_so_is_a_file_without_documents(run, tmp_path):
         evaluate_text(str(run), text=tmp_path / "a.txt")
 
 
-def test_pairs_are_not_in_the_way(tmp_path):
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_jsonl_through_a_pipe_gives_the_same_as_the_file(run, tmp_path, monkeypatch, packed):
+    documents = (run.parent / "dev.txt").read_text().strip("\n").split("\n\n")
+    data = "".join(json.dumps({"text": each}) + "\n" for each in documents).encode()
+    (tmp_path / "a.jsonl").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed(data))))
+    piped = evaluate_text(str(run), text="-")
+    named = evaluate_text(str(run), text=tmp_path / "a.jsonl")
+    assert (piped.documents, piped.bytes, piped.loss) == (named.documents, named.bytes, named.loss)
+
+
+def test_jsonl_under_another_name_is_refused(run, tmp_path):
+    (tmp_path / "a.json").write_text('{"text": "the ship"}\n')
+    with pytest.raises(InputError, match="holds JSON"):
+        evaluate_text(str(run), text=tmp_path / "a.json")
+
+
+def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, length="5 steps"), out=tmp_path / "run").run
+    with pytest.raises(InputError, match="was trained on pairs alone") as caught:
+        evaluate_text(str(run), text=tmp_path / "dev.txt")
+    assert "--source FILE --reference FILE" in caught.value.problems[0].fix
+
+
+def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
+    both = {**PAIRS, "data.train": [{"source": "train.en", "target": "train.de"}, {"text": "train.txt"}]}
+    run = train(language_recipe(tmp_path, **both, length="5 steps"), out=tmp_path / "run").run
     assert evaluate_text(str(run), text=tmp_path / "dev.txt").documents == 6

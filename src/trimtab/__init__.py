@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trimtab.decode.sampling import Sampling as Sampling
     from trimtab.evaluation import evaluate as evaluate
     from trimtab.export.export_model import export_model as export_model
+    from trimtab.export.quantized import Quantized as Quantized
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
@@ -46,6 +47,7 @@ HOMES = {
     "average": "trimtab.averaging.average",
     "greedy_soup": "trimtab.averaging.soup",
     "export_model": "trimtab.export.export_model",
+    "Quantized": "trimtab.export.quantized",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",

@@ -23,15 +23,15 @@ from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.written import places_told
-from trimtab.errors import InputError, RunFailed, Terminated, one_line
+from trimtab.errors import InputError, RunFailed, Terminated
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
 from trimtab.scoring.scores import bleu_metric
-from trimtab.sources import open_sources
+from trimtab.sources import Sources, open_sources
 from trimtab.training.findings import OF_AN_EVALUATION
 from trimtab.training.preflight import preflight
-from trimtab.training.preflight.memory import is_out_of_memory
+from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
@@ -52,8 +52,6 @@ MAY_CHANGE = (
 )
 """What a resumed run may say differently; everything else would make it another run."""
 
-SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
-"""Of a model, by which its weights grow."""
 MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
 """Tensors of the size of the weights that an optimizer keeps; of the others fewer, or none."""
 
@@ -123,12 +121,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     check_exports(recipe)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_arithmetic(recipe)
-    try:
-        parts = build(recipe, sources)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise RunFailed(model_does_not_fit(recipe, error)) from None
+    parts = built(recipe, sources)
     if checkpoint is None and recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
@@ -167,16 +160,14 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     return RunResult(run.path, state, recorder.findings.standing)
 
 
-def model_does_not_fit(recipe: Recipe, error: Exception) -> str:
-    """What is told of weights for which there is no memory."""
-    said = (str(error).splitlines() or [type(error).__name__])[0]
-    sizes = recipe.model.model_dump(exclude_none=True)
-    told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)
-    return (
-        f"the model does not fit into memory: {one_line(said)}\n"
-        f"  got     {told}\n"
-        "  fix     take a smaller one, such as `model.preset: small`, or a larger machine"
-    )
+def built(recipe: Recipe, sources: Sources) -> Parts:
+    """The parts of the run; RunFailed where there is no memory for the model."""
+    try:
+        return build(recipe, sources)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise RunFailed(model_does_not_fit(recipe, error)) from None
 
 
 def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:

@@ -11,6 +11,7 @@ import torch
 from trimtab.build import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.data.reference_rows import reference_rows
+from trimtab.decode.given_texts import check_texts
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged
@@ -64,9 +65,10 @@ def score(
     target after the source; in order, in bounded memory.
 
     Both sides are treated as in training; `tags` stand before every source line, and a warning is logged where no line
-    of the training was tagged so. Raises InputError where one side has more lines than the other and for a tag that is
-    none, besides what `load_model` raises.
+    of the training was tagged so. Raises InputError where one side has more lines than the other, or is one text and no
+    list, and for a tag that is none, besides what `load_model` raises.
     """
+    _check_sides(sources, targets)
     return score_pairs(open_model(run, device=device), sources, targets, tags=tags)
 
 
@@ -78,6 +80,7 @@ def score_pairs(
     tags: Sequence[str] = (),
 ) -> Iterator[PairScore]:
     """The same for a model that is loaded."""
+    _check_sides(sources, targets)
     model.look_at(tags)
     return _in_blocks(model, sources, targets, tags)
 
@@ -147,6 +150,11 @@ def log_probabilities(
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return [sums[place] for place in back.tolist()]
+
+
+def _check_sides(sources: Iterable[str], targets: Iterable[str]) -> None:
+    check_texts(sources, name="sources")
+    check_texts(targets, name="targets")
 
 
 def _unequal(line: int, *, longer: str) -> InputError:

@@ -22,8 +22,10 @@ from trimtab.flow import Ragged
 from trimtab.loss.build import build_loss
 from trimtab.scoring.perplexity import perplexities
 from trimtab.translator import ExportedModel, LoadedModel, open_model
+from trimtab.translator.pairs_alone import refuse_pairs_alone
 
 PASSAGES_AT_ONCE = 512
+INSTEAD_OF_TEXT = "score its translations: --source FILE --reference FILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,12 @@ class TextReport:
 
 def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> TextReport:
     """How well the language model `RUN`, `RUN@last` or `RUN@500` foresees the documents of a file: blocks between blank
-    lines, or the field `text` of the objects of a .jsonl file; plain, .gz, .xz or .zst, or `-` for standard input.
+    lines, or the field `text` of the objects of a .jsonl file; plain, .gz, .xz or .zst, or `-` for standard input,
+    which is JSONL where its first line is an object with a `text`.
 
     A document that is longer than `max_tokens` is read in rows as in training, in which a token sees those before it in
-    its row. Raises InputError for a model that translates, besides what `load_model` raises.
+    its row. Raises InputError for a model that translates, and for one that was trained on pairs alone, besides what
+    `load_model` raises.
     """
     model = open_model(run, device=device)
     if isinstance(model, ExportedModel) or not model.recipe.is_language_model:
@@ -75,18 +79,21 @@ def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> T
             allowed="a run with `task: language_model`",
             fix="name a run, or evaluate translations: --source FILE --reference FILE",
         )
-    path = spooled(sys.stdin.buffer, cache=default_cache()) if str(text) == STANDARD_INPUT else text
-    return report_on_text(model, Path(path))
+    refuse_pairs_alone(model.recipe, name=run, instead=INSTEAD_OF_TEXT)
+    if str(text) == STANDARD_INPUT:
+        return report_on_text(model, spooled(sys.stdin.buffer, cache=default_cache()), has_name=False)
+    return report_on_text(model, Path(text))
 
 
 @torch.inference_mode()
-def report_on_text(model: LoadedModel, path: Path) -> TextReport:
-    """The same for a model that is loaded and a file."""
+def report_on_text(model: LoadedModel, path: Path, *, has_name: bool = True) -> TextReport:
+    """The same for a model that is loaded and a file. The suffix of its name says whether it is JSONL; where it came
+    through a pipe and has none, its first line does: an object with a `text`."""
     started = time.perf_counter()
     config = model.recipe.data
     files = ValidFiles.model_validate({"text": str(path)})
     where = {"root": Path.cwd(), "cache": default_cache()}
-    corpus = open_corpus(files, passage_bytes=passage_bytes(config), **where)
+    corpus = open_corpus(files, passage_bytes=passage_bytes(config), has_name=has_name, **where)
     nats, tokens, size, documents = 0.0, 0, 0, 0
     for first in range(0, len(corpus), PASSAGES_AT_ONCE):
         numbers = range(first, min(first + PASSAGES_AT_ONCE, len(corpus)))

@@ -20,6 +20,7 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stages import Stages, plan_stages
 from trimtab.data.subword_sampling import plan_sampling
 from trimtab.data.text_rows import (
+    PASSAGES,
     TextFeed,
     no_source,
     pair_row,
@@ -134,8 +135,11 @@ class Sources:
         for corpus in self.corpora:
             number += not corpus.is_reversed
             key = f"data.train.{number}" + (" reversed" if corpus.is_reversed else "")
-            kind = "passages" if corpus.has_documents else "pairs"
-            data[key] = f"{len(corpus):,} {kind}, sha256 {corpus.fingerprint[:32]}"
+            # Their size follows from this and from settings that the recipe's fingerprints name.
+            held = (
+                f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
+            )
+            data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
         return {**data, **self.tokenizers.fingerprints}
 
 
@@ -217,7 +221,9 @@ def first_examples(feed: Feed | TextFeed, stages: Stages) -> Sample:
             "data.train: nothing is left to train on",
             got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
             allowed="at least one that is kept",
-            fix="loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
+            fix="raise data.max_tokens, which source and target share, or loosen data.transforms"
+            if isinstance(feed, TextFeed)
+            else "loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
         )
     return sample
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tests.averaging.made import MARKS, WEIGHTS, made
+from tests.averaging.made import MARKS, WEIGHTS, made, made_of_texts
 from trimtab.averaging.alike import STATISTICS, check_alike, other_start
 from trimtab.errors import InputError
 
@@ -84,6 +84,18 @@ def test_other_first_weights_are_told_of_seeds_and_of_warm_starts(first, tmp_pat
     assert other_start(starts[:2]) is None, "one warm start is one beginning, whatever the seed"
     assert "warm_start" in other_start(starts[1:]).problems[0].got
     assert other_start([first, starts[0]]) is not None
+
+
+def test_of_models_of_two_kinds_the_kinds_alone_are_told(first, tmp_path):
+    other = made_of_texts(tmp_path / "other")
+    problem = refusal(first, other)
+    assert problem.what.endswith("cannot be averaged: another kind of model")
+    assert (problem.got, problem.allowed) == ("kind decoder", "kind encoder_decoder")
+
+
+def test_what_is_not_set_and_what_is_not_there_are_both_called_none(first, tmp_path):
+    problem = refusal(first, made(tmp_path / "other", **{"model.encoder_heads": 4}))
+    assert (problem.got, problem.allowed) == ("encoder_heads 4", "encoder_heads none")
 
 
 def test_of_many_differences_a_few_are_shown(first, tmp_path):

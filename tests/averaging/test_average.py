@@ -8,11 +8,13 @@ from safetensors.torch import load_file
 
 import trimtab
 from tests.averaging.made import made, variant
+from tests.language_run import language_recipe
 from trimtab.averaging.average import average
 from trimtab.averaging.members import open_member
+from trimtab.averaging.soup import greedy_soup
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.step_folders import step_name
+from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.translator import load_model, load_translator
@@ -158,3 +160,17 @@ def test_a_mean_that_is_not_finite_is_refused_and_leaves_no_folder(run, tmp_path
     with pytest.raises(InputError, match=r"not finite[\s\S]*in 1 of \d+ tensors, such as embedding\.weight"):
         average([f"{run}@20", f"{run}@40"], out=tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+
+
+def test_of_a_language_model_the_mean_is_made_and_what_measures_it_is_said(tmp_path):
+    texts = train(language_recipe(tmp_path), out=tmp_path / "run").run
+    specs = [f"{texts}@{step}" for step in list_steps(texts / "checkpoints")]
+    with pytest.raises(InputError, match="--metric bleu: is of translations"):
+        average(specs, out=tmp_path / "mean", metric="bleu")
+    with pytest.raises(InputError, match="--metric bleu: is of translations"):
+        greedy_soup(specs, out=tmp_path / "mean", metric="bleu")
+    assert not (tmp_path / "mean").exists()
+    report = average(specs, out=tmp_path / "mean")
+    for text in (report.render(), (tmp_path / "mean" / "README.md").read_text()):
+        assert "whose validation texts are not measured here" in text
+        assert "trimtab evaluate DIR --text FILE" in text

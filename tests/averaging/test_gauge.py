@@ -3,10 +3,12 @@ import math
 import pytest
 
 import trimtab
-from tests.averaging.made import made
-from trimtab.averaging.gauge import Gauge
+from tests.averaging.made import made, made_of_texts
+from tests.language_run import PAIRS, language_recipe
+from trimtab.averaging.gauge import Gauge, check_metric
 from trimtab.averaging.members import open_member
 from trimtab.errors import InputError
+from trimtab.launch import train
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +61,54 @@ def test_a_set_that_is_not_there_is_wrong_input(tmp_path):
     member = made(tmp_path, **{"data.valid": {"source": "/no/such/file", "target": "/no/such/other"}})
     with pytest.raises(InputError, match="there is no such file"):
         Gauge.of(member, metric=None)
+
+
+@pytest.fixture(scope="module")
+def pair_run(own_cache, tmp_path_factory):
+    """A language model that was trained on pairs."""
+    folder = tmp_path_factory.mktemp("pairs")
+    return train(language_recipe(folder, **PAIRS), out=folder / "run").run
+
+
+def test_a_language_model_of_pairs_is_measured_as_evaluation_does(pair_run):
+    member = open_member(f"{pair_run}@20")
+    files = member.recipe.data.valid["valid"]
+    found = trimtab.evaluate(f"{pair_run}@20", source=files.source, reference=files.target, beam=1)
+    for metric, score in (
+        (None, found.loss),
+        ("loss", found.loss),
+        ("chrf", found.chrf.value),
+        ("bleu", found.bleu.value),
+    ):
+        check_metric(member, metric)
+        gauge = Gauge.of(member, metric=metric)
+        measured = gauge.measure(member.load())
+        assert measured.losses == {"valid": pytest.approx(found.loss, rel=1e-6)}
+        assert measured.score == pytest.approx(score, rel=1e-6), metric
+
+
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        ({}, "--text FILE"),
+        ({"data.valid": None}, "--text FILE"),
+        ({**PAIRS, "data.valid": {"text": "dev.txt"}}, "--text FILE"),
+        ({**PAIRS, "data.valid": None}, "--source FILE --reference FILE"),
+    ],
+    ids=["texts", "texts without a set", "pairs with a set of texts", "pairs without a set"],
+)
+def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, changes, fix):
+    with pytest.raises(InputError) as caught:
+        Gauge.of(made_of_texts(tmp_path, **changes), metric=None)
+    assert caught.value.problems[0].fix.endswith(f"trimtab evaluate DIR {fix}")
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
+def test_a_measure_of_translations_is_refused_for_texts(tmp_path, metric):
+    of_texts = made_of_texts(tmp_path / "texts")
+    mixed = made_of_texts(tmp_path / "mixed", **{**PAIRS, "data.valid": {"text": "dev.txt"}})
+    for member in (of_texts, mixed):
+        with pytest.raises(InputError, match=f"--metric {metric}: is of translations"):
+            check_metric(member, metric)
+        check_metric(member, "loss")
+        check_metric(member, None)

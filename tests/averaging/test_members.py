@@ -20,6 +20,11 @@ def test_the_last_of_a_run_are_its_newest(run):
         labels([str(run), str(run)], last=2)
 
 
+def test_a_name_that_is_no_list_is_refused(run):
+    with pytest.raises(InputError, match=r'checkpoints: one text[\s\S]*a list: \["..."\]'):
+        labels(str(run), last=2)
+
+
 def test_one_checkpoint_under_two_names_is_one_and_its_two_kinds_of_weights_are_two(run):
     with pytest.raises(InputError, match="at least two different"):
         labels([f"{run}@40", f"{run}@last", f"{run}@40:raw"])

@@ -1,6 +1,7 @@
 import pytest
+import typer
 
-from trimtab.cli.choosing import choice_of
+from trimtab.cli.choosing import Temperature, choice_of
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL
 from trimtab.errors import InputError
@@ -23,6 +24,17 @@ def test_a_temperature_of_zero_takes_the_likeliest_each_time():
 def test_an_option_that_would_count_for_nothing_is_refused():
     with pytest.raises(InputError, match="--top-p, --seed: counts only"):
         choice_of(**{**NOTHING, "temperature": 0.0, "top_p": 0.9, "seed": 2})
+
+
+def test_the_temperatures_of_the_option_are_those_that_can_be_drawn_with():
+    taken = Temperature.__metadata__[0].parser
+    for value in (0.01, 0.8, 100):
+        assert choice_of(**{**NOTHING, "temperature": taken(str(value))}).temperature == value
+    for value in (0.0099, 100.1, -1.0):
+        with pytest.raises(InputError, match=r"0\.01 to 100"):
+            Sampling(temperature=value)
+        with pytest.raises(typer.Exit):
+            taken(str(value))
 
 
 def test_a_temperature_that_is_next_to_zero_is_refused_by_name():

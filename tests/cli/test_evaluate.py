@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.refusal import refused
 from trimtab.scoring.measures import Measures
 
 
@@ -34,4 +35,10 @@ def test_json_is_json(call, calls):
 
 def test_both_files_are_needed(call, calls):
     assert call("evaluate", "run", "--source", "a.en").exit_code == 2
+    assert calls == []
+
+
+def test_without_files_what_a_language_model_takes_is_told_too(call, calls):
+    result = call("evaluate", "run")
+    refused(result, "of a language model, --text FILE")
     assert calls == []

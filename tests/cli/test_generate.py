@@ -22,6 +22,11 @@ class Echo:
     def whole(self, prompt: str) -> str:
         return prompt
 
+    def check(self, prompts):
+        for number, prompt in enumerate(prompts):
+            if len(prompt) > 20:
+                raise input_error(f"prompt {number + 1}: longer than {self.spec} can read")
+
     def generate(self, prompts, writing, *, first=0):
         self.writings.append(writing)
         for number, prompt in enumerate(prompts, start=first):
@@ -117,6 +122,14 @@ def test_a_temperature_of_zero_is_greedy(call, loaded):
 REFUSED = {
     "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one place"),
     "a file that is not there": (["--input", "gone.txt"], "--input gone.txt: no such file"),
+    **{
+        f"a temperature of {value}": (
+            ["--temperature", value],
+            "--temperature: out of range",
+            "0, or numbers from 0.01 to 100",
+        )
+        for value in ("0.005", "-1", "101")
+    },
     "no tokens": (["--max-tokens", "0"], "--max-tokens: out of range"),
     "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
     "samples that are all the same": (
@@ -127,9 +140,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("options", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(
+    ("options", "words"), [(case[0], case[1:]) for case in REFUSED.values()], ids=REFUSED
+)
 def test_what_cannot_be_is_refused_before_a_model_is_loaded(call, loaded, options, words):
-    assert has_four_parts(refused(call("generate", "run", *options, stdin="a\n"), words))
+    assert has_four_parts(refused(call("generate", "run", *options, stdin="a\n"), *words))
     assert loaded == []
 
 
@@ -137,6 +152,34 @@ def test_a_prompt_that_is_too_long_ends_it_after_the_texts_before(call, loaded):
     result = call("generate", "run", stdin="a\n" + "b" * 30 + "\n")
     assert (result.exit_code, result.stdout) == (2, "a A 00 ö\n")
     assert "error: prompt 2: longer than run can read" in result.stderr
+
+
+@pytest.mark.parametrize("into", ["stdout", "file"])
+def test_prompts_of_a_file_are_all_looked_at_before_the_first_text(call, loaded, tmp_path, into):
+    (tmp_path / "in").write_text("a\n" + "b" * 30 + "\n")
+    options = ["--output", tmp_path / "out"] if into == "file" else []
+    result = call("generate", "run", "--input", tmp_path / "in", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "error: prompt 2: longer than run can read" in result.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+    assert loaded[0].writings == []
+
+
+def test_prompts_of_a_pipe_leave_no_part_of_an_output_file(call, loaded, tmp_path):
+    result = call("generate", "run", "--output", tmp_path / "out", stdin="a\n" + "b" * 30 + "\n")
+    assert result.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_named_pipe_is_read_once(call, loaded, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = subprocess.Popen(["sh", "-c", 'printf "a\\nb\\n" > "$0"', tmp_path / "pipe"])
+    try:
+        result = call("generate", "run", "--input", tmp_path / "pipe")
+    finally:
+        writer.kill()
+        writer.wait()
+    assert (result.exit_code, result.stdout) == (0, "a A 00 ö\nb B 10 ö\n")
 
 
 def test_in_a_terminal_prompts_are_asked_for_one_after_another():

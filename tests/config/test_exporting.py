@@ -3,6 +3,7 @@ from typing import get_args
 
 import pytest
 
+from tests.language_run import language_recipe
 from tests.small_run import small_recipe
 from trimtab.config.exporting import ExportTarget, obstacles
 from trimtab.config.load import load_recipe, parse_recipe
@@ -41,6 +42,23 @@ def test_a_recipe_says_what_its_model_is_meant_for_and_keeps_saying_it(tmp_path)
     again = parse_recipe(render_recipe(recipe), path=Path("again.yaml")).recipe
     assert again.export == recipe.export
     assert "export" not in render_recipe(load_recipe(small_recipe(tmp_path)).recipe)
+
+
+@pytest.mark.parametrize("target", ["ctranslate2", "onnx"])
+def test_a_language_model_is_sent_to_hf(tmp_path, target):
+    recipe = load_recipe(language_recipe(tmp_path)).recipe
+    (problem,) = obstacles(target, model=recipe.model, transforms=recipe.data.transforms)
+    assert (problem.what.partition(":")[0], problem.got) == ("model.kind", "decoder")
+    assert "`--to hf`" in problem.fix
+    assert "another `model.kind`" not in problem.fix
+    assert obstacles("hf", model=recipe.model, transforms=recipe.data.transforms) == []
+
+
+@pytest.mark.parametrize("targets", [["hf", "hf"], ["onnx", "hf", "onnx"]])
+def test_a_target_that_stands_there_twice_is_refused(tmp_path, targets):
+    with pytest.raises(InputError, match=f"export: {targets[-1]} stands there more than once") as caught:
+        load_recipe(small_recipe(tmp_path, export=targets))
+    assert caught.value.problems[0].fix == f"write [{', '.join(dict.fromkeys(targets))}]"
 
 
 def test_an_unknown_target_is_wrong_input(tmp_path):

@@ -160,3 +160,47 @@ def test_checking_stops_after_ten_problems(root):
     with pytest.raises(InputError) as caught:
         corpus.check()
     assert len(caught.value.problems) == 10
+
+
+DOCUMENTS = '{"id": 1, "text": "one\\ntwo"}\n{"id": 2, "text": "three"}\n'
+
+
+def open_text(root, name, content, *, passage_bytes=64, **options):
+    (root / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    files = TrainCorpus.model_validate({"text": name})
+    return open_corpus(files, root=root, cache=root / "cache", passage_bytes=passage_bytes, **options)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "a", "a.txt.gz", "a.JSONL"])
+@pytest.mark.parametrize("before", ["", "\ufeff", " \n\n", "\ufeff\n"])
+def test_documents_of_jsonl_under_another_name_are_not_read_as_plain_text(tmp_path, name, before):
+    with pytest.raises(InputError, match="holds JSON, and its name says that it is plain text") as caught:
+        open_text(tmp_path, name, (before + DOCUMENTS).encode())
+    (problem,) = caught.value.problems
+    assert problem.fix.startswith("call it a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["stdin-1", "stdin-1.gz"])
+def test_what_came_through_a_pipe_is_jsonl_by_its_content(tmp_path, name):
+    corpus = open_text(tmp_path, name, DOCUMENTS.encode(), has_name=False)
+    assert [corpus.passage(line).text for line in range(len(corpus))] == ["one\ntwo", "three"]
+    plain = open_text(tmp_path, "stdin-2", b"{one}\ntwo\n\nthree\n", has_name=False)
+    assert [plain.passage(line).text for line in range(len(plain))] == ["{one}\ntwo", "three"]
+    with pytest.raises(InputError, match="line 3 is not valid JSON"):
+        open_text(tmp_path, "stdin-3", DOCUMENTS.encode() + b"no object\n", has_name=False)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+@pytest.mark.parametrize(
+    "text",
+    ["{", '{\n"text": "a"\n}', '{"text": 1}', '{"key": "a"}', '["text"]', "{name}, dear", 'a\n{"text": "b"}'],
+)
+def test_a_text_that_begins_like_json_stays_one(tmp_path, name, text):
+    assert open_text(tmp_path, name, text.encode()).passage(0).text == text
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
+def test_sentences_of_one_language_are_not_read_from_jsonl(tmp_path, name):
+    with pytest.raises(InputError, match="each of its lines would be a sentence"):
+        open_text(tmp_path, name, DOCUMENTS.encode(), passage_bytes=None)
+    assert open_text(tmp_path, "b.txt", b"{one}\n", passage_bytes=None).pair(0) == ("{one}", "{one}")

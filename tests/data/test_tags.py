@@ -1,8 +1,18 @@
 import pytest
 
-from tests.data.small_text import small_tokenizer
+from tests.data.small_text import sentences, small_tokenizer
 from trimtab.config.data import DataConfig
-from trimtab.data.tags import always_tagged, check_tags, trained_tags, unlike_training, untagged_sets
+from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.data.tags import (
+    always_tagged,
+    check_tags,
+    trained_tags,
+    unlike_training,
+    untagged_sets,
+    vocabulary_tags,
+)
+from trimtab.data.text_tokenizers import SEPARATOR
+from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError
 
 
@@ -69,10 +79,38 @@ def test_an_untagged_validation_set_is_told():
 
 def test_a_piece_of_text_is_no_tag():
     tokenizer = small_tokenizer()
-    check_tags(["<ui>"], tokenizer)
+    check_tags(["<ui>"], tokenizer, config=config(UI))
     with pytest.raises(InputError, match="is a piece of ordinary text") as caught:
-        check_tags(["▁the"], tokenizer)
+        check_tags(["▁the"], tokenizer, config=config(UI))
     assert caught.value.problems[0].allowed == "<ui>"
     with pytest.raises(InputError, match="the vocabulary has no piece '<gui>'") as caught:
-        check_tags(["<gui>"], tokenizer)
+        check_tags(["<gui>"], tokenizer, config=config(UI))
     assert "trimtab tokenizer train --tag '<gui>'" in caught.value.problems[0].fix
+
+
+def tokenizer_with(folder, *symbols):
+    config = SentencePieceTokenizer(vocabulary_size=400)
+    return train_tokenizer(config, lines=sentences(300), symbols=symbols, out=folder)
+
+
+def test_a_separator_is_no_tag(tmp_path):
+    tokenizer = tokenizer_with(tmp_path, SEPARATOR, "<ui>")
+    for tag, what in (
+        ("<2de>", "the vocabulary has no piece '<2de>'"),
+        (SEPARATOR, "'<sep>' is the separator, not"),
+    ):
+        with pytest.raises(InputError, match=what) as caught:
+            check_tags([tag], tokenizer, config=config(UI))
+        assert SEPARATOR not in caught.value.problems[0].allowed
+        assert "<ui>" in caught.value.problems[0].allowed
+    assert vocabulary_tags(tokenizer, config({"tags": [SEPARATOR]})) == (SEPARATOR, "<ui>")
+
+
+def test_neither_is_that_of_context(tmp_path):
+    context = {"transforms": [{"kind": "context", "separator": "<new>"}]}
+    data = {"train": [{"documents": "a.jsonl", "source": "src", "target": "tgt"}], **context}
+    tokenizer = tokenizer_with(tmp_path, "<new>")
+    with pytest.raises(InputError, match="is the separator") as caught:
+        check_tags(["<new>"], tokenizer, config=DataConfig.model_validate(data))
+    (problem,) = caught.value.problems
+    assert (problem.allowed, problem.fix) == ("none, because the vocabulary has no tags", "leave it out")

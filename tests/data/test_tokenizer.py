@@ -218,3 +218,12 @@ def test_lines_of_a_text_in_one_language_are_taken_once(corpora, tmp_path):
     assert mono[0].is_monolingual
     assert not corpora[0].is_monolingual
     assert list(sample_lines(mono, 80)) == [f"a de {line}" for line in range(10)]
+
+
+@pytest.mark.parametrize("lines", [[], ["", ""]])
+def test_no_text_of_a_language_model_is_told_as_documents(tmp_path, lines):
+    with pytest.raises(InputError, match="there is no text to train on") as caught:
+        train_tokenizer(SMALL, lines=lines, symbols=[], out=tmp_path, exact=True)
+    (problem,) = caught.value.problems
+    assert problem.got == "no document or pair with a word in it"
+    assert "inspect" not in problem.fix

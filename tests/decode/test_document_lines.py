@@ -44,3 +44,9 @@ def test_lists_and_objects_come_back_in_their_form():
 def test_a_line_that_is_no_document_is_named(line):
     with pytest.raises(InputError, match="line 2 is no document"):
         list(json_documents(["[]", line], name="x"))
+
+
+def test_a_number_that_python_does_not_read_is_called_too_long():
+    with pytest.raises(InputError, match="line 1 is no document") as caught:
+        list(json_documents(['{"src": ["a"], "id": ' + "9" * 10_000 + "}"], name="x"))
+    assert caught.value.problems[0].got == "a number of too many digits"

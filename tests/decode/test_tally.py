@@ -20,6 +20,7 @@ def test_one_text_and_several_and_none():
         "3 texts, 100 tokens: 1 came to an end, 1 stopped at --max-tokens, 1 stopped where the model can read no more; "
         "2% of 4-grams repeated"
     )
+    assert told(text(1)).startswith("1 text, 1 token: ")
     assert told() == "0 texts, 0 tokens"
 
 

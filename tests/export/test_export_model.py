@@ -7,6 +7,7 @@ import shutil
 import pytest
 import torch
 
+import trimtab
 from tests.data.demo_pairs import demo_pairs
 from tests.export.runs import of_model, trained
 from tests.small_run import write_pairs
@@ -14,6 +15,7 @@ from trimtab.errors import InputError, RunFailed
 from trimtab.export import export_model as module
 from trimtab.export.export_model import build_target, export_model
 from trimtab.export.gate import BOUND
+from trimtab.export.quantized import Quantized
 from trimtab.translator.exported import is_export
 
 AFTER = {"norm_position": "after"}
@@ -236,6 +238,23 @@ def test_an_unknown_target_and_half_a_text_to_compare_on_are_wrong_input(trained
     with pytest.raises(InputError, match="there is no run"):
         export_model(str(tmp_path / "none"), out=tmp_path / "hf")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("target", module.TARGETS)
+def test_weights_that_a_target_does_not_have_are_refused_with_those_that_it_has(tmp_path, target):
+    for quantized in ("int4", Quantized(kind="int4")):
+        with pytest.raises(InputError) as caught:
+            export_model("runs/none", to=target, out=tmp_path / "x", quantized=quantized)
+        assert caught.value.problems[0].allowed == ", ".join(module.WEIGHTS_OF[target])
+
+
+def test_a_kind_of_weights_may_be_said_by_its_name_alone(trained_run, tmp_path):
+    report = export_model(str(trained_run), to="ctranslate2", out=tmp_path / "short", quantized="int8")
+    full = trimtab.export_model(
+        str(trained_run), to="ctranslate2", out=tmp_path / "full", quantized=trimtab.Quantized(kind="int8")
+    )
+    assert report.to_dict()["gate"] == full.to_dict()["gate"]
+    assert report.gate.loss is not None
 
 
 def test_a_run_without_a_checkpoint_is_wrong_input(trained_run, tmp_path):

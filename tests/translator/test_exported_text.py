@@ -3,8 +3,9 @@ import shutil
 
 import pytest
 
+from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
-from trimtab.translator.export_card import CARD
+from trimtab.translator.export_card import CARD, RECIPE
 from trimtab.translator.exported_text import load_exported_text
 
 
@@ -33,3 +34,11 @@ def test_a_card_that_no_export_of_a_language_model_has_is_refused(exported_text,
 def test_an_export_that_translates_is_sent_to_translate(exported_run):
     with pytest.raises(InputError, match="trimtab translate"):
         load_exported_text(exported_run)
+
+
+def test_an_export_that_learned_pairs_alone_goes_on_from_no_text(exported_text, tmp_path):
+    copy = shutil.copytree(exported_text, tmp_path / "copy")
+    recipe = load_recipe(copy / RECIPE, overrides=["data.train=[{source: a.en, target: a.de}]"]).recipe
+    (copy / RECIPE).write_text(recipe.model_dump_json(exclude_unset=True))
+    with pytest.raises(InputError, match="was trained on pairs alone"):
+        load_exported_text(copy)

@@ -3,9 +3,11 @@ import shutil
 import pytest
 
 import trimtab
+from tests.language_run import PAIRS, language_recipe
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL, Writing
 from trimtab.errors import InputError
+from trimtab.launch import train
 from trimtab.translator.generating import generate, load_generator
 
 PROMPTS = ["the small", "", "never turns\n", "the  wind "]
@@ -56,10 +58,25 @@ def test_the_window_ends_a_text_and_longer_prompts_are_refused(text_run):
         next(generate(str(text_run), ["the boat " * 100]))
 
 
+def test_one_text_in_place_of_a_list_is_refused_before_a_model_is_loaded():
+    with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+        generate("runs/none", "Once")
+
+
 def test_a_model_that_translates_is_named_with_its_command(trained_run, exported_run):
     for spec in (trained_run, exported_run):
         with pytest.raises(InputError, match=f"fix     translate with it: `trimtab translate {spec}`"):
             load_generator(str(spec))
+
+
+def test_a_language_model_of_pairs_alone_is_sent_to_translate_and_one_of_texts_too_is_not(tmp_path):
+    pairs = train(language_recipe(tmp_path / "pairs", **PAIRS), out=tmp_path / "pairs" / "run").run
+    with pytest.raises(InputError, match=f"trained on pairs alone[\\s\\S]*`trimtab translate {pairs}`"):
+        load_generator(str(pairs))
+    both = {**PAIRS, "data.train": [*PAIRS["data.train"], {"text": "train.txt"}]}
+    mixed = train(language_recipe(tmp_path / "mixed", **both), out=tmp_path / "mixed" / "run").run
+    (found,) = generate(str(mixed), ["a"], max_tokens=3)
+    assert found.num_tokens > 0
 
 
 def test_a_language_model_that_shall_translate_is_sent_to_generate(text_run, exported_text):

@@ -10,7 +10,7 @@ from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import Writing
 from trimtab.errors import InputError
 from trimtab.model.decoder_only import DecoderOnly
-from trimtab.translator.generator import Generator
+from trimtab.translator.generator import PROMPTS_AT_ONCE, Generator
 from trimtab.translator.prompted import Prompted
 
 CPU = torch.device("cpu")
@@ -120,6 +120,23 @@ def test_a_prompt_that_fills_the_window_still_gets_one_token_and_a_longer_one_is
         InputError, match=r"prompt 2: longer than runs/x can read\n  got     11 tokens.*\n.*at most 10"
     ):
         next(given)
+
+
+def test_prompts_are_checked_without_a_text_written_however_many_there_are():
+    generator = recurrent(window=10)
+    many = ["ok"] * (PROMPTS_AT_ONCE + 3)
+    generator.check(many)
+    for texts in (["1234567890"], [*many, "1234567890", "never"]):
+        number = texts.index("1234567890") + 1
+        with pytest.raises(InputError, match=f"prompt {number}: longer than runs/x can read"):
+            generator.check(iter(texts))
+
+
+def test_one_text_in_place_of_a_list_is_refused_at_once():
+    generator = recurrent()
+    for call in (generator.generate, generator.check):
+        with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+            call("Once")
 
 
 def test_repetition_is_of_what_was_written_alone():

@@ -49,6 +49,24 @@ def score_of(model, source, target):
     return float(log_probabilities(model, source, target[:-1]).gather(1, torch.tensor(target)[:, None]).sum())
 
 
+def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
+    translator = loaded.translator(search=Search(beam=2))
+    calls = (
+        translator.translate,
+        translator.stream,
+        lambda lines: translator.n_best(lines, n=1),
+        lambda lines: translator.n_best_stream(lines, n=1),
+        translator.translate_documents,
+        translator.stream_documents,
+    )
+    for call in calls:
+        with pytest.raises(InputError, match=r'(lines|documents): one text[\s\S]*a list: \["..."\]'):
+            call("AB")
+    for call in (translator.translate_documents, translator.stream_documents):
+        with pytest.raises(InputError, match="document 1: one text"):
+            list(call(["AB"]))
+
+
 def test_greedy_translation_is_what_recomputing_the_whole_prefix_gives(loaded):
     tokenizer = loaded.tokenizer
     rows = tokenizer.encode(LINES)

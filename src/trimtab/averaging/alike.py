@@ -19,6 +19,7 @@ def check_alike(members: Sequence[Member]) -> None:
         _check_statistics(member)
     for member in members[1:]:
         for what, ours, theirs in (
+            ("kind of model", _kind(first), _kind(member)),
             ("model", _shape(first), _shape(member)),
             ("model", _sizes(first), _sizes(member)),
             ("element type", _types(first), _types(member)),
@@ -42,15 +43,15 @@ def other_start(members: Sequence[Member]) -> InputError | None:
 def _unlike(
     member: Member, first: Member, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> InputError:
-    keys = [key for key in {**ours, **theirs} if ours.get(key, "none") != theirs.get(key, "none")]
+    keys = [key for key in {**ours, **theirs} if _value(ours, key) != _value(theirs, key)]
     told, more = keys[:5], f" and {len(keys) - 5} more" if len(keys) > 5 else ""
     fix = "average checkpoints of one run, or of runs that began from the same weights"
     if what == "first weights":
         fix += "; --across-starts REASON does it all the same, and --soup measures whether it helps"
     return input_error(
         f"{member.label} and {first.label} cannot be averaged: another {what}",
-        got=", ".join(f"{key} {theirs.get(key, 'none')}" for key in told) + more,
-        allowed=", ".join(f"{key} {ours.get(key, 'none')}" for key in told) + more,
+        got=", ".join(f"{key} {_value(theirs, key)}" for key in told) + more,
+        allowed=", ".join(f"{key} {_value(ours, key)}" for key in told) + more,
         fix=fix,
     )
 
@@ -65,6 +66,15 @@ def _check_statistics(member: Member) -> None:
             fix="average the weights in a loop of your own, and make the statistics anew on training data by "
             "torch.optim.swa_utils.update_bn: those of the averaged weights are no mean of the old ones",
         )
+
+
+def _value(tree: Mapping[str, Any], key: str) -> Any:
+    value = tree.get(key)
+    return "none" if value is None else value
+
+
+def _kind(member: Member) -> dict[str, Any]:
+    return {"kind": member.recipe.model.kind}
 
 
 def _shape(member: Member) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from torch import Tensor
 from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
 from trimtab.averaging.comparing import compared
-from trimtab.averaging.gauge import Gauge
+from trimtab.averaging.gauge import Gauge, check_metric
 from trimtab.averaging.members import Member, best_of_run, open_members
 from trimtab.averaging.report import AverageReport
 from trimtab.averaging.result_folder import plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import mean_of, not_finite
 from trimtab.config.run import Metric
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, Problem, input_error
 
 
 def average(
@@ -37,15 +37,16 @@ def average(
     the run chooses its best checkpoint by.
 
     Raises InputError where fewer than two are named, where model, vocabulary, element types or first weights differ,
-    where there are batch norms, and where `out` holds a run; where a file of the tokenizer is no plain one, and where
-    the mean is not finite. Then nothing is made. `across_starts` says why different first weights may be averaged all
-    the same; it stands in the card.
+    where there are batch norms, where `metric` is of translations and there is nothing to translate, and where `out`
+    holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
+    `across_starts` says why different first weights may be averaged all the same; it stands in the card.
     """
     weights = "ema" if ema else None
     members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
     check_alike(members)
     notes = _overridden(other_start(members), across_starts)
     newest = max(members, key=lambda member: member.checkpoint.step)
+    check_metric(newest, metric)
     tokenizer = plain_tokenizer(newest)
     mean = mean_of([member.load for member in members])
     _check_finite(mean)
@@ -74,7 +75,12 @@ def _measured(
         found = {each.label: gauge.measure(each.load()) for each in (*singles, *([best] if best else []))}
         return compared(report, gauge, mean, found)
     except InputError as error:
-        return replace(report, unread=error.problems[0].what)
+        return replace(report, unread=_told(error.problems[0]))
+
+
+def _told(problem: Problem) -> str:
+    """What is wrong and what helps, in a line."""
+    return f"{problem.what}; {problem.fix}" if problem.fix else problem.what
 
 
 def _overridden(unlike: InputError | None, reason: str) -> tuple[str, ...]:

@@ -31,6 +31,20 @@ class Measured:
     """The measure that is compared."""
 
 
+def check_metric(member: Member, metric: Metric | None) -> None:
+    """InputError for a measure of translations where the model, or its validation sets, are of texts alone."""
+    recipe, texts = member.recipe, _of_texts(member)
+    if metric in OF_TRANSLATIONS and (texts or not recipe.translates):
+        raise input_error(
+            f"--metric {metric}: is of translations",
+            got=f"{member.label}, a language model of texts"
+            if not recipe.translates
+            else f"the validation texts {', '.join(texts)} of {member.label}",
+            allowed="a model with validation sets of source and target",
+            fix="leave --metric out, then score DIR and the run alike: trimtab evaluate DIR --text FILE",
+        )
+
+
 @dataclass(slots=True)
 class Gauge:
     """The validation sets, opened, and a model to put weights into."""
@@ -47,18 +61,22 @@ class Gauge:
     def of(cls, member: Member, *, metric: Metric | None) -> "Gauge":
         """By the recipe of one member, whose `evaluate.best` says what is compared where `metric` does not.
 
-        Raises InputError where there is no validation set, or one cannot be read.
+        Raises InputError where there is no validation set, where one is of texts, or one cannot be read.
         """
         recipe = member.recipe
-        if recipe.is_language_model:
+        if texts := _of_texts(member):
             raise input_error(
                 f"{member.label}: a language model, whose validation texts are not measured here",
-                fix="average without a soup, then score DIR and the run alike: trimtab evaluate DIR --text FILE",
+                got=f"{', '.join(texts)} of texts",
+                allowed="validation sets of source and target",
+                fix="without --soup the mean is made all the same; score it and the run alike: "
+                "trimtab evaluate DIR --text FILE",
             )
         if not recipe.data.valid:
             raise input_error(
                 f"{member.label}: its recipe has no validation set",
-                fix="score the result yourself: trimtab evaluate DIR --source FILE --reference FILE",
+                fix="score the result yourself: trimtab evaluate DIR "
+                + ("--source FILE --reference FILE" if recipe.translates else "--text FILE"),
             )
         sets = {
             name: open_corpus(files, root=Path.cwd(), cache=default_cache())
@@ -125,3 +143,8 @@ class Gauge:
         cut = self.model.recipe.data.valid[self.chosen].bleu_tokenizer
         of = {"bleu": partial(bleu, tokenize=cut), "chrf": chrf, "ter": ter}
         return of[self.metric](outputs, references)
+
+
+def _of_texts(member: Member) -> list[str]:
+    """Names of its validation sets that have no two sides."""
+    return [name for name, files in member.recipe.data.valid.items() if files.text is not None]

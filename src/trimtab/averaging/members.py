@@ -11,6 +11,7 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe, Weights
+from trimtab.decode.given_texts import check_texts
 from trimtab.errors import input_error
 from trimtab.translator.chosen_weights import chosen_weights, place_of, weights_meant
 
@@ -48,8 +49,9 @@ def open_members(
     """The checkpoints that are named, each once, or the `last` ones of the one run that is; `weights` says which of
     their weights are meant where the names do not.
 
-    Raises InputError where fewer than `least` remain.
+    Raises InputError where fewer than `least` remain, and where one name stands in place of a list of them.
     """
+    check_texts(specs, name="checkpoints")
     if last is None:
         found = [open_member(spec) for spec in specs]
     else:

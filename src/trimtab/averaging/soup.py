@@ -10,7 +10,7 @@ from torch import Tensor
 from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
 from trimtab.averaging.comparing import compared
-from trimtab.averaging.gauge import Gauge, Measured
+from trimtab.averaging.gauge import Gauge, Measured, check_metric
 from trimtab.averaging.members import Member, open_members
 from trimtab.averaging.report import AverageReport, Tried
 from trimtab.averaging.result_folder import plain_tokenizer, write_result
@@ -52,6 +52,7 @@ def greedy_soup(
     unlike = other_start(members)
     reason = across_starts.strip() or "only what helped was averaged"
     notes = (f"{unlike.problems[0].what}; {reason}",) if unlike else ()
+    check_metric(members[0], metric)
     gauge = Gauge.of(members[0], metric=metric)
     singles = {member.label: gauge.measure(member.load()) for member in members}
     soup = cook(members, singles, gauge)

@@ -12,9 +12,9 @@ Temperature = Annotated[
     float | None,
     number_option(
         "--temperature",
-        Range(least=0, most=100, whole=False),
-        help="Below 1 the likely becomes likelier; 0 takes the likeliest token each time.",
-        fix="0.8 is usual, 1.0 the model's own",
+        Range(least=0.01, most=100, whole=False, or_zero=True),
+        help="0, or 0.01 to 100: below 1 the likely becomes likelier; 0 takes the likeliest token each time.",
+        fix="0.8 is usual, 1.0 the model's own, 0 the likeliest token each time",
         show_default="0.8",
     ),
 ]

@@ -69,7 +69,7 @@ def evaluate(
             "evaluate: nothing to translate and compare",
             got=f"no {'--source' if source is None else '--reference'}",
             allowed="--source FILE --reference FILE, --documents FILE, or --text FILE for a language model",
-            fix="name both files, or one of documents",
+            fix="name both files, or one of documents; of a language model, --text FILE",
         )
     from trimtab import evaluation
     from trimtab.scoring.measures import Measures

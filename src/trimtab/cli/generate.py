@@ -83,6 +83,9 @@ def generate(
 
         writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
         generator, tally = load_generator(run, device=device), Tally()
+        if source is not None and source.is_file():  # a pipe cannot be read twice
+            with opened_input(source) as same:
+                generator.check(read_lines(same, name=str(source)))
         with opened_output(output) as text:
             shown = _Shown(text, as_json=as_json, tally=tally)
             if prompt is not None:

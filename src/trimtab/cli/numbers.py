@@ -19,9 +19,14 @@ class Range:
     most: float | int = math.inf
     whole: bool = True
     """Only whole numbers."""
+    or_zero: bool = False
+    """0 is taken too, though it is less than the least of the others."""
+
+    def __contains__(self, value: float | int) -> bool:
+        return math.isfinite(value) and (self.least <= value <= self.most or (self.or_zero and value == 0))
 
     def __str__(self) -> str:
-        kind = "whole numbers" if self.whole else "numbers"
+        kind = ("0, or " if self.or_zero else "") + ("whole numbers" if self.whole else "numbers")
         return f"{kind} from {self.least}" + (" on" if math.isinf(self.most) else f" to {self.most}")
 
 
@@ -40,7 +45,7 @@ def parser_for(flag: str, range: Range, *, fix: str) -> Callable[[str], float | 
             value = int(text) if range.whole else float(text)
         except ValueError:
             value = None
-        if value is not None and range.least <= value <= range.most and math.isfinite(value):
+        if value is not None and value in range:
             return value
         what = "not a number" if value is None else "out of range"
         what = "not a whole number" if value is None and range.whole else what

@@ -26,7 +26,7 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, 
     if model.kind == "decoder" and target == "hf":
         return list(llama_obstacles(model))
     if model.kind != "encoder_decoder":
-        return [_refused("model.kind", str(model.kind), "encoder_decoder", target)]
+        return [_only_translates(str(model.kind), target)]
     match target:
         case "hf":
             found = list(_of_hugging_face(model))
@@ -66,6 +66,15 @@ def _of_transforms(transforms: tuple[Transform, ...]) -> Iterator[Problem]:
                 allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
                 fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
             )
+
+
+def _only_translates(kind: str, target: ExportTarget) -> Problem:
+    return Problem(
+        what=f"model.kind: an export for {target} is of an encoder-decoder, not of a language model",
+        got=kind,
+        allowed="encoder_decoder; of a language model, an export for hf",
+        fix=f"export it for hf instead of {target}: `--to hf`, or `export: [hf]` in the recipe",
+    )
 
 
 def _refused(key: str, got: str, allowed: str, target: ExportTarget) -> Problem:

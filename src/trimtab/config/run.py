@@ -12,7 +12,7 @@ from trimtab.config.exporting import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.settings import Settings
+from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_defaults import LANGUAGE_MODEL, Task, with_task_defaults
 from trimtab.units import Duration
@@ -118,6 +118,21 @@ class Recipe(Settings):
     def translates(self) -> bool:
         """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
         return not self.is_language_model or any(corpus.text is None for corpus in self.data.train)
+
+    @field_validator("export", mode="after")
+    @classmethod
+    def _each_target_once(cls, value: tuple[ExportTarget, ...]) -> tuple[ExportTarget, ...]:
+        different = tuple(dict.fromkeys(value))
+        if different != value:
+            twice = ", ".join(each for each in different if value.count(each) > 1)
+            raise refused(
+                "",
+                f"{twice} stands there more than once",
+                got=f"[{', '.join(value)}]",
+                allowed="each target once",
+                fix=f"write [{', '.join(different)}]",
+            )
+        return value
 
     @field_validator("length", mode="after")
     @classmethod

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import DocumentPairs, open_documents
+from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
 from trimtab.data.formats.jsonl_passages import JsonlPassages, open_jsonl_passages
 from trimtab.data.formats.passage import Passage
@@ -125,17 +126,17 @@ def open_corpus(
     root: Path,
     cache: Path,
     passage_bytes: int | None = None,
+    has_name: bool = True,
 ) -> Corpus:
     """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty.
 
     With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
-    its lines is both sides of a pair.
+    its lines is both sides of a pair. Its name says whether it is JSONL; of a pipe, its content does.
     """
     text = config.text if isinstance(config, TrainCorpus | ValidFiles) else None
     if passage_bytes is not None and text is not None:
         files = (_place(text, root),)
-        read_passages = open_jsonl_passages if _is_jsonl(files[0]) else open_text_passages
-        pairs: Pairs = read_passages(files[0], most=passage_bytes, cache=cache)
+        pairs: Pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
     elif config.documents is not None:
         files = (_place(config.documents, root),)
         pairs = open_documents(files[0], source=config.source, target=config.target, cache=cache)
@@ -147,6 +148,13 @@ def open_corpus(
     elif config.pairs is None:
         files = (_place(str(config.source), root), _place(str(config.target), root))
         pairs = open_aligned(*files, cache=cache)
+        if text is not None and len(pairs) and is_document_object(pairs.source, 0):
+            raise input_error(
+                f"{files[0]}: holds JSON, and each of its lines would be a sentence",
+                got="a JSON object with a `text` as the first line",
+                allowed="plain text, a sentence a line",
+                fix="write the sentences themselves, one a line, into a file of their own",
+            )
     else:
         files = (_place(config.pairs, root),)
         read = _reader(files[0])
@@ -200,6 +208,22 @@ def reverse(corpus: Corpus, *, tags: tuple[str, ...]) -> Corpus:
     """The corpus read from target to source, on the same files and the same index."""
     assert not isinstance(corpus.pairs, ReversedPairs)
     return Corpus(f"{corpus.name} reversed", ReversedPairs(corpus.pairs), tags, corpus.weight)
+
+
+def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Passages:
+    if _is_jsonl(path):
+        return open_jsonl_passages(path, most=most, cache=cache)
+    text = open_text_passages(path, most=most, cache=cache)
+    if not text.is_jsonl:
+        return text
+    if not has_name:
+        return open_jsonl_passages(path, most=most, cache=cache)
+    raise input_error(
+        f"{path}: holds JSON, and its name says that it is plain text",
+        got="a JSON object with a `text` as the first line",
+        allowed="documents of plain text, or JSONL by the name of .jsonl or .ndjson (also .gz, .xz, .zst)",
+        fix=f"call it {_bare(path).stem}.jsonl; JSON that is itself the text goes into the field `text` of such a file",
+    )
 
 
 def _reader(path: Path) -> Callable[..., Pairs]:

@@ -108,11 +108,12 @@ class SentencePiece:
         """How an id is spelled in the vocabulary, such as `▁the`."""
         return self._processor.id_to_piece(id)
 
-    def id(self, piece: str) -> int:
-        """The id of a piece; InputError with the nearest names where there is none."""
+    def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
+        """The id of a piece; InputError with the nearest of `tags`, or of all symbols, where there is none."""
         found = self._processor.piece_to_id(piece)
         if found == self.unknown and piece != self.piece(self.unknown):
-            near = difflib.get_close_matches(piece, self.symbols) or list(self.symbols)
+            known = self.symbols if tags is None else tags
+            near = difflib.get_close_matches(piece, known) or list(known)
             raise input_error(
                 f"the vocabulary has no piece {piece!r}",
                 got=piece,

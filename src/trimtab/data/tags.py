@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from trimtab.config.data import DataConfig
+from trimtab.data.context import context_of
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 
@@ -19,17 +21,29 @@ def always_tagged(config: DataConfig) -> bool:
     return all(corpus.tags and (corpus.reverse_tags or not corpus.both_directions) for corpus in config.train)
 
 
-def check_tags(tags: Sequence[str], tokenizer: SentencePiece) -> None:
-    """Raises InputError for a tag that the vocabulary does not have, or has as a piece of ordinary text."""
+def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> None:
+    """Raises InputError for a tag that the vocabulary does not have, or has as a piece of ordinary text or as the
+    separator, which is put between texts and before none."""
+    known = vocabulary_tags(tokenizer, config)
     for tag in tags:
-        tokenizer.id(tag)
-        if tag not in tokenizer.symbols:
+        tokenizer.id(tag, tags=known)
+        if tag not in known:
+            what = "the separator" if tag in tokenizer.symbols else "a piece of ordinary text"
             raise input_error(
-                f"{tag!r} is a piece of ordinary text, not a tag",
+                f"{tag!r} is {what}, not a tag",
                 got=tag,
-                allowed=" or ".join(tokenizer.symbols) or "none, because the vocabulary has no tags",
-                fix="take a tag of the vocabulary, or leave it out",
+                allowed=" or ".join(known) or "none, because the vocabulary has no tags",
+                fix="take a tag of the vocabulary, or leave it out" if known else "leave it out",
             )
+
+
+def vocabulary_tags(tokenizer: SentencePiece, config: DataConfig) -> tuple[str, ...]:
+    """The symbols of the vocabulary that may stand before a line: all but separators, of pairs and of context."""
+    context = context_of(config)
+    separators = {SEPARATOR, SEPARATOR if context is None else context.separator}.difference(
+        trained_tags(config)
+    )
+    return tuple(symbol for symbol in tokenizer.symbols if symbol not in separators)
 
 
 def unlike_training(tags: Sequence[str], config: DataConfig) -> Iterator[Finding]:

@@ -21,6 +21,8 @@ PASSAGE_ROWS = 4
 passage ends."""
 USUAL_BYTES_PER_TOKEN = 4
 """Of sentencepiece and English; a passage of another language has a few more rows, or fewer."""
+PASSAGES = f"{PASSAGE_ROWS} rows, {USUAL_BYTES_PER_TOKEN} bytes a token"
+"""How documents are cut, as a checkpoint says it: a run goes on only with what cuts them so."""
 PARTS = 1 << 17
 """Rows that a passage can have at most, and so how finely a position of the stream is divided."""
 

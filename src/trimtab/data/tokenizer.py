@@ -86,7 +86,7 @@ def train_tokenizer(
             **(_AS_IT_IS if exact else {}),
         )
     except RuntimeError as error:
-        raise guarded.error or _explained(str(error), config, guarded.count, key=key) from None
+        raise guarded.error or _explained(str(error), config, guarded.count, key=key, exact=exact) from None
     if guarded.error is not None:
         raise guarded.error
     tokenizer = SentencePiece(model.getvalue(), symbols=symbols)
@@ -197,7 +197,9 @@ class _Guarded:
             self.error = error
 
 
-def _explained(message: str, config: SentencePieceTokenizer, num_lines: int, *, key: str) -> InputError:
+def _explained(
+    message: str, config: SentencePieceTokenizer, num_lines: int, *, key: str, exact: bool
+) -> InputError:
     size = config.vocabulary_size
     if found := re.search(r"too high.*<= (\d+)", message):
         return input_error(
@@ -215,6 +217,13 @@ def _explained(message: str, config: SentencePieceTokenizer, num_lines: int, *, 
             fix=f"set a larger {key}.vocabulary_size, or a smaller character_coverage",
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
+        if exact:  # of documents, and of pairs that nothing inspects
+            return input_error(
+                f"{key}: there is no text to train on",
+                got="no document or pair with a word in it",
+                allowed="documents with words in them, or pairs of which the transforms keep some",
+                fix="look whether these are the right files under data.train, and what data.transforms drops",
+            )
         return input_error(
             f"{key}: there is no text to train on",
             got=f"{num_lines:,} lines without text" if num_lines else "no line; every pair was dropped",

@@ -52,7 +52,10 @@ def json_documents(lines: Iterable[str], *, name: str = "input") -> Iterator[tup
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise _problem(name, number, got=f"no valid JSON: {error}"[:200]) from None
+            # Of what is JSON, Python refuses integers of more digits than it turns into a number, and nothing else.
+            is_long = isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError)
+            got = "a number of too many digits" if is_long else f"no valid JSON: {error}"[:200]
+            raise _problem(name, number, got=got) from None
         sentences = value.get(FIELD) if isinstance(value, dict) else value
         if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
             raise _problem(name, number, got=type(sentences).__name__)

@@ -37,9 +37,8 @@ class Tally:
         texts = "1 text" if count == 1 else f"{count:,} texts"
         ends = ", ".join(f"{self.ends[stop]:,} {words}" for stop, words in _ENDS.items() if self.ends[stop])
         share = self.repeated / self.tokens if self.tokens else 0.0
-        told = f"{texts}, {self.tokens:,} tokens" + (
-            f": {ends}; {share:.0%} of 4-grams repeated" if count else ""
-        )
+        tokens = "1 token" if self.tokens == 1 else f"{self.tokens:,} tokens"
+        told = f"{texts}, {tokens}" + (f": {ends}; {share:.0%} of 4-grams repeated" if count else "")
         if not self.loops:
             return told
         who = "it goes" if count == 1 else f"{self.loops:,} of them go"

@@ -18,7 +18,7 @@ from trimtab.export.lines import gate_lines, origins
 from trimtab.export.marks import write_card, write_recipe
 from trimtab.export.onnx import KINDS as ONNX_KINDS
 from trimtab.export.onnx import Onnx
-from trimtab.export.quantized import EXACT, Quantized, check_kind
+from trimtab.export.quantized import EXACT, Quantized, check_kind, quantized_by
 from trimtab.export.target import Target
 from trimtab.translator import LoadedModel, load_model
 
@@ -66,21 +66,21 @@ def export_model(
     source: Path | str | None = None,
     reference: Path | str | None = None,
     tags: Sequence[str] = (),
-    quantized: Quantized | None = None,
+    quantized: Quantized | str | None = None,
 ) -> ExportReport | TextExportReport:
     """Writes `RUN`, `RUN@last` or `RUN@500` in the form of another library and proves it on 200 real lines.
 
     The lines are those of the run's validation sets, or of its corpora where it has none, or `source` and `reference`
     with `tags`. `out` appears when the export has passed: log-probabilities of every token within 1e-4 in float32, and
-    the same translations by beam search with 4 hypotheses, but for ties. With rounded weights (`quantized`) the
-    translations must be within the loss that it states.
+    the same translations by beam search with 4 hypotheses, but for ties. With rounded weights (`quantized`, a kind such
+    as `"int8"` or a `Quantized` with the loss that is allowed) the translations must be within that loss.
 
     A language model is compared on 200 texts, of which `source` may name the file; see `export_language_model`.
 
     Raises InputError with every key of the recipe that stands in the way, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
-    quantized = quantized or Quantized()
+    quantized = quantized_by(quantized)
     target, place = build_target(to, quantized.kind), Path(out)
     model = load_model(run, device="cpu")
     if model.recipe.is_language_model and target.name == "hf":

@@ -34,6 +34,24 @@ class Quantized:
         return self.kind == EXACT
 
 
+def quantized_by(given: object) -> Quantized:
+    """What a caller says of the weights: nothing, a kind alone, or all of it; InputError for anything else."""
+    match given:
+        case None:
+            return Quantized()
+        case str():
+            return Quantized(kind=given)
+        case Quantized():
+            return given
+        case _:
+            raise input_error(
+                "quantized: no kind of weights",
+                got=repr(given),
+                allowed="a kind such as 'int8', or trimtab.Quantized(kind='int8', most_loss=5)",
+                fix="leave it out for float32",
+            )
+
+
 def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
     """InputError where the target has no such weights."""
     if kind not in kinds:
@@ -41,5 +59,7 @@ def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
             f"--quantization {kind}: an export for {target} has no such weights",
             got=kind,
             allowed=", ".join(kinds),
-            fix="leave it out for float32" if len(kinds) == 1 else f"say --quantization {kinds[-1]}",
+            fix="leave it out for float32"
+            if len(kinds) == 1
+            else f"say --quantization {kinds[-1]} (in Python: quantized={kinds[-1]!r})",
         )

@@ -79,7 +79,7 @@ class ExportedModel:
 
     def look_at(self, tags: tuple[str, ...] | list[str]) -> None:
         """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
-        check_tags(tags, self.tokenizers.source)
+        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
 

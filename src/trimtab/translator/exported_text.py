@@ -12,6 +12,7 @@ from trimtab.engines.llama import LlamaModel, open_llama
 from trimtab.engines.plain_files import JSON_BYTES, plain_file
 from trimtab.errors import InputError, input_error
 from trimtab.translator.export_card import RECIPE, check_weights, read_card, read_tokenizers, unknown_card
+from trimtab.translator.pairs_alone import refuse_pairs_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,13 @@ class ExportedText:
 
 def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedText:
     """The exported language model in a folder. Raises InputError where something of it is missing, damaged or too new,
-    and where it translates."""
+    and where it translates, as a model of pairs alone does too."""
     card = read_card(folder)
     tokenizer = read_tokenizers(folder, card).target
     recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe
     if not isinstance(recipe.model, DecoderModel):
         raise translates(str(folder))
+    refuse_pairs_alone(recipe, name=str(folder))
     if card["target"] != "hf":
         raise unknown_card(folder, got=f"an export for {card['target']!r}"[:80])
     if (

@@ -8,6 +8,7 @@ import torch
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
+from trimtab.decode.given_texts import check_texts
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL, Writing
 from trimtab.model.decoder_only import DecoderOnly
@@ -15,6 +16,7 @@ from trimtab.translator.exported import is_export
 from trimtab.translator.exported_text import load_exported_text, translates
 from trimtab.translator.generator import Generator
 from trimtab.translator.load import load_model
+from trimtab.translator.pairs_alone import refuse_pairs_alone
 from trimtab.translator.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
@@ -35,16 +37,17 @@ def generate(
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
     text whatever prompts stand around it. A text ends with the end symbol, after `max_tokens`, or where the model can
-    read no more, and says which. Raises InputError for a run that translates, and for a prompt that is longer than the
-    model can read, besides what `load_model` raises.
+    read no more, and says which. Raises InputError for a run that translates, for one text in place of a list, and for
+    a prompt that is longer than the model can read, besides what `load_model` raises.
     """
+    check_texts(prompts, name="prompts")
     writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
     return load_generator(run, device=device).generate(prompts, writing)
 
 
 def load_generator(spec: str, *, device: str | None = None) -> Generator:
     """The language model of a run or an export, ready to generate; for many calls, or to see a text as it is written
-    (`Generator.stream`). Raises InputError for a model that translates."""
+    (`Generator.stream`). Raises InputError for a model that translates, and one that was trained on pairs alone."""
     if is_export(Path(spec)):
         exported = load_exported_text(Path(spec), device=device)
         return _generator(
@@ -53,6 +56,7 @@ def load_generator(spec: str, *, device: str | None = None) -> Generator:
     model = load_model(spec, device=device)
     if not isinstance(model.model, DecoderOnly):
         raise translates(spec)
+    refuse_pairs_alone(model.recipe, name=model.name)
     return _generator(
         model.name,
         Prompted(model.model),

@@ -10,6 +10,7 @@ import torch
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation, Stop
 from trimtab.decode.continuing import Continues, Drawing, Written, continuations
+from trimtab.decode.given_texts import check_texts
 from trimtab.decode.growing_text import GrowingText
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.repeated import repeated_share
@@ -42,16 +43,17 @@ class Generator:
         """The texts that go on from each prompt, in order, `writing.samples` for each; in bounded memory.
 
         What is drawn for a prompt follows from the seed, its number (that of the first is `first`) and the number of
-        the sample, whatever stands around it. Raises InputError for a prompt that is longer than the model's window,
-        after those before it.
+        the sample, whatever stands around it. Raises InputError for prompts that are one text and no list, and for a
+        prompt that is longer than the model's window, after those before it.
         """
-        writing, source = writing or Writing(), iter(prompts)
-        while block := list(islice(source, PROMPTS_AT_ONCE)):
-            rows, failure = self._read(block, first=first)
-            yield from self._block(rows, writing)
-            if failure is not None:
-                raise failure
-            first += len(block)
+        check_texts(prompts, name="prompts")
+        return self._written(prompts, writing or Writing(), first=first)
+
+    def check(self, prompts: Iterable[str]) -> None:
+        """InputError for the first prompt that is longer than the model's window; in bounded memory."""
+        check_texts(prompts, name="prompts")
+        for _ in self._read_all(prompts, first=0):
+            pass
 
     def stream(
         self, prompt: str, writing: Writing | None = None, *, line: int = 0
@@ -69,6 +71,20 @@ class Generator:
     def whole(self, prompt: str) -> str:
         """The prompt as the tokenizer writes it, which `Continuation.whole` begins with."""
         return self.tokenizer.decode([self.tokenizer.encode([prompt])[0][:-1]])[0]
+
+    def _written(self, prompts: Iterable[str], writing: Writing, *, first: int) -> Iterator[Continuation]:
+        for rows in self._read_all(prompts, first=first):
+            yield from self._block(rows, writing)
+
+    def _read_all(self, prompts: Iterable[str], *, first: int) -> Iterator[list["_Row"]]:
+        """Rows block by block; those before a prompt that is too long, then the error."""
+        source = iter(prompts)
+        while block := list(islice(source, PROMPTS_AT_ONCE)):
+            rows, failure = self._read(block, first=first)
+            yield rows
+            if failure is not None:
+                raise failure
+            first += len(block)
 
     def _parts(self, row: "_Row", writing: Writing) -> Yields[str, None, Continuation]:
         growing, text = GrowingText(self.tokenizer, row.ids), _Text()

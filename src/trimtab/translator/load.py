@@ -75,7 +75,7 @@ class LoadedModel:
 
     def look_at(self, tags: Sequence[str]) -> None:
         """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
-        check_tags(tags, self.tokenizers.source)
+        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
 

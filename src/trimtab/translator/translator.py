@@ -12,6 +12,7 @@ from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.document_lines import json_documents, json_line, text_documents
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
+from trimtab.decode.given_texts import check_texts, checked_documents
 from trimtab.decode.lines import n_best_lines, translate_lines
 from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
@@ -82,8 +83,9 @@ class Translator:
         vocabulary (None forces nothing), or one text for all lines. The prefix is the first part of the translation
         that comes out; a line that is cut in pieces has it before the first. Its text is cut into pieces of the
         vocabulary by itself, so it should end where a word ends. Raises InputError for a prefix that cannot be
-        forced, and where there are not as many as lines.
+        forced, and where there are not as many as lines; and for a text alone in place of a list.
         """
+        check_texts(lines, name="lines")
         translate = partial(translate_lines, setup=self.setup, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
@@ -99,6 +101,7 @@ class Translator:
     ) -> Iterator[list[Candidate]]:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
+        check_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is told now
         translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
@@ -113,7 +116,9 @@ class Translator:
         self, documents: Iterable[Sequence[str]], *, side_by_side: int = DOCUMENTS_SIDE_BY_SIDE
     ) -> Iterator[list[str]]:
         """The translation of each document, sentence for sentence; see `stream_documents`."""
-        return gathered(documents, partial(self.stream_documents, side_by_side=side_by_side))
+        return gathered(
+            checked_documents(documents), partial(self.stream_documents, side_by_side=side_by_side)
+        )
 
     def stream_documents(
         self, documents: Iterable[Iterable[str]], *, side_by_side: int = 1
@@ -124,6 +129,7 @@ class Translator:
         translations of them. Of a document no more is read than is translated next; several of them are translated
         side by side, and then what comes later waits for what comes first.
         """
+        documents = checked_documents(documents)
         run = partial(
             translate_documents,
             setup=in_growing_shapes(self.setup),

@@ -83,3 +83,8 @@ def test_a_document_that_is_none_is_named_by_its_line(tmp_path, line, said):
 def test_a_number_is_no_field(tmp_path):
     with pytest.raises(InputError, match="fields with names"):
         open_documents(tmp_path / "x.jsonl", source=1, target="tgt", cache=tmp_path)
+
+
+def test_a_number_of_any_length_in_another_field_is_no_matter(tmp_path):
+    corpus = opened(tmp_path, ['{"id": ' + "9" * 10_000 + ', "src": ["a"], "tgt": ["b"]}'])
+    assert corpus.pair(0) == ("a", "b")

@@ -71,3 +71,13 @@ def test_the_fingerprint_tells_which_fields_are_read(tmp_path):
     one = write(tmp_path, line).fingerprint
     assert one == write(tmp_path, line).fingerprint
     assert one != write(tmp_path, line, source="de", target="en").fingerprint
+
+
+def test_a_number_of_any_length_in_another_field_is_no_matter(tmp_path):
+    line = '{"id": ' + "9" * 10_000 + ', "en": "one", "de": "eins"}'
+    assert write(tmp_path, line).pair(0) == ("one", "eins")
+    problem = problem_of(write(tmp_path, '{"en": ' + "9" * 10_000 + ', "de": "eins"}'))
+    assert (problem.what.partition(": ")[2], problem.got) == (
+        "line 1 has no text in the field 'en'",
+        "a number",
+    )

@@ -54,3 +54,35 @@ def test_a_line_without_a_text_is_told_when_it_is_opened(tmp_path, line, told):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' + line + "\n")
     with pytest.raises(InputError, match=told):
         open_jsonl_passages(tmp_path / "a.jsonl", most=9, cache=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ('{"texts": "a"}', "rename 'texts' to 'text', or remove the line"),
+        ('{"content": "a"}', "put the document into a field 'text', or remove the line"),
+        ("{}", "put the document into a field 'text', or remove the line"),
+    ],
+)
+def test_a_document_has_one_field_and_the_error_speaks_of_one(tmp_path, line, fix):
+    (tmp_path / "a.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError) as caught:
+        open_jsonl_passages(tmp_path / "a.jsonl", most=9, cache=tmp_path)
+    (problem,) = caught.value.problems
+    assert (problem.allowed, problem.fix) == ("'text' in every line", fix)
+
+
+def test_a_number_of_any_length_beside_the_text_is_no_matter(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": -' + "9" * 10_000 + ', "text": "a"}\n')
+    assert open_jsonl_passages(tmp_path / "a.jsonl", most=9, cache=tmp_path).passage(0).text == "a"
+
+
+def test_the_fingerprint_is_of_the_documents_and_not_of_their_passages(tmp_path):
+    path = write(tmp_path, ["one two three"])
+    few, many = (open_jsonl_passages(path, most=most, cache=tmp_path) for most in (99, 4))
+    assert len(few) < len(many)
+    assert few.fingerprint == many.fingerprint
+    assert (
+        open_jsonl_passages(write(tmp_path, ["one two"]), most=99, cache=tmp_path).fingerprint
+        != few.fingerprint
+    )

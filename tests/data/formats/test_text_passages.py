@@ -92,3 +92,20 @@ def test_what_is_no_utf8_is_told_with_its_line(tmp_path):
     passages = open_text_passages(tmp_path / "a.txt", most=100, cache=tmp_path)
     with pytest.raises(InputError, match="line 4 is not UTF-8"):
         passages.passage(1)
+
+
+@pytest.mark.parametrize("text", ["\ufeff", "\ufeff\n", "\ufeff \r\n\n", ""])
+def test_a_byte_order_mark_alone_is_no_document(tmp_path, text):
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    assert len(open_text_passages(tmp_path / "a.txt", most=9, cache=tmp_path)) == 0
+    (tmp_path / "a.txt").write_bytes(f"{text}\nthree".encode())
+    assert whole(open_text_passages(tmp_path / "a.txt", most=9, cache=tmp_path)) == ["three"]
+
+
+def test_the_fingerprint_is_of_the_documents_and_not_of_their_passages(tmp_path):
+    (tmp_path / "a.txt").write_text("one two three\n")
+    few, many = (open_text_passages(tmp_path / "a.txt", most=most, cache=tmp_path) for most in (99, 4))
+    assert len(few) < len(many)
+    assert few.fingerprint == many.fingerprint
+    (tmp_path / "a.txt").write_text("one two\n")
+    assert open_text_passages(tmp_path / "a.txt", most=99, cache=tmp_path).fingerprint != few.fingerprint

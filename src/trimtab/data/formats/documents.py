@@ -11,6 +11,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.fields import field_names
+from trimtab.data.formats.json_line import read_json
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -102,7 +103,7 @@ def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sente
     """The sentence pairs of the document on a line (from 0); InputError where they are not two equal lists of text."""
     text = text_of(lines, line)
     try:
-        fields = json.loads(text)
+        fields = read_json(text)
     except (ValueError, RecursionError) as error:
         raise _problem(
             lines, line, "is not valid JSON", got=str(error)[:200] if text.strip() else "nothing"

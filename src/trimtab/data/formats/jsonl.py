@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.formats.fields import field_names
+from trimtab.data.formats.json_line import read_json
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -41,7 +42,7 @@ class JsonlPairs:
         """The two fields; InputError where the line is no object or a field is missing or not text."""
         text = text_of(self.lines, line)
         try:
-            fields = json.loads(text)
+            fields = read_json(text)
         except (ValueError, RecursionError) as error:
             raise self._broken(line, error, empty=not text.strip()) from None
         if not isinstance(fields, dict):
@@ -76,9 +77,16 @@ class JsonlPairs:
             line,
             f"has no field {name!r}",
             got=", ".join(near)[:300] or "no fields",
-            allowed="both fields in every line",
-            fix=f"did you mean {near[0]}?" if likely else "name fields that are there, or remove the line",
+            allowed="both fields in every line" if self.source != self.target else f"{name!r} in every line",
+            fix=self._mended(name, near[0] if likely else ""),
         )
+
+    def _mended(self, name: str, likely: str) -> str:
+        """What to do where a field is missing; that of a document has one name."""
+        if self.source != self.target:
+            return f"did you mean {likely}?" if likely else "name fields that are there, or remove the line"
+        renamed = f"rename {likely!r} to {name!r}" if likely else f"put the document into a field {name!r}"
+        return f"{renamed}, or remove the line"
 
     def _broken(self, line: int, error: Exception, *, empty: bool) -> InputError:
         if empty:

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.json_line import FIELD
 from trimtab.data.formats.jsonl import JsonlPairs
 from trimtab.data.formats.passage import Passage, cuts, tail
-from trimtab.data.formats.text_passages import load_places
+from trimtab.data.formats.text_passages import load_places, places_name
 from trimtab.data.lines import Lines, open_lines
 
-FIELD = "text"
 _MOST_KEPT = 4
 """Documents kept as read, since the passages of one may be asked for one after another."""
 
@@ -25,6 +25,7 @@ class JsonlPassages:
 
     lines: Lines
     fingerprint: str
+    """Of the documents, whatever the size of their passages."""
     places: np.ndarray
     """For each passage its line, and in the line's text the first byte and one past the last; int64."""
     _kept: "OrderedDict[int, bytes]" = field(default_factory=OrderedDict, compare=False, repr=False)
@@ -74,13 +75,13 @@ def open_jsonl_passages(path: Path, *, most: int, cache: Path) -> JsonlPassages:
     for one that is no object or has no text.
     """
     lines = open_lines(path, cache=cache)
-    key = f"jsonl passages 1 {FIELD} {most} {lines.fingerprint}"
-    fingerprint = hashlib.sha256(key.encode()).hexdigest()
-    places = load_places(cache / f"{fingerprint}.npy", columns=3)
+    file_name = places_name("jsonl", lines, most=most)
+    places = load_places(cache / file_name, columns=3)
     if places is None:
         places = np.array(list(_passages(lines, most)), np.int64).reshape(-1, 3)
-        with committed(writable_folder(cache) / f"{fingerprint}.npy") as file:
+        with committed(writable_folder(cache) / file_name) as file:
             np.save(file, places, allow_pickle=False)
+    fingerprint = hashlib.sha256(f"jsonl documents {FIELD} {lines.fingerprint}".encode()).hexdigest()
     return JsonlPassages(lines, fingerprint, places)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.passage import BYTES_BEFORE, Passage, cut_at, tail
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
@@ -26,11 +27,17 @@ class TextPassages:
 
     lines: Lines
     fingerprint: str
+    """Of the documents, whatever the size of their passages."""
     places: np.ndarray
     """For each passage the first byte, one past the last, and the number of its document; int64."""
 
     def __len__(self) -> int:
         return len(self.places)
+
+    @property
+    def is_jsonl(self) -> bool:
+        """Whether its first line that is not blank is a document of JSONL, so that it is read in the wrong way."""
+        return len(self) > 0 and is_document_object(self.lines, self.lines.line_at(int(self.places[0, 0])))
 
     @property
     def num_documents(self) -> int:
@@ -81,14 +88,20 @@ def open_text_passages(path: Path, *, most: int, cache: Path) -> TextPassages:
     """The documents of a plain, .gz, .xz or .zst file in passages of at most `most` bytes; where they begin is looked
     for once, and kept in `cache`."""
     lines = open_lines(path, cache=cache)
-    key = f"text passages 1 {most} {lines.fingerprint}"
-    fingerprint = hashlib.sha256(key.encode()).hexdigest()
-    places = load_places(cache / f"{fingerprint}.npy", columns=3)
+    file_name = places_name("text", lines, most=most)
+    places = load_places(cache / file_name, columns=3)
     if places is None:
         places = np.array(list(_passages(lines, most)), np.int64).reshape(-1, 3)
-        with committed(writable_folder(cache) / f"{fingerprint}.npy") as file:
+        with committed(writable_folder(cache) / file_name) as file:
             np.save(file, places, allow_pickle=False)
+    fingerprint = hashlib.sha256(f"text documents {lines.fingerprint}".encode()).hexdigest()
     return TextPassages(lines, fingerprint, places)
+
+
+def places_name(kind: str, lines: Lines, *, most: int) -> str:
+    """The name under which a table of passages is kept: another text, or another size of them, has another one."""
+    key = f"{kind} passages 2 {most} {lines.fingerprint}"
+    return f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
 
 
 def load_places(path: Path, *, columns: int) -> np.ndarray | None:
@@ -125,5 +138,8 @@ def _written_lines(lines: Lines, starts: np.ndarray) -> np.ndarray:
     for first, last in pairwise(np.unique(ends).tolist()):
         data = np.frombuffer(lines.between(int(starts[first]), int(starts[last])), np.uint8)
         inside = starts[first:last] - starts[first]
-        written[first:last] = np.add.reduceat(_IS_WRITTEN[data], inside, dtype=np.int64) > 0
+        is_written = _IS_WRITTEN[data]
+        if first == 0 and data[:3].tobytes() == _BYTE_ORDER_MARK.encode():
+            is_written[:3] = False
+        written[first:last] = np.add.reduceat(is_written, inside, dtype=np.int64) > 0
     return written

@@ -6,11 +6,16 @@ from dataclasses import replace
 import torch
 
 from trimtab.build import Parts
+from trimtab.config.run import Recipe
 from trimtab.data.text_rows import no_source
+from trimtab.errors import one_line
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged
 from trimtab.step.accumulate import accumulate
 from trimtab.training.preflight.probe import window_of
+
+SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
+"""Of a model, by which its weights grow."""
 
 
 def longest_batch(parts: Parts) -> Iterator[Finding]:
@@ -40,6 +45,18 @@ def does_not_fit(parts: Parts, error: Exception) -> Finding:
         + (str(error).splitlines() or [type(error).__name__])[0],
         why="The run would end at the first such batch, perhaps after hours.",
         fix=smaller if tokens > longest else "lower data.max_tokens, or take a smaller model",
+    )
+
+
+def model_does_not_fit(recipe: Recipe, error: Exception) -> str:
+    """What is told of weights for which there is no memory."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    sizes = recipe.model.model_dump(exclude_none=True)
+    told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)
+    return (
+        f"the model does not fit into memory: {one_line(said)}\n"
+        f"  got     {told}\n"
+        "  fix     take a smaller one, such as `model.preset: small`, or a larger machine"
     )
 
 

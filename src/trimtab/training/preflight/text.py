@@ -45,7 +45,9 @@ def dropped_examples(parts: Parts) -> Iterator[Finding]:
             severity="error" if share > DROPPED_ERROR else "warning",
             message=f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
             why="What is dropped is not learned; a filter or limit does not fit this text.",
-            fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
+            fix="loosen data.transforms or raise data.max_tokens, which source and target share"
+            if parts.recipe.is_language_model
+            else "loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
         )
 
 

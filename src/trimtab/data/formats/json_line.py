@@ -1,0 +1,39 @@
+"""One line of JSON, read for its texts."""
+
+import json
+from typing import Any
+
+from trimtab.data.lines import Lines
+
+FIELD = "text"
+"""The field of a JSONL file that is a document."""
+
+_HEAD_BYTES = 256
+_BYTE_ORDER_MARK = "\ufeff".encode()
+# Numbers are never looked at, and an integer may have more digits than Python turns into one.
+_DECODER = json.JSONDecoder(parse_int=float)
+
+
+def read_json(text: str) -> Any:
+    """The value of a line, every number a float; ValueError or RecursionError where it is no JSON."""
+    return _DECODER.decode(text)
+
+
+def is_document_object(lines: Lines, number: int) -> bool:
+    """Whether a line, from 0, is a JSON object with a string as `text`, so that its file is JSONL under any name.
+
+    A byte order mark before it does not count; a long line that does not begin like an object is not read whole.
+    """
+    start = lines.start(number)
+    if not _bare(lines.between(start, start + _HEAD_BYTES)).startswith(b"{"):
+        return False
+    line = _bare(lines[number])
+    try:
+        value = read_json(line.decode("utf-8"))
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        return False
+    return isinstance(value, dict) and isinstance(value.get(FIELD), str)
+
+
+def _bare(line: bytes) -> bytes:
+    return line.removeprefix(_BYTE_ORDER_MARK).lstrip()

@@ -1,0 +1,22 @@
+"""A language model that was trained on pairs alone: it writes behind a separator, and knows no text without one."""
+
+from trimtab.config.run import Recipe
+from trimtab.data.text_tokenizers import SEPARATOR
+from trimtab.errors import input_error
+
+
+def learns_pairs_alone(recipe: Recipe) -> bool:
+    """Whether every row that a language model is trained on is a source, a separator and a target."""
+    return recipe.is_language_model and all(corpus.text is None for corpus in recipe.data.train)
+
+
+def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None) -> None:
+    """Raises InputError for a model that cannot go on from a text, since it has never read one; `instead` is what to do
+    with it, and is to translate where it is not said."""
+    if learns_pairs_alone(recipe):
+        raise input_error(
+            f"{name}: was trained on pairs alone, and every row of them has {SEPARATOR} between source and target",
+            got="a text without one, which it has never learned to go on from",
+            allowed="a language model with a `text` among data.train",
+            fix=f"{instead or f'translate with it: `trimtab translate {name}`'}, or train on a `text` too",
+        )

@@ -1,0 +1,48 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.data.formats.json_line import is_document_object, read_json
+from trimtab.data.lines import open_lines
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5) | st.integers(-(2**53), 2**53),
+    lambda few: st.lists(few, max_size=3) | st.dictionaries(st.text(max_size=5), few, max_size=3),
+    max_leaves=8,
+)
+
+
+def is_document(folder, line):
+    (folder / "a").write_bytes(b"first\n" + line + b"\n")
+    return is_document_object(open_lines(folder / "a", cache=folder / "cache"), 1)
+
+
+@given(VALUES)
+def test_a_line_is_read_as_the_library_reads_it(value):
+    assert read_json(json.dumps(value)) == value
+
+
+def test_a_number_of_any_length_is_one():
+    assert read_json('{"id": ' + "9" * 10_000 + ', "text": "a"}')["text"] == "a"
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(codec="utf-8")), st.dictionaries(st.text(max_size=5), VALUES, max_size=3))
+def test_an_object_with_a_text_is_a_document(tmp_path_factory, text, more):
+    line = json.dumps({**more, "text": text}).encode()
+    assert is_document(tmp_path_factory.mktemp("json"), b"\xef\xbb\xbf " + line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", " ", "{", "{}", "{curly} text", '{"text": 1}', '{"txt": "a"}', '[{"text": "a"}]', '{"text": "a"} and more',
+     '"text"', "[" * 100_000, '{"a": ' * 100_000],
+)  # fmt: skip
+def test_what_merely_looks_like_one_is_text(tmp_path, line):
+    assert not is_document(tmp_path, line.encode())
+
+
+def test_what_is_no_utf8_is_none(tmp_path):
+    assert not is_document(tmp_path, b'{"text": "\xff"}')
