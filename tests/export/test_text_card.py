@@ -1,5 +1,10 @@
+from pathlib import Path
+
 from trimtab.config.load import load_recipe
+from trimtab.export.text_card import way_to_use
 from trimtab.translator.export_card import RECIPE
+
+RECIPES = Path(__file__).parents[2] / "recipes"
 
 
 def test_the_card_says_what_it_is_what_it_read_and_what_it_scored(exported_text):
@@ -15,6 +20,16 @@ def test_the_card_says_what_it_is_what_it_read_and_what_it_scored(exported_text)
         "## Limits",
     ):
         assert words in card
+
+
+def test_a_model_of_pairs_alone_is_not_sent_to_generate():
+    texts, pairs = (
+        way_to_use(load_recipe(RECIPES / name).recipe, "folder")
+        for name in ("lm_demo.yaml", "en_de_decoder.yaml")
+    )
+    assert texts == "Or `trimtab generate folder --prompt Once`."
+    assert "generate" not in pairs
+    assert "must end with that symbol" in pairs
 
 
 def test_the_recipe_in_the_folder_loads_again(exported_text):

@@ -9,6 +9,8 @@ from trimtab import __version__
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.render import render_recipe
+from trimtab.config.run import Recipe
+from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.engines.llama_shape import class_name
 from trimtab.export import llama
 from trimtab.export.card import TO_FILL_IN, data_rows, number, table
@@ -17,6 +19,7 @@ from trimtab.export.text_gate import TextGateReport
 from trimtab.export.text_lines import GateText
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.translator import LoadedModel
+from trimtab.translator.pairs_alone import learns_pairs_alone
 
 MEASURES = {
     "loss": "nats per token",
@@ -31,12 +34,11 @@ def text_card(
 ) -> str:
     """The text of README.md; `texts` are those of the gate."""
     window = model.recipe.data.max_tokens
-    command = shlex.join(["trimtab", "generate", name, "--prompt", "Once"])
     counts = Counter(text.origin for text in texts)
     origins = ", ".join(f"{count} of {origin}" for origin, count in counts.items())
     sections = [
         _head(model, network, name),
-        f"## Use\n\n```python\n{llama.usage(name)}\n```\n\nOr `{command}`.",
+        f"## Use\n\n```python\n{llama.usage(name)}\n```\n\n{way_to_use(model.recipe, name)}",
         "## Data\n\n" + table(("corpus", "files", "fingerprint", "licence"), data_rows(model)),
         "## Scores\n\n" + _scores(model),
         "## Proof\n\nCompared with the trainer's model in float32 before this folder appeared:\n\n"
@@ -45,6 +47,17 @@ def text_card(
         f"## Recipe\n\n```yaml\n{render_recipe(public(model.recipe))}```",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def way_to_use(recipe: Recipe, name: str) -> str:
+    """What to do with the folder besides Python."""
+    if learns_pairs_alone(recipe):
+        return (
+            f"Every row that it was trained on was a source, `{SEPARATOR}` and a target, so a prompt must end with "
+            "that symbol. `trimtab translate` with the run that it came from puts it there."
+        )
+    command = shlex.join(["trimtab", "generate", name, "--prompt", "Once"])
+    return f"Or `{command}`."
 
 
 def _head(model: LoadedModel, network: DecoderOnly, name: str) -> str:
