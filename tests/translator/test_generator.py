@@ -60,16 +60,6 @@ def test_a_short_prompt_with_a_long_way_to_go_stands_beside_a_long_one(make):
     assert together == [next(iter(make().generate([line], writing))).text for line in lines]
 
 
-def test_a_model_with_prefixes_goes_on_with_a_text_as_it_was_trained_to_read_one():
-    both_ways, causal = transformer(prefix="bidirectional"), transformer()
-    for line in ("the boat", "a"):
-        found = [
-            next(iter(each.generate([line], Writing(max_tokens=12, sampling=None))))
-            for each in (both_ways, causal)
-        ]
-        assert found[0].text == found[1].text
-
-
 @pytest.mark.parametrize("make", [recurrent, transformer, lambda: transformer(kv_heads=2, qk_norm=True)])
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.7, min_p=0.02)])
 def test_a_text_that_is_streamed_is_the_one_that_is_given_whole(make, sampling):

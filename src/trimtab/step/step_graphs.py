@@ -101,7 +101,7 @@ class StepGraphs:
     def record(
         self, shape: Hashable, step: Callable[[Sequence[Pack], StepNumbers], Measures], packs: Sequence[Pack]
     ) -> None:
-        """Records a step of this shape, without taking it; where there is no memory for it, steps stay plain."""
+        """Records a step of this shape, without taking it; where that fails, steps stay plain."""
         mine = [clone(pack) for pack in packs]
         numbers = StepNumbers.of(packs, learning_rate=0.0, masked=False)
         graph = torch.cuda.CUDAGraph()
@@ -111,9 +111,8 @@ class StepGraphs:
                 graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
             ):
                 measures = step(mine, numbers)
-        except (
-            RuntimeError
-        ) as error:  # out of memory, from whichever library, and what a capture does not allow
+        except RuntimeError as error:
+            # Out of memory, from whichever library, and what a capture does not allow.
             self.given_up = str(error)
             self.recordings.clear()
             warnings.warn(NOT_RECORDED.format(str(error).partition("\n")[0]), stacklevel=2)

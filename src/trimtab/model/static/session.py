@@ -23,7 +23,7 @@ class StaticSession:
     """
 
     def __init__(self, plain: Session, room: Room, *, max_length: int, launch: Launch) -> None:
-        """`room` belongs to this session alone and holds `shape_of(plain, max_length)`."""
+        """`room` is used by nobody else and holds `shape_of(plain, max_length)`."""
         self.model, self.room, self.launch = plain.model, room, launch
         self.rows, self.max_length = plain.rows, max_length
         self.plain: Session | None = plain

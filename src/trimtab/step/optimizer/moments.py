@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from trimtab.step.groups import parameter_groups
+from trimtab.step.optimizer.saved_state import take_over
 
 
 class MomentOptimizer(ABC):
@@ -60,12 +61,4 @@ class MomentOptimizer(ABC):
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
         """Goes on from saved state; strict about names and shapes."""
-        mine = self.state_tensors()
-        if not saved:
-            return
-        if set(saved) != set(mine):
-            raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ set(mine))[:5]}")
-        for name, tensor in mine.items():
-            if saved[name].shape != tensor.shape:
-                raise KeyError(f"optimizer state {name} has shape {tuple(saved[name].shape)}")
-            tensor.copy_(saved[name])
+        take_over(self.state_tensors(), saved)

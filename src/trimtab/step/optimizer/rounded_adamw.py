@@ -9,6 +9,7 @@ from torch.optim.adamw import adamw
 
 from trimtab.config.step import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
+from trimtab.step.optimizer.saved_state import take_over
 from trimtab.step.optimizer.stochastic_rounding import store
 
 WEIGHTS_AT_ONCE = 1 << 25
@@ -95,15 +96,7 @@ class RoundedAdamW:
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
         """Goes on from saved state, in the same storage; strict about names and shapes."""
-        mine = self.state_tensors()
-        if not saved:
-            return
-        if set(saved) != set(mine):
-            raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ set(mine))[:5]}")
-        for name, tensor in mine.items():
-            if saved[name].shape != tensor.shape:
-                raise KeyError(f"optimizer state {name} has shape {tuple(saved[name].shape)}")
-            tensor.copy_(saved[name])
+        take_over(self.state_tensors(), saved)
 
 
 def in_slices(group: dict[str, nn.Parameter], *, largest: int = WEIGHTS_AT_ONCE) -> Iterator[list[str]]:
