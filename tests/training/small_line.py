@@ -53,7 +53,11 @@ class Line:
     told: Told
 
     def train(self, state: TrainState | None = None) -> TrainState:
-        state = train_with_recovery(self.parts, state or TrainState(), self.recorder)
+        try:
+            state = train_with_recovery(self.parts, state or TrainState(), self.recorder)
+        except BaseException:
+            self.recorder.saving.close()  # a run that ends early waits for the save under way, as `launch` does
+            raise
         self.recorder.saving.collect(raising=True)
         return state
 
