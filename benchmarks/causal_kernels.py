@@ -10,7 +10,9 @@ kernel's. A kernel that fails is recorded with its error.
 - `flash`: PyTorch's variable-length FlashAttention, as trimtab calls it;
 - `tiles`: tiles of the flat stream, which trimtab takes for short segments;
 - `cudnn_ragged`: cuDNN on the flat stream with its boundaries, by operators of PyTorch that have no public name;
-- `cudnn_rows`: cuDNN on rows of equal length, which a flat pack of whole documents can be viewed as.
+- `cudnn_rows`: cuDNN on rows of equal length, which a flat pack of whole documents can be viewed as;
+- `flash4`: FlashAttention-4 (the package `flash-attn-4`) on the flat stream; `flash4_grouped`: the same, and each head
+  of keys serves four of the queries, against `flash_grouped`, where trimtab repeats the keys.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from record import Record
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trimtab.flow import Stream
+from trimtab.model.attention import attend
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import Layout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
@@ -54,10 +57,18 @@ def main():
             "tiles": partial(attend_tiled, of=layout, to=layout, causal=True),
             "cudnn_ragged": partial(ragged, layout=layout),
             "cudnn_rows": partial(rows, length=args.length),
+            "flash4": partial(flash4, layout=layout),
         }
         truth = []
         for name, kernel in kernels.items():
             record.arm(f"{size} {name}", partial(measured, args, kernel, inputs, truth))
+        grouped = inputs[0], inputs[1][:, ::4].contiguous(), inputs[2][:, ::4].contiguous()
+        truth = []
+        for name, kernel in {
+            "flash_grouped": partial(attend, of=layout, to=layout, causal=True),
+            "flash4_grouped": partial(flash4, layout=layout),
+        }.items():
+            record.arm(f"{size} {name}", partial(measured, args, kernel, grouped, truth))
 
 
 def drawn(args, size):
@@ -145,6 +156,16 @@ def rows(q, k, v, *, length):
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         mixed = F.scaled_dot_product_attention(*whole, is_causal=True)
     return mixed.transpose(1, 2).flatten(0, 1)
+
+
+def flash4(q, k, v, *, layout):
+    from flash_attn.cute import flash_attn_varlen_func
+
+    ends, longest = layout.boundaries, layout.longest
+    found = flash_attn_varlen_func(
+        q, k, v, cu_seqlens_q=ends, cu_seqlens_k=ends, max_seqlen_q=longest, max_seqlen_k=longest, causal=True
+    )
+    return found[0] if isinstance(found, tuple) else found
 
 
 if __name__ == "__main__":
