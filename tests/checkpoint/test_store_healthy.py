@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.checkpoint.small_run import (
@@ -151,6 +151,23 @@ def test_what_is_seen_to_be_damaged_does_not_count_as_kept(store: CheckpointStor
     assert_whole(store.at(2))
 
 
+def test_an_older_healthy_one_goes_only_for_one_of_which_every_byte_is_sound(
+    store: CheckpointStore, told: list[Finding]
+):
+    one = CheckpointStore(store.folder, keep=1, tell=told.append)
+    save(one, 1)
+    assert one.mark_healthy(1)
+    save(one, 2)
+    assert one.mark_healthy(2)
+    flip_a_bit(one, 2)
+    save(one, 3)
+    assert list_steps(one.folder) == [1, 3]
+    assert [finding.code for finding in told] == ["K901"]
+    assert one.mark_healthy(3)
+    save(one, 4)
+    assert list_steps(one.folder) == [3, 4]
+
+
 def test_saving_an_earlier_step_sets_the_later_ones_aside_and_the_next_start_goes_on_from_there(
     store: CheckpointStore, told: list[Finding]
 ):
@@ -203,6 +220,9 @@ deeds = st.lists(
 
 @given(deeds, st.integers(1, 3), st.sampled_from([0, 20]))
 @settings(max_examples=40, deadline=None)
+@example([("save", 1), ("mark", 1), ("back", 1)], 1, 0)
+@example([("save", 1), ("mark", 1), ("save", 1), ("mark", 1), ("flip", 1), ("save", 1)], 1, 0)
+@example([("save", 1), ("mark", 1), ("back", 1), ("back", 2), ("back", 1)], 1, 0)
 def test_whatever_happens_the_last_sound_and_the_last_healthy_checkpoint_stay(
     happened: list[tuple[str, int]], keep: int, settling: int
 ):
@@ -220,6 +240,7 @@ def _quiet(_: Finding) -> None:
 
 def _live(store: CheckpointStore, happened: list[tuple[str, int]]) -> None:
     now, sound, healthy = 0, set[int](), set[int]()
+    branch_at: dict[int, int] = {}
     for deed, number in happened:
         there = list_steps(store.folder)
         chosen = there[number % len(there)] if there else None
@@ -228,8 +249,11 @@ def _live(store: CheckpointStore, happened: list[tuple[str, int]]) -> None:
         if deed in ("save", "back"):
             now += number
             save_branch(store, now, number)
+            # The same weights once more are as healthy as they were.
+            same = {now} if now in healthy and branch_at[now] == number else set[int]()
+            branch_at[now] = number
             sound, healthy = ({step for step in each if step < now} for each in (sound, healthy))
-            sound.add(now)
+            sound, healthy = sound | {now}, healthy | same
         elif deed == "mark" and chosen in sound and store.mark_healthy(chosen):
             healthy.add(chosen)
         elif deed in ("cut", "flip") and chosen in sound:

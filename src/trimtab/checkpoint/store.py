@@ -200,10 +200,18 @@ class CheckpointStore:
         return final
 
     def _prune(self, *, best: int | None) -> None:
-        """Removes what is not kept. What is seen to be damaged, without hashing all, counts for nothing kept."""
+        """Removes what is not kept. What is seen to be damaged, without hashing all, counts for nothing kept; what the
+        older healthy ones are given up for is hashed."""
         steps = [step for step in list_steps(self.folder) if self._looks_sound(step)]
-        healthy = max(filter(self._is_marked, steps), default=None)
+        marked = [step for step in steps if self._is_marked(step)]
+        healthy = max(marked, default=None)
         gone = surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling)
+        # Before an older healthy one goes, every byte of the newest is looked at: it will stand in for the other.
+        if healthy is not None and {*marked} & {*gone} and not self.at(healthy):
+            if os.path.lexists(self.folder / step_name(healthy)):
+                return  # it cannot be set aside either
+            self._prune(best=best)
+            return
         # A run that goes back knows the best evaluation of that time, so its checkpoint must be there too.
         targets = {healthy, *steps[: -self.keep]} - {None, *gone}
         known_best = {self._best_known_at(step) for step in targets if step is not None}
