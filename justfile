@@ -25,6 +25,10 @@ test *arguments:
 slow *arguments:
     pytest -q -m slow {{arguments}}
 
+# Tests of properties with examples that no run before has drawn.
+explore *arguments:
+    pytest -n auto -q -m hypothesis --hypothesis-profile explore {{arguments}}
+
 # Every fault there is, 40 kills and 200 flipped bits in each file among them; counts go to benchmarks/fault_suite.json.
 faults *arguments:
     TRIMTAB_FAULT_RESULTS=benchmarks/fault_suite.json pytest -q -p no:xdist -m "slow or not slow" tests/faults {{arguments}}

@@ -3,12 +3,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.checked_calls import install
 from tests.small_run import small_recipe
 from tests.text_run import trained_text_run
 
 install()
+
+# The same examples at every run, so that a failure belongs to the change that it is seen with, and none by the clock.
+# `just explore` draws others.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile("repeatable")
 
 # A job in the background of a shell begins with SIGINT ignored and hands this on: tests that interrupt a child would
 # wait for ever.
