@@ -11,8 +11,22 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "speed.md"
 RESULTS = ROOT / "benchmarks"
-QUESTIONS = ("translation_speed", "quality_race", "beam_speed", "precision_table", "data_pipeline")
+QUESTIONS = (
+    "translation_speed",
+    "quality_race",
+    "beam_speed",
+    "formats_on_cpu",
+    "precision_table",
+    "data_pipeline",
+)
 """Names of the scripts; the results of one are the files that begin with its name."""
+BEGINNINGS = {"formats_on_cpu": "formats_"}
+"""Where they begin with something else."""
+
+LIBRARIES = ("torch", "transformers", "ctranslate2", "onnxruntime")
+QUIET = 0.25
+"""Cores that other programs may use while something is timed on a CPU."""
+SEARCHES = {"exact": "until nothing open can win", "enough": "until as many have ended as the beam is wide"}
 
 Result = Mapping[str, Any]
 
@@ -28,7 +42,10 @@ def main() -> None:
 def recorded(folder: Path) -> dict[str, list[Result]]:
     """What was measured, by question."""
     return {
-        name: [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob(f"{name}*.json"))]
+        name: [
+            json.loads(file.read_text(encoding="utf-8"))
+            for file in sorted(folder.glob(f"{BEGINNINGS.get(name, name)}*.json"))
+        ]
         for name in QUESTIONS
     }
 
@@ -39,6 +56,7 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
         "translation_speed": ("Training", training_rows),
         "quality_race": ("Until it is as good", race_rows),
         "beam_speed": ("Translating", beam_rows),
+        "formats_on_cpu": ("One model in every form, on a CPU", format_rows),
         "precision_table": ("Precisions", precision_rows),
         "data_pipeline": ("The data pipeline alone", pipeline_rows),
     }
@@ -60,8 +78,11 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
 
 def source_of(result: Result) -> Iterator[str]:
     """Where and how it was measured, and what failed."""
-    versions = [f"{key} {result[key]}" for key in ("torch", "transformers") if key in result]
-    yield f"{result['card']}, {result['cores']} cores; {', '.join(versions)}; commit {result['commit'][:10]}."
+    versions = [f"{key} {result[key]}" for key in LIBRARIES if key in result]
+    card = result.get("processor", result["card"])
+    commit, *changed = result["commit"].split(maxsplit=1)
+    code = " ".join([commit[:10], *changed])
+    yield f"{card}, {result['cores']} cores; {', '.join(versions)}; commit {code}."
     yield f"`{result['command']}`"
     if "remark" in result:
         yield f"- {result['remark']}"
@@ -122,14 +143,79 @@ def beam_rows(result: Result) -> Iterator[str]:
     """A row for each engine."""
     yield f"{result['lines']:,} lines, beam {result['beam']}, the same weights:"
     yield ""
-    yield "| engine | seconds | sentences/s | BLEU / chrF | times as long as trimtab | setting |"
-    yield "|---|---|---|---|---|---|"
+    heads = ("engine", "seconds, warmed up", "the first time", "sentences/s", "BLEU / chrF")
+    yield f"| {' | '.join(heads)} | times as long as trimtab | setting |"
+    yield "|---|---|---|---|---|---|---|"
     for name, arm in result["arms"].items():
         times = result.get("times_as_fast", {}).get(name, 1.0)
         yield (
-            f"| {name} | {arm['wall_seconds']:.2f} | {arm['sentences_per_second']:,.0f} | "
+            f"| {name} | {arm['wall_seconds']:.2f} | {arm['first_seconds']:.2f} | {arm['sentences_per_second']:,.0f} | "
             f"{arm['BLEU']:.1f} / {arm['chrF']:.1f} | {times:.1f} | {arm['setting']} |"
         )
+
+
+def format_rows(result: Result) -> Iterator[str]:
+    """What was translated, a row for each form, and how exact the exports are."""
+    model = result["model"]
+    yield (
+        f"{model['preset'] or 'own sizes'}: {model['parameters'] / 1e6:.1f}M parameters, vocabulary of "
+        f"{model['vocabulary']:,}; {result['lines']:,} lines, beam {result['beam']}, {result['threads']} threads; "
+        f"each pass in a process of its own."
+    )
+    yield ""
+    heads = ("searches", "output tokens/s", "lines/s", "loads in", "memory: floor, loaded, peak", "on disk")
+    yield f"| form | {' | '.join(heads)} | BLEU / chrF | lines unlike PyTorch's | batch |"
+    yield "|---" * (len(heads) + 4) + "|"
+    for name, arm in result["arms"].items():
+        cells = [
+            name,
+            SEARCHES[arm["search"]],
+            *format_speeds(arm),
+            f"{arm['floor_mib']:,.0f}, {arm['loaded_mib']:,.0f}, {arm['peak_mib']:,.0f} MiB",
+            f"{arm['disk_mib']:,.1f} MiB",
+            f"{arm['BLEU']['value']:.1f} / {arm['chrF']['value']:.1f}",
+            f"{arm['unlike_pytorch']:.1%}" if "unlike_pytorch" in arm else "",
+            arm["setting"],
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield from format_remarks(result)
+
+
+def format_speeds(arm: Result) -> list[str]:
+    """Rates and loading; nothing where others had too much of the machine for them to mean something."""
+    if arm["cores_used_by_others"] > QUIET:
+        return ["machine busy", "", ""]
+    slowest, fastest = min(arm["each"]), max(arm["each"])
+    return [
+        f"{arm['tokens_per_second']:,.0f} ({slowest:,.0f} to {fastest:,.0f})",
+        f"{arm['lines_per_second']:,.1f}",
+        f"{arm['load_seconds']:.1f} s",
+    ]
+
+
+def format_remarks(result: Result) -> Iterator[str]:
+    """The proofs, how quiet the machine was, and what is compared with what."""
+    for name, gate in result["exports"].items():
+        loss, worst = gate["loss"], f"{gate['worst_token']:.0e}"
+        told = f"beam search changes {gate['translated_otherwise']} lines"
+        if loss:
+            told = f"chrF {loss['chrf']:.1f} against the trainer's text, {loss['changed']:.1%} of the lines changed"
+        yield f"- {name}: on {gate['lines']} lines a token's log-probability differs by {worst}; {told}."
+    others = [arm["cores_used_by_others"] for arm in result["arms"].values()]
+    if others:
+        busy = f"{min(others):.1f} to {max(others):.1f}"
+        yield f"- Other programs used {busy} of the {result['cores']} cores meanwhile; BLEU {signature_of(result)}."
+    yield (
+        "- Memory is physical: before the model is there (libraries alone), when it is loaded, and at its peak in "
+        "translating. A batch is told in source tokens with padding for trimtab and CTranslate2 alone, in sentences "
+        "for `generate`; of several that were tried the fastest."
+    )
+
+
+def signature_of(result: Result) -> str:
+    """That of BLEU, which is one for all forms."""
+    return next(iter(result["arms"].values()))["BLEU"]["signature"]
 
 
 def precision_rows(result: Result) -> Iterator[str]:

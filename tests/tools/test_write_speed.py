@@ -70,7 +70,8 @@ def test_a_race_shows_both_scores_with_their_times(tool):
 
 
 def test_engines_precisions_and_workers_have_rows(tool):
-    engine = {"sentences_per_second": 900.4, "BLEU": 30.0, "chrF": 55.0, "setting": "512:True"}
+    engine = {"sentences_per_second": 900.4, "first_seconds": 20.0}
+    engine |= {"BLEU": 30.0, "chrF": 55.0, "setting": "512:True"}
     beam = result(
         {"trimtab": {**engine, "wall_seconds": 2.0}, "hf": {**engine, "wall_seconds": 12.0}},
         lines=1813,
@@ -88,11 +89,72 @@ def test_engines_precisions_and_workers_have_rows(tool):
         times_the_need={"plain": 2.5, "online": 1.7},
     )
     text = tool.page({"beam_speed": [beam], "precision_table": [precision], "data_pipeline": [pipeline]})
-    assert row(text, "hf") == ["hf", "12.00", "900", "30.0 / 55.0", "6.0", "512:True"]
+    assert row(text, "hf") == ["hf", "12.00", "20.00", "900", "30.0 / 55.0", "6.0", "512:True"]
     assert row(text, "fp32")[1:] == ["5.2500", "prose 5.5000", "90k (89k to 91k)", "4.5"]
     assert row(text, "deterministic, other bits the second time")
     assert row(text, "plain") == ["plain", "400k", "3.00M", "2.5"]
     assert row(text, "online") == ["online", "", "2.00M", "1.7"]
+
+
+def test_the_code_that_was_measured_is_told_as_exactly_as_it_is_known(tool):
+    told = [
+        line
+        for commit in ("12ea0172be64d1f9 and changes", "12ea0172be64d1f9")
+        for line in tool.source_of(result({}, commit=commit))
+    ]
+    assert told[0].endswith("commit 12ea0172be and changes.")
+    assert told[2].endswith("commit 12ea0172be.")
+
+
+def test_each_form_of_a_model_has_a_row_and_each_export_its_proof(tool):
+    arm = {
+        "search": "exact",
+        "tokens_per_second": 1234.4,
+        "each": [1200.0, 1234.4, 1300.0],
+        "lines_per_second": 80.04,
+        "load_seconds": 0.31,
+        "floor_mib": 312.2,
+        "loaded_mib": 334.4,
+        "peak_mib": 450.5,
+        "disk_mib": 11.2,
+        "cores_used_by_others": 0.04,
+        "BLEU": {"value": 28.05, "signature": "nrefs:1"},
+        "chrF": {"value": 54.75, "signature": "nrefs:1"},
+        "setting": "default",
+    }
+    gate = {"lines": 196, "worst_token": 8e-6, "translated_otherwise": 0, "loss": None}
+    rounded = {**gate, "worst_token": 0.28, "loss": {"chrf": 95.57, "changed": 0.138}}
+    made = result(
+        {
+            "pytorch": {**arm, "unlike_pytorch": 0.0},
+            "onnx": {**arm, "cores_used_by_others": 1.6},
+            "generate early": {**arm, "search": "enough", "setting": "32", "unlike_pytorch": 0.125},
+        },
+        model={"preset": "tiny", "parameters": 2_851_584, "vocabulary": 4000},
+        lines=466,
+        beam=4,
+        threads=2,
+        processor="A processor",
+        exports={"onnx_float32": gate, "onnx_int8": rounded},
+    )
+    text = tool.page({"formats_on_cpu": [made]})
+    cells = row(text, "pytorch")
+    assert cells[2:7] == [
+        "1,234 (1,200 to 1,300)",
+        "80.0",
+        "0.3 s",
+        "312, 334, 450 MiB",
+        "11.2 MiB",
+    ]
+    assert cells[7:] == ["28.1 / 54.8", "0.0%", "default"]
+    assert row(text, "onnx")[2:6] == ["machine busy", "", "", "312, 334, 450 MiB"]
+    assert row(text, "generate early")[8:] == ["12.5%", "32"]
+    assert (
+        "onnx_float32: on 196 lines a token's log-probability differs by 8e-06; beam search changes 0" in text
+    )
+    assert "chrF 95.6 against the trainer's text, 13.8% of the lines changed" in text
+    assert "Other programs used 0.0 to 1.6 of the 16 cores" in text
+    assert "A processor, 16 cores; torch 2; commit" in text
 
 
 def test_without_results_nothing_is_claimed(tool):
@@ -102,9 +164,10 @@ def test_without_results_nothing_is_claimed(tool):
 
 
 def test_results_of_several_runs_of_a_script_stand_one_after_another(tool, tmp_path):
-    for name in ("data_pipeline", "data_pipeline_again"):
+    for name in ("data_pipeline", "data_pipeline_again", "formats_base", "formats_demo"):
         (tmp_path / f"{name}.json").write_text("{}")
     assert len(tool.recorded(tmp_path)["data_pipeline"]) == 2
+    assert len(tool.recorded(tmp_path)["formats_on_cpu"]) == 2
 
 
 def test_the_page_in_the_documentation_is_the_one_that_is_written(tool):
