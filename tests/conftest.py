@@ -1,3 +1,4 @@
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,13 @@ def trained_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
     folder = tmp_path_factory.mktemp("small")
     return train(small_recipe(folder), out=folder / "run").run
+
+
+@pytest.fixture
+def copied_run(trained_run: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the trained run, and the recipe it came from."""
+    shutil.copytree(trained_run, tmp_path / "run")
+    return tmp_path / "run", trained_run.parent / "recipe.yaml"
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,15 @@ import dataclasses
 
 import pytest
 
-from tests.small_run import small_recipe, small_sources, write_pairs
+from tests.small_run import small_recipe, small_sources
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data import tokenizers
+from trimtab.data.stream_sample import Sample
 from trimtab.errors import InputError
 from trimtab.flow import DroppedExample
 from trimtab.progress import Silent
-from trimtab.sources import Sample, open_sources
+from trimtab.sources import open_sources
 
 TAGGED = {"data.train.0.tags": ["<train>", "<dev>"], "data.valid.tags": ["<dev>"]}
 
@@ -61,59 +62,11 @@ def test_tags_are_symbols_of_the_vocabulary_and_stand_before_the_lines_of_their_
     assert ids(valid.target) == tokenizer.encode(valid.references)
 
 
-def test_validation_sets_are_normalised_but_not_filtered_and_what_is_too_long_has_no_loss(tmp_path):
-    folder = tmp_path / "sets"
-    folder.mkdir()
-    pairs = [("the\x1fship", "das schiff"), ("boat", "boot"), ("wind " * 40, "luft"), ("sail", "segel " * 40)]
-    write_pairs(folder, "odd", pairs)
-    sets = {
-        "plain": {"source": "dev.en", "target": "dev.de"},
-        "odd": {"source": str(folder / "odd.en"), "target": str(folder / "odd.de")},
-    }
-    transforms = [{"kind": "normalize"}, {"kind": "length", "min": 2}]
-    _, sources = small_sources(tmp_path, **{"data.valid": sets, "data.transforms": transforms})
-    odd = sources.valid["odd"]
-    assert list(sources.valid) == ["plain", "odd"]
-    assert odd.sources == [pair[0] for pair in pairs], "translation normalises for itself"
-    assert odd.too_long == 2
-    assert ids(odd.source) == sources.tokenizer.encode(["the ship", "boat"])
-    assert sources.valid["plain"].too_long == 0
-
-
 def test_a_recipe_needs_no_validation_set(tmp_path):
     _, sources = small_sources(
         tmp_path, **{"data.valid": None, "evaluate": {"best": {"metric": "loss"}, "metrics": ["loss"]}}
     )
     assert sources.valid == {}
-
-
-def test_data_of_which_nothing_is_left_is_wrong_input(tmp_path):
-    recipe, _ = small_sources(tmp_path)
-    for transforms, reason in (
-        ([{"kind": "length", "min": 7, "max": 9}], "length"),
-        ([{"kind": "character_run", "max": 1}, {"kind": "length", "unit": "characters", "max": 1}], "length"),
-    ):
-        path = small_recipe(tmp_path, **{"data.transforms": transforms})
-        filtered = resolve_paths(load_recipe(path))
-        with pytest.raises(InputError, match="nothing is left to train on") as caught:
-            opened_again(filtered, tmp_path / "tokenizer")
-        (problem,) = caught.value.problems
-        assert "the first 200 examples were all dropped" in problem.got
-        assert reason in problem.got
-    data = recipe.data.model_copy(update={"max_tokens": 2})
-    with pytest.raises(InputError, match="too_long"):
-        opened_again(recipe.model_copy(update={"data": data}), tmp_path / "tokenizer")
-
-
-def test_a_part_that_is_dropped_is_in_the_sample_with_its_reason(tmp_path):
-    pairs = [("the ship", "das schiff"), ("", "leer"), ("the boat", "\u200b"), ("the wind", "die luft")] * 30
-    recipe, _ = small_sources(tmp_path)
-    write_pairs(tmp_path, "train", pairs)
-    sample = opened_again(recipe, tmp_path / "tokenizer").sample
-    reasons = [example.reason for example in sample.dropped]
-    assert (reasons.count("empty_source"), reasons.count("empty_target")) == (30, 30)
-    assert len(sample.target) == 60
-    assert sample.seen == 120
 
 
 def test_an_estimate_of_an_epoch_counts_what_is_dropped(tmp_path):

@@ -17,10 +17,11 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     errors | units                              what goes wrong; numbers that remember their unit
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Type checkers know the name. Nothing is imported here that a command would wait for before it can take a Ctrl-C.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from trimtab.averaging.average import average as average
     from trimtab.averaging.soup import greedy_soup as greedy_soup
     from trimtab.checks.check import check as check
@@ -69,7 +70,9 @@ HOMES = {
 __all__ = ["__version__", *HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in HOMES:
+        from importlib import import_module
+
         return getattr(import_module(HOMES[name]), name)
     raise AttributeError(f"module 'trimtab' has no attribute {name!r}")

@@ -1,4 +1,6 @@
-"""Which device a run uses, and whether compiling for it pays."""
+"""Which device a run uses, whether compiling for it pays, and how products are rounded there."""
+
+import os
 
 import torch
 
@@ -13,7 +15,10 @@ COMPILE_PAYS_FROM_MINUTES = 3
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device of a name such as `cuda:1`, or the first GPU, or the CPU."""
+    """The device of a name such as `cuda:1`, or the first GPU, or the CPU.
+
+    Raises InputError for a name that is not known, and for a GPU that is not there.
+    """
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -45,3 +50,14 @@ def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
         case "epochs":
             targets = length.count * targets_per_epoch
     return targets >= COMPILE_PAYS_FROM_TARGETS
+
+
+def set_arithmetic(recipe: Recipe) -> None:
+    """Products of float32 as they are named, whatever was set before; deterministic kernels only, where the recipe
+    asks for them."""
+    torch.set_float32_matmul_precision("high" if recipe.step.precision == "tf32" else "highest")
+    if recipe.step.deterministic:
+        # cuBLAS needs a workspace of its own for each stream, and must know before it begins.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False

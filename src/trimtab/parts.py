@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trimtab.data.order import permuted as permuted
     from trimtab.data.order import random_stream as random_stream
     from trimtab.data.shape import plan_shape as plan_shape
-    from trimtab.flow import Ragged as Ragged
+    from trimtab.flow.ragged import Ragged as Ragged
     from trimtab.loss.chunked import chunked_cross_entropy as chunked_cross_entropy
     from trimtab.loss.plain import error_norm as error_norm
     from trimtab.loss.terms import Terms as Terms
@@ -43,7 +43,7 @@ HOMES = {
     "round_stochastically": "trimtab.step.optimizer.stochastic_rounding",
     "rate_at": "trimtab.step.schedule",
     "tokens_at": "trimtab.step.batch_warmup",
-    "Ragged": "trimtab.flow",
+    "Ragged": "trimtab.flow.ragged",
     "plan_shape": "trimtab.data.shape",
     "pack_pairs": "trimtab.data.cut",
     "permuted": "trimtab.data.order",

@@ -1,14 +1,14 @@
 """The data of a run, opened: corpora, tokenizer, validation sets, and what a sample of them shows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.corpora import ParallelFiles
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import Feed
@@ -18,77 +18,22 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.noises import plan_noises
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.subword_sampling import plan_sampling
 from trimtab.data.text_rows import (
     PASSAGES,
     TextFeed,
-    no_source,
-    pair_row,
     passage_bytes,
-    rows_of_passages,
 )
-from trimtab.data.text_tokenizers import SEPARATOR, prepare_text_tokenizers
+from trimtab.data.text_tokenizers import prepare_text_tokenizers
 from trimtab.data.tokenizers import Tokenizers, prepare_tokenizers
 from trimtab.data.transforms.apply import Pipeline, build_transforms
-from trimtab.errors import InputError, Problem, input_error
-from trimtab.flow import DroppedExample, Ragged
+from trimtab.data.valid_set import ValidSet, read_texts, read_valid
+from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
 
-SAMPLE_POSITIONS = 4096
-"""Examples that lengths and shares are estimated from."""
-SAMPLE_PASSAGES = 1024
-"""The same where they are passages of documents."""
 WITHIN_SLACK = 1.02
 """Rows that go on with a document are given one token each; a pack has room for a twentieth more than its share."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidSet:
-    """A validation set as text and as ids."""
-
-    name: str
-    sources: list[str]
-    references: list[str]
-    tags: tuple[str, ...]
-    bleu_tokenizer: BleuTokenizer
-    source: Ragged
-    target: Ragged
-    """Ids of the pairs that fit into `max_tokens`; the loss is measured on these."""
-    too_long: int
-    """Pairs that do not fit; they are translated in pieces, but have no loss."""
-    prompt: np.ndarray | None = None
-    """For each row of a language model, how many leading target tokens do not count, int32; None for none."""
-    num_bytes: int = 0
-    """Bytes of UTF-8 of the text whose loss is measured, where it is a language model's."""
-
-    @property
-    def targets(self) -> int:
-        """Target tokens that count in the loss."""
-        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The first examples of the stream, or of each stage, as they will be trained on."""
-
-    source: Ragged
-    target: Ragged
-    dropped: tuple[DroppedExample, ...]
-    prompt: np.ndarray | None = None
-    """For each example, how many leading target tokens do not count in the loss; None for none."""
-    positions: int = 0
-    """Positions of the stream that were looked at, where they are passages and not examples; 0 says as many as
-    examples were seen."""
-
-    @property
-    def targets(self) -> int:
-        """Target tokens that count in the loss."""
-        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
-
-    @property
-    def seen(self) -> int:
-        """Examples looked at."""
-        return len(self.target) + len(self.dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,32 +147,6 @@ def plan_chance(recipe: Recipe, corpora: Sequence[Corpus], tokenizers: Tokenizer
     }
 
 
-def first_examples(feed: Feed | TextFeed, stages: Stages) -> Sample:
-    """A sample of the stream, every stage with the same part of it; InputError where nothing of it is kept."""
-    most = SAMPLE_PASSAGES if isinstance(feed, TextFeed) else SAMPLE_POSITIONS
-    count = min(most, feed.mixture.examples_per_epoch)
-    each = max(1, count // len(stages.mixtures))
-    parts = [replace(feed, mixture=mixture).chunk(start=0, count=each) for mixture in stages.mixtures]
-    sample = Sample(
-        Ragged.joined([part.source for part in parts]),
-        Ragged.joined([part.target for part in parts]),
-        tuple(example for part in parts for example in part.dropped),
-        np.concatenate([part.prompt for part in parts]),
-        each * len(parts),
-    )
-    if len(sample.target) == 0:
-        reasons = sorted({example.reason for example in sample.dropped})
-        raise input_error(
-            "data.train: nothing is left to train on",
-            got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
-            allowed="at least one that is kept",
-            fix="raise data.max_tokens, which source and target share, or loosen data.transforms"
-            if isinstance(feed, TextFeed)
-            else "loosen data.transforms or data.max_tokens; `trimtab data inspect` shows what is dropped",
-        )
-    return sample
-
-
 def open_all(recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
     """Training corpora and validation sets; InputError with what is wrong with any of them."""
     where: dict[str, Any] = {"root": Path.cwd(), "cache": default_cache()}
@@ -259,71 +178,4 @@ def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], 
     return ([f"data.train.{number}" for number in range(len(train))], list(train)), (
         names,
         list(valid.values()),
-    )
-
-
-def read_valid(
-    name: str,
-    corpus: Corpus,
-    pipeline: Pipeline,
-    tokenizers: Tokenizers,
-    *,
-    max_tokens: int,
-    bleu: BleuTokenizer,
-) -> ValidSet:
-    """A validation set, whole: filters are not applied to it, normalisation is."""
-    pairs = [corpus.pair(line) for line in range(len(corpus))]
-    sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-    source = Ragged.of(
-        tokenizers.source.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags)
-    )
-    target = Ragged.of(tokenizers.target.encode([pipeline.apply_reference(*pair) for pair in pairs]))
-    fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
-    return ValidSet(
-        name=name,
-        sources=sources,
-        references=references,
-        tags=corpus.tags,
-        bleu_tokenizer=bleu,
-        source=source.take(fits),
-        target=target.take(fits),
-        too_long=len(pairs) - len(fits),
-    )
-
-
-def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer) -> ValidSet:
-    """A validation set of a language model, whole: documents as they are, pairs without filters.
-
-    Its bytes are those of the documents, or of the targets that fit.
-    """
-    lines = range(len(corpus))
-    if corpus.has_documents:
-        passages = [corpus.passage(line) for line in lines]
-        rows = [row for few in rows_of_passages(passages, feed.tokenizer, feed.max_tokens) for row in few]
-        sources, references, too_long = [], [], 0
-        counted = [passage.text for passage in passages]
-    else:
-        pairs = [corpus.pair(line) for line in lines]
-        read = [(feed.pipeline.apply_source(source), target) for source, target in pairs]
-        assert feed.separator is not None, "a set of pairs, and training without"
-        made = {"tags": corpus.tags, "tokenizer": feed.tokenizer, "separator": feed.separator}
-        whole = [pair_row(*pair, **made) for pair in read]
-        fits = [len(row.ids) <= feed.max_tokens for row in whole]
-        rows = [row for row, fit in zip(whole, fits, strict=True) if fit]
-        sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-        counted, too_long = (
-            [target for (_, target), fit in zip(read, fits, strict=True) if fit],
-            fits.count(False),
-        )
-    return ValidSet(
-        name=name,
-        sources=sources,
-        references=references,
-        tags=corpus.tags,
-        bleu_tokenizer=bleu,
-        source=no_source(len(rows)),
-        target=Ragged.of([row.ids for row in rows]),
-        too_long=too_long,
-        prompt=np.array([row.prompt for row in rows], np.int32),
-        num_bytes=sum(len(text.encode()) for text in counted),
     )

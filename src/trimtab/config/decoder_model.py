@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
@@ -89,21 +90,7 @@ class DecoderModel(Settings):
         if not isinstance(value, dict):
             return value
         given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
-        preset = given.get("preset")
-        base = DECODER_PRESETS["base"]
-        # An unknown preset is reported once, by its own field, not again by every size that it leaves open.
-        sizes = {} if preset is None else DECODER_PRESETS.get(str(preset), base)
-        filled = {**sizes, **given}
-        missing = [key for key in base if key not in filled]
-        if missing:
-            raise refused(
-                missing[0] if len(missing) == 1 else "",
-                f"{', '.join(missing)}: not given, and no preset is named to fill it",
-                got=", ".join(key for key in base if key in filled) or "no size",
-                allowed=f"all of {', '.join(base)}, or a preset: {', '.join(DECODER_PRESETS)}",
-                fix=f"name a preset, such as `preset: tiny`, or write {', '.join(f'`{key}`' for key in missing)}",
-            )
-        return filled
+        return filled_from_preset(given, DECODER_PRESETS)
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DecoderModel":

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 Preset = Literal["tiny", "small", "base", "big"]
@@ -94,21 +95,7 @@ class EncoderDecoderModel(Settings):
             layers = given.pop("layers")
             for side in ("encoder_layers", "decoder_layers"):
                 given.setdefault(side, layers)
-        preset = given.get("preset")
-        base = ENCODER_DECODER_PRESETS["base"]
-        # An unknown preset is reported once, by its own field, not again by every size that it leaves open.
-        sizes = {} if preset is None else ENCODER_DECODER_PRESETS.get(str(preset), base)
-        filled = {**sizes, **given}
-        missing = [key for key in base if key not in filled]
-        if missing:
-            raise refused(
-                missing[0] if len(missing) == 1 else "",
-                f"{', '.join(missing)}: not given, and no preset is named to fill it",
-                got=", ".join(key for key in base if key in filled) or "no size",
-                allowed=f"all of {', '.join(base)}, or a preset: {', '.join(ENCODER_DECODER_PRESETS)}",
-                fix=f"name a preset, such as `preset: tiny`, or write {', '.join(f'`{key}`' for key in missing)}",
-            )
-        return filled
+        return filled_from_preset(given, ENCODER_DECODER_PRESETS)
 
     @field_validator("positions", mode="before")
     @classmethod

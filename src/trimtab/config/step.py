@@ -1,211 +1,33 @@
 """One step: how much it consumes, in which precision, and how the gradient becomes an update."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.clips import Clip as Clip
+from trimtab.config.clips import ClipAdaptive as ClipAdaptive
+from trimtab.config.clips import ClipGlobalNorm as ClipGlobalNorm
+from trimtab.config.clips import ClipOff as ClipOff
+from trimtab.config.optimizers import SGD as SGD
+from trimtab.config.optimizers import Adafactor as Adafactor
+from trimtab.config.optimizers import AdamW as AdamW
+from trimtab.config.optimizers import LearningRateMultipliers as LearningRateMultipliers
+from trimtab.config.optimizers import Lion as Lion
+from trimtab.config.optimizers import Optimizer as Optimizer
+from trimtab.config.optimizers import Role as Role
+from trimtab.config.optimizers import StableAdamW as StableAdamW
+from trimtab.config.schedules import Constant as Constant
+from trimtab.config.schedules import Cosine as Cosine
+from trimtab.config.schedules import Exponential as Exponential
+from trimtab.config.schedules import InverseSqrt as InverseSqrt
+from trimtab.config.schedules import LinearWarmup as LinearWarmup
+from trimtab.config.schedules import Noam as Noam
+from trimtab.config.schedules import OneCycle as OneCycle
+from trimtab.config.schedules import Schedule as Schedule
+from trimtab.config.schedules import WarmupStableDecay as WarmupStableDecay
 from trimtab.config.settings import Settings, refused
 from trimtab.units import Duration
 
-
-class AdamW(Settings):
-    """AdamW (arXiv 1711.05101); decay is not applied to biases, norms and embeddings."""
-
-    kind: Literal["adamw"] = "adamw"
-    learning_rate: float = Field(default=5.0e-4, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
-    betas: tuple[float, float] = (0.9, 0.98)
-    """Decay of the moving averages of the gradient and of its square."""
-    eps: float = Field(default=1.0e-8, gt=0, le=1)
-    """Added to the root of the second moment, so that nothing is divided by zero."""
-    weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
-
-    @model_validator(mode="after")
-    def _betas_below_one(self) -> "AdamW":
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
-        return self
-
-
-class Adafactor(Settings):
-    """Adafactor (arXiv 1804.04235) with an external learning rate: factored second moments, no first moment."""
-
-    kind: Literal["adafactor"] = "adafactor"
-    learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
-    clip_update: float = Field(default=1.0, gt=0)
-    """An update whose root mean square is above this is scaled down to it (section 6)."""
-    decay_exponent: float = Field(default=0.8, gt=0, lt=1)
-    """The second moment's decay at step t is 1 - t^(-decay_exponent) (section 7.2)."""
-    eps: float = Field(default=1.0e-30, gt=0)
-    """Added to the squared gradient."""
-    weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
-
-
-class StableAdamW(AdamW):
-    """AdamW whose rate is lowered, tensor by tensor, where the second moment lags behind the gradients: Adafactor's
-    update clipping in AdamW (arXiv 2304.13013, algorithm 2)."""
-
-    kind: Literal["stable_adamw"] = "stable_adamw"  # type: ignore[assignment]
-
-
-class Lion(Settings):
-    """Moves every weight by the same amount, in the sign of its momentum (arXiv 2302.06675, algorithm 2); wants a rate
-    3 to 10 times lower than AdamW's and a decay as many times higher (section 5)."""
-
-    kind: Literal["lion"] = "lion"
-    learning_rate: float = Field(default=1.0e-4, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
-    betas: tuple[float, float] = (0.9, 0.99)
-    """Share of the momentum in the sign that is stepped along, and decay of the momentum."""
-    weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
-
-    @model_validator(mode="after")
-    def _betas_below_one(self) -> "Lion":
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
-        return self
-
-
-class SGD(Settings):
-    """Stochastic gradient descent with momentum."""
-
-    kind: Literal["sgd"] = "sgd"
-    learning_rate: float = Field(default=0.1, gt=0, le=100)
-    """The peak rate; the schedule says which share of it holds at a step."""
-    momentum: float = Field(default=0.9, ge=0, lt=1)
-    """Decay of the sum of gradients that is stepped along."""
-    nesterov: bool = False
-    """Looks one step ahead along the momentum (Sutskever et al. 2013)."""
-    weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
-
-
-class Constant(Settings):
-    """The same rate throughout, after an optional warmup."""
-
-    kind: Literal["constant"] = "constant"
-    warmup: Duration | None = None
-    """How long the rate rises from zero; by default not at all."""
-
-
-class LinearWarmup(Settings):
-    """Up over `warmup`, then down in a line to zero at `length`."""
-
-    kind: Literal["linear_warmup"] = "linear_warmup"
-    warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
-
-
-class InverseSqrt(Settings):
-    """Up over `warmup`, then falling with one over the square root of the step."""
-
-    kind: Literal["inverse_sqrt"] = "inverse_sqrt"
-    warmup: Duration = Duration(4000, "steps")
-    """How long the rate rises in a line from zero."""
-
-
-class Cosine(Settings):
-    """Up over `warmup`, then down along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
-
-    kind: Literal["cosine"] = "cosine"
-    warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
-    floor: float = Field(default=0.0, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
-
-
-class WarmupStableDecay(Settings):
-    """Up over `warmup`, level, then down to `floor` over the last share of the run (arXiv 2405.18392)."""
-
-    kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
-    warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
-    decay_share: float = Field(default=0.2, gt=0, le=1)
-    """Share of `length` at its end in which the rate falls."""
-    shape: Literal["linear", "sqrt"] = "sqrt"
-    """Falls in a line, or as 1 - sqrt of the time gone (section 3.1)."""
-    floor: float = Field(default=0.0, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
-
-
-class OneCycle(Settings):
-    """Up along half a cosine from `start`, down along another to `floor` (arXiv 1708.07120)."""
-
-    kind: Literal["one_cycle"] = "one_cycle"
-    warmup: Duration | None = None
-    """By default 30% of `length`."""
-    start: float = Field(default=0.04, gt=0, lt=1)
-    """Share of the peak rate at the beginning."""
-    floor: float = Field(default=4.0e-6, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
-
-
-class Exponential(Settings):
-    """Up over `warmup`, then down by the same factor every step, to `floor` at `length`."""
-
-    kind: Literal["exponential"] = "exponential"
-    warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
-    floor: float = Field(default=0.1, gt=0, lt=1)
-    """Share of the peak rate that is left at the end."""
-
-
-class Noam(Settings):
-    """`inverse_sqrt` with the rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3): `learning_rate` is a
-    factor, and the peak is learning_rate / sqrt(dim * warmup). For recipes that come from elsewhere; the peak is
-    printed when the run begins."""
-
-    kind: Literal["noam"] = "noam"
-    warmup: Duration = Duration(4000, "steps")
-    """How long the rate rises in a line from zero."""
-
-    @model_validator(mode="after")
-    def _warmup_in_steps(self) -> "Noam":
-        if self.warmup.unit != "steps":
-            raise ValueError(
-                f"warmup: got {self.warmup}; this schedule's peak follows from it, so it is in steps"
-            )
-        return self
-
-
-class ClipGlobalNorm(Settings):
-    """Scales the gradient down to a global norm of `at` (Pascanu et al., arXiv 1211.5063)."""
-
-    kind: Literal["global_norm"] = "global_norm"
-    at: float = Field(default=1.0, gt=0)
-    """Largest norm of the whole gradient; 1 is usual."""
-
-
-class ClipAdaptive(Settings):
-    """Scales each tensor's gradient down to a multiple of what its norm has been (AdaGC, arXiv 2502.11034)."""
-
-    kind: Literal["adaptive"] = "adaptive"
-    at: float = Field(default=1.05, gt=1)
-    """Largest norm of a tensor's gradient, times the moving average of its own clipped norms."""
-    decay: float = Field(default=0.98, ge=0, lt=1)
-    """Of the moving average."""
-    first: float = Field(default=1.0, gt=0)
-    """Global norm that is clipped to until the averages are known."""
-    first_steps: int = Field(default=100, ge=1)
-    """How many updates that lasts."""
-
-
-class ClipOff(Settings):
-    """Measures the gradient norm and leaves the gradient as it is."""
-
-    kind: Literal["off"] = "off"
-
-
-Optimizer = Annotated[AdamW | Adafactor | StableAdamW | Lion | SGD, Field(discriminator="kind")]
-Schedule = Annotated[
-    Constant | LinearWarmup | InverseSqrt | Cosine | WarmupStableDecay | OneCycle | Exponential | Noam,
-    Field(discriminator="kind"),
-]
-Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="kind")]
 Precision = Literal["auto", "fp32", "tf32", "bf16_mixed", "fp16_mixed", "bf16"]
 
 

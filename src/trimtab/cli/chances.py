@@ -1,0 +1,57 @@
+"""What commands that draw tokens at random have in common: options, and no option that would count for nothing."""
+
+from typing import Annotated, Any
+
+from trimtab.cli.numbers import Range, number_option
+from trimtab.errors import InputError, input_error
+
+TopK = Annotated[
+    int | None,
+    number_option(
+        "--top-k",
+        Range(least=1),
+        help="Of what is drawn: only the likeliest so many tokens.",
+        fix="leave it out to draw from all tokens",
+        show_default="none",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    number_option(
+        "--seed",
+        Range(least=0, most=2**63 - 1),
+        help="Of what is drawn: with the number of a line or prompt it fixes what is drawn for it.",
+        fix="any whole number, such as 1",
+        show_default="1",
+    ),
+]
+
+
+def temperature_option(*, fix: str, help: str, usual: str, or_zero: bool = False) -> Any:
+    """`--temperature`, within what can be drawn with; 0 too where it stands for the likeliest token each time."""
+    taken = Range(least=0.01, most=100, whole=False, or_zero=or_zero)
+    return number_option("--temperature", taken, help=help, fix=fix, show_default=usual)
+
+
+def top_p_option(*, usual: str) -> Any:
+    """`--top-p`; the usual value differs from command to command."""
+    return number_option(
+        "--top-p",
+        Range(least=1e-6, most=1, whole=False),
+        help="Of what is drawn: only the likeliest tokens that together reach this probability; 1 for all.",
+        fix="0.9 to 0.95 is usual",
+        show_default=usual,
+    )
+
+
+def given(**options: float | int | None) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def idle(options: dict[str, Any], *, drawn: str, without: str, allowed: str, fix: str) -> InputError:
+    """What is told of options that would count for nothing."""
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+    return input_error(
+        f"{flags}: counts only for {drawn} that are drawn", got=f"{flags} {without}", allowed=allowed, fix=fix
+    )

@@ -1,0 +1,102 @@
+"""How the learning rate goes over a run: one class for each schedule."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.settings import Settings
+from trimtab.units import Duration
+
+
+class Constant(Settings):
+    """The same rate throughout, after an optional warmup."""
+
+    kind: Literal["constant"] = "constant"
+    warmup: Duration | None = None
+    """How long the rate rises from zero; by default not at all."""
+
+
+class LinearWarmup(Settings):
+    """Up over `warmup`, then down in a line to zero at `length`."""
+
+    kind: Literal["linear_warmup"] = "linear_warmup"
+    warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
+
+
+class InverseSqrt(Settings):
+    """Up over `warmup`, then falling with one over the square root of the step."""
+
+    kind: Literal["inverse_sqrt"] = "inverse_sqrt"
+    warmup: Duration = Duration(4000, "steps")
+    """How long the rate rises in a line from zero."""
+
+
+class Cosine(Settings):
+    """Up over `warmup`, then down along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
+
+    kind: Literal["cosine"] = "cosine"
+    warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
+    floor: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class WarmupStableDecay(Settings):
+    """Up over `warmup`, level, then down to `floor` over the last share of the run (arXiv 2405.18392)."""
+
+    kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
+    warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
+    decay_share: float = Field(default=0.2, gt=0, le=1)
+    """Share of `length` at its end in which the rate falls."""
+    shape: Literal["linear", "sqrt"] = "sqrt"
+    """Falls in a line, or as 1 - sqrt of the time gone (section 3.1)."""
+    floor: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class OneCycle(Settings):
+    """Up along half a cosine from `start`, down along another to `floor` (arXiv 1708.07120)."""
+
+    kind: Literal["one_cycle"] = "one_cycle"
+    warmup: Duration | None = None
+    """By default 30% of `length`."""
+    start: float = Field(default=0.04, gt=0, lt=1)
+    """Share of the peak rate at the beginning."""
+    floor: float = Field(default=4.0e-6, ge=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class Exponential(Settings):
+    """Up over `warmup`, then down by the same factor every step, to `floor` at `length`."""
+
+    kind: Literal["exponential"] = "exponential"
+    warmup: Duration = Duration(500, "steps")
+    """How long the rate rises in a line from zero."""
+    floor: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the peak rate that is left at the end."""
+
+
+class Noam(Settings):
+    """`inverse_sqrt` with the rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3): `learning_rate` is a
+    factor, and the peak is learning_rate / sqrt(dim * warmup). For recipes that come from elsewhere; the peak is
+    printed when the run begins."""
+
+    kind: Literal["noam"] = "noam"
+    warmup: Duration = Duration(4000, "steps")
+    """How long the rate rises in a line from zero."""
+
+    @model_validator(mode="after")
+    def _warmup_in_steps(self) -> "Noam":
+        if self.warmup.unit != "steps":
+            raise ValueError(
+                f"warmup: got {self.warmup}; this schedule's peak follows from it, so it is in steps"
+            )
+        return self
+
+
+Schedule = Annotated[
+    Constant | LinearWarmup | InverseSqrt | Cosine | WarmupStableDecay | OneCycle | Exponential | Noam,
+    Field(discriminator="kind"),
+]

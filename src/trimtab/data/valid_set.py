@@ -1,0 +1,104 @@
+"""A validation set, whole, as text and as ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.config.bleu import BleuTokenizer
+from trimtab.data.corpus import Corpus
+from trimtab.data.text_rows import TextFeed, no_source, pair_row, rows_of_passages
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.transforms.apply import Pipeline
+from trimtab.flow import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class ValidSet:
+    """A validation set as text and as ids."""
+
+    name: str
+    sources: list[str]
+    references: list[str]
+    tags: tuple[str, ...]
+    bleu_tokenizer: BleuTokenizer
+    source: Ragged
+    target: Ragged
+    """Ids of the pairs that fit into `max_tokens`; the loss is measured on these."""
+    too_long: int
+    """Pairs that do not fit; they are translated in pieces, but have no loss."""
+    prompt: np.ndarray | None = None
+    """For each row of a language model, how many leading target tokens do not count, int32; None for none."""
+    num_bytes: int = 0
+    """Bytes of UTF-8 of the text whose loss is measured, where it is a language model's."""
+
+    @property
+    def targets(self) -> int:
+        """Target tokens that count in the loss."""
+        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
+
+
+def read_valid(
+    name: str,
+    corpus: Corpus,
+    pipeline: Pipeline,
+    tokenizers: Tokenizers,
+    *,
+    max_tokens: int,
+    bleu: BleuTokenizer,
+) -> ValidSet:
+    """A validation set, whole: filters are not applied to it, normalisation is."""
+    pairs = [corpus.pair(line) for line in range(len(corpus))]
+    sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+    source = Ragged.of(
+        tokenizers.source.encode_with_tags([pipeline.apply_source(line) for line in sources], corpus.tags)
+    )
+    target = Ragged.of(tokenizers.target.encode([pipeline.apply_reference(*pair) for pair in pairs]))
+    fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
+    return ValidSet(
+        name=name,
+        sources=sources,
+        references=references,
+        tags=corpus.tags,
+        bleu_tokenizer=bleu,
+        source=source.take(fits),
+        target=target.take(fits),
+        too_long=len(pairs) - len(fits),
+    )
+
+
+def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer) -> ValidSet:
+    """A validation set of a language model, whole: documents as they are, pairs without filters.
+
+    Its bytes are those of the documents, or of the targets that fit.
+    """
+    lines = range(len(corpus))
+    if corpus.has_documents:
+        passages = [corpus.passage(line) for line in lines]
+        rows = [row for few in rows_of_passages(passages, feed.tokenizer, feed.max_tokens) for row in few]
+        sources, references, too_long = [], [], 0
+        counted = [passage.text for passage in passages]
+    else:
+        pairs = [corpus.pair(line) for line in lines]
+        read = [(feed.pipeline.apply_source(source), target) for source, target in pairs]
+        assert feed.separator is not None, "a set of pairs, and training without"
+        made = {"tags": corpus.tags, "tokenizer": feed.tokenizer, "separator": feed.separator}
+        whole = [pair_row(*pair, **made) for pair in read]
+        fits = [len(row.ids) <= feed.max_tokens for row in whole]
+        rows = [row for row, fit in zip(whole, fits, strict=True) if fit]
+        sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+        counted, too_long = (
+            [target for (_, target), fit in zip(read, fits, strict=True) if fit],
+            fits.count(False),
+        )
+    return ValidSet(
+        name=name,
+        sources=sources,
+        references=references,
+        tags=corpus.tags,
+        bleu_tokenizer=bleu,
+        source=no_source(len(rows)),
+        target=Ragged.of([row.ids for row in rows]),
+        too_long=too_long,
+        prompt=np.array([row.prompt for row in rows], np.int32),
+        num_bytes=sum(len(text.encode()) for text in counted),
+    )

@@ -1,0 +1,89 @@
+"""What a run that goes on keeps of what it was: its choices, its logs up to the checkpoint, what still stands."""
+
+from typing import Any
+
+from trimtab.checkpoint.journal import cut_back, read_journal
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.load import load_recipe
+from trimtab.config.run import Recipe
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.training.findings import OF_AN_EVALUATION
+from trimtab.training.warm_start import started_as
+
+MAY_CHANGE = (
+    "recipe.length",
+    "recipe.evaluate",
+    "recipe.checkpoint",
+    "recipe.export",
+    "recipe.guard",
+    "recipe.data.workers",
+    "recipe.data.valid",
+    "recipe.step.compile",
+    "recipe.step.cuda_graph",
+)
+"""What a resumed run may say differently; everything else would make it another run."""
+
+
+def without_places(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
+    so that a run goes on where its data was moved."""
+    tree = recipe.model_dump(mode="json")
+    for corpus in tree["data"]["train"]:
+        one_file = [key for key in ("pairs", "documents") if corpus[key] is not None]
+        for key in one_file or ("source", "target", "text"):
+            del corpus[key]
+    return tree
+
+
+def standing(run: RunFolder, state: TrainState) -> list[Finding]:
+    """Errors of the last evaluation: a run that goes on with nothing left to do ends as it ended before."""
+    keys = Finding.__slots__
+    return [
+        Finding(**{key: record[key] for key in keys})
+        for record in read_journal(run.findings)
+        if record.get("step") == state.evaluated
+        and record.get("severity") == "error"
+        and set(keys) <= set(record)
+    ]
+
+
+def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
+    """The recipe with what was chosen when the run began (precision, compile, budgets), where it leaves them open."""
+    if not run.recipe.exists():
+        return recipe
+    begun = load_recipe(run.recipe).recipe
+    recipe, step = started_as(recipe, begun), begun.step
+    chosen: dict[str, Any] = {}
+    for key in (
+        "precision",
+        "compile",
+        "cuda_graph",
+        "tokens_per_micro_batch",
+        "source_tokens_per_micro_batch",
+    ):
+        if getattr(recipe.step, key) in (None, "auto"):
+            chosen[key] = getattr(step, key)
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
+
+
+def newest_line(run: RunFolder) -> dict[str, Any]:
+    """The metrics of the last step, empty before the first."""
+    line: dict[str, Any] = {}
+    for line in read_journal(run.metrics):  # noqa: B007
+        pass
+    return line
+
+
+def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
+    """Takes out of the logs what a part of the run wrote that died after this state: it will be written again.
+
+    What was seen on a branch that the run has left stays: the steps that spoilt it are left out and not taken again.
+    """
+    cut_back(run.metrics, state.step)
+    for log in (run.evaluations, run.samples, run.health):
+        cut_back(log, state.evaluated)
+    left_out = state.guard.get("masked", ())
+    cut_back(run.quarantine, state.step, but=left_out)
+    cut_back(run.findings, -1 if from_nothing else state.step, but=left_out)
+    cut_back(run.findings, state.evaluated, but=left_out, only=OF_AN_EVALUATION)

@@ -1,0 +1,48 @@
+"""Signals that ask a run to stop: it finishes the step at hand and saves first."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from trimtab.errors import Interrupted, Terminated
+from trimtab.flow import TrainState
+from trimtab.training.record import Recorder
+
+
+@contextmanager
+def stopping(recorder: Recorder) -> Iterator[list[int]]:
+    """The first SIGTERM or Ctrl-C ends the run after the step at hand, with a checkpoint; the second ends it now.
+
+    Gives the numbers of those that came.
+    """
+    came: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        recorder.must_stop = True
+        signal.signal(number, signal.SIG_DFL)
+
+    try:
+        before = {number: signal.signal(number, ask) for number in stopping_signals()}
+    except ValueError:  # not the main thread: whoever owns the process handles its signals
+        yield came
+        return
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def stopped(signals: Sequence[int], state: TrainState) -> Terminated:
+    """What a run ends with that was asked to stop and has saved."""
+    how = f"after step {state.step}; go on with --resume"
+    return Interrupted(f"by Ctrl-C {how}") if signal.SIGINT in signals else Terminated(f"by a signal {how}")
+
+
+def stopping_signals() -> list[signal.Signals]:
+    """SIGTERM, Ctrl-C, and a terminal that goes away, but for those that the process was told to live on without (by
+    nohup, or a script that runs it in the background)."""
+    known = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]

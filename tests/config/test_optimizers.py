@@ -1,0 +1,33 @@
+import pytest
+from pydantic import ValidationError
+
+from trimtab.config.step import AdamW, Lion, StableAdamW, StepConfig
+
+
+@pytest.mark.parametrize("kind", [AdamW, StableAdamW, Lion])
+@pytest.mark.parametrize("betas", [(0.9, 1.0), (-0.1, 0.9)])
+def test_betas_are_below_one(kind, betas):
+    with pytest.raises(ValidationError, match="below 1"):
+        kind(betas=betas)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [{"learning_rate": 0}, {"kind": "tiger"}, {"kind": "sgd", "betas": [0, 0]}]
+)
+def test_values_out_of_range_are_refused(optimizer):
+    with pytest.raises(ValidationError):
+        StepConfig.model_validate({"optimizer": optimizer})
+
+
+@pytest.mark.parametrize("kind", ["adamw", "stable_adamw", "adafactor", "lion", "sgd"])
+def test_every_optimizer_has_multipliers_by_role_and_all_are_one_by_default(kind):
+    def multipliers(**written):
+        return StepConfig.model_validate(
+            {"optimizer": {"kind": kind, **written}}
+        ).optimizer.learning_rate_multipliers
+
+    assert set(multipliers().model_dump().values()) == {1.0}
+    assert multipliers(learning_rate_multipliers={"hidden": 0.25}).hidden == 0.25
+    for wrong in ({"hidden": 0}, {"hidden": -1}, {"hidden": float("nan")}, {"matrices": 1}):
+        with pytest.raises(ValidationError):
+            multipliers(learning_rate_multipliers=wrong)

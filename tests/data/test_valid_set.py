@@ -1,0 +1,24 @@
+from tests.small_run import small_sources, write_pairs
+
+
+def ids(rows):
+    return [rows.row(number).tolist() for number in range(len(rows))]
+
+
+def test_validation_sets_are_normalised_but_not_filtered_and_what_is_too_long_has_no_loss(tmp_path):
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    pairs = [("the\x1fship", "das schiff"), ("boat", "boot"), ("wind " * 40, "luft"), ("sail", "segel " * 40)]
+    write_pairs(folder, "odd", pairs)
+    sets = {
+        "plain": {"source": "dev.en", "target": "dev.de"},
+        "odd": {"source": str(folder / "odd.en"), "target": str(folder / "odd.de")},
+    }
+    transforms = [{"kind": "normalize"}, {"kind": "length", "min": 2}]
+    _, sources = small_sources(tmp_path, **{"data.valid": sets, "data.transforms": transforms})
+    odd = sources.valid["odd"]
+    assert list(sources.valid) == ["plain", "odd"]
+    assert odd.sources == [pair[0] for pair in pairs], "translation normalises for itself"
+    assert odd.too_long == 2
+    assert ids(odd.source) == sources.tokenizer.encode(["the ship", "boat"])
+    assert sources.valid["plain"].too_long == 0

@@ -1,0 +1,21 @@
+import pytest
+
+from trimtab.engines.ctranslate2 import CTranslate2Model
+from trimtab.flow import DecoderSession, FeedsAtOnce, SearchesItself, Translates
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.session import Session, SessionOpener
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol", "does"),
+    [
+        (SessionOpener, Translates, True),
+        (EncoderDecoder, SearchesItself, False),
+        (CTranslate2Model, SearchesItself, True),
+        (Session, DecoderSession, True),
+        (Session, FeedsAtOnce, True),
+        (EncoderDecoder, DecoderSession, False),
+    ],
+)
+def test_searches_tell_by_its_methods_what_a_model_can_do(kind, protocol, does):
+    assert issubclass(kind, protocol) is does

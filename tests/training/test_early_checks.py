@@ -1,0 +1,62 @@
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+
+from tests.short_run import SHORT, log
+from tests.small_run import small_recipe
+from trimtab import launch
+from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.load import load_recipe
+from trimtab.errors import InputError, NoRoom
+from trimtab.launch import train
+from trimtab.scoring import scores
+from trimtab.training.early_checks import check_exports
+from trimtab.training.preflight.every_check import of_the_data
+
+
+@pytest.fixture(autouse=True)
+def checks_of_data_only(monkeypatch, trained_run):
+    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
+    monkeypatch.setattr(launch, "preflight", of_the_data)
+
+
+def test_a_model_that_could_not_be_exported_as_the_recipe_says_is_not_trained(tmp_path):
+    recipe = small_recipe(tmp_path, **{"export": ["ctranslate2", "hf"], "model.norm": "rms"})
+    with pytest.raises(InputError, match=r"model\.norm: no class of transformers") as caught:
+        train(recipe, overrides=["data.transforms=[{kind: normalize}]"], out=tmp_path / "run")
+    assert len(caught.value.problems) == 2, "what two targets cannot express is told once"
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    check_exports(load_recipe(recipe, ["export=[ctranslate2]"]).recipe)
+
+
+def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step(tmp_path, monkeypatch):
+    def without_library(**_):
+        raise RuntimeError("Japanese tokenization requires extra dependencies")
+
+    monkeypatch.setattr(scores, "BLEU", without_library)
+    recipe = small_recipe(tmp_path, **SHORT, **{"data.valid.bleu_tokenizer": "ja-mecab"})
+    with pytest.raises(InputError, match="ja-mecab needs a library"):
+        train(recipe, out=tmp_path / "run")
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    train(recipe, overrides=["evaluate.metrics=[chrf]", "evaluate.every=9 steps"], out=tmp_path / "other")
+
+
+@pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
+def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
+    asked = []
+    monkeypatch.setattr(CheckpointStore, "check_room", lambda store, size: asked.append(size))
+    run = train(small_recipe(tmp_path, **SHORT | changes), out=tmp_path / "run").run
+    saved = max(list_steps(run / "checkpoints"))
+    files = (run / "checkpoints" / step_name(saved)).glob("*.safetensors")
+    tensors = [tensor for file in files for tensor in load_file(file).values()]
+    assert asked[0] >= sum(tensor.nbytes for tensor in tensors)
+
+
+def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(tmp_path, monkeypatch):
+    free = shutil.disk_usage(tmp_path)._replace(free=10_000)
+    monkeypatch.setattr("trimtab.checkpoint.room.shutil.disk_usage", lambda _: free)
+    with pytest.raises(NoRoom):
+        train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
+    assert list(log(tmp_path / "run", "metrics")) == []

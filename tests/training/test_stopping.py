@@ -1,0 +1,54 @@
+import signal
+import threading
+
+import pytest
+
+from tests.short_run import SHORT, log, model_sha, newest_state
+from tests.small_run import small_recipe
+from tests.training.small_line import Told
+from trimtab import launch
+from trimtab.errors import Terminated
+from trimtab.launch import train
+from trimtab.training.preflight.every_check import of_the_data
+
+
+@pytest.fixture(autouse=True)
+def checks_of_data_only(monkeypatch, trained_run):
+    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
+    monkeypatch.setattr(launch, "preflight", of_the_data)
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """A recipe of four steps, one checkpoint at their end."""
+    return small_recipe(tmp_path, **SHORT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_run, tmp_path, number):
+    recipe, run = trained_run.parent / "recipe.yaml", tmp_path / "run"
+    before, during = signal.getsignal(number), []
+
+    def watch(step):
+        if step == 33:
+            signal.raise_signal(number)
+            during.append(signal.getsignal(number))
+
+    with pytest.raises(Terminated, match="after step 33; go on with --resume") as caught:
+        train(recipe, out=run, progress=Told(watch=watch))
+    assert caught.value.exit_code == (130 if number == signal.SIGINT else 143)
+    assert during == [signal.SIG_DFL]  # a second one ends it at once
+    assert signal.getsignal(number) == before
+    assert newest_state(run).step == 33
+    assert train(recipe, out=run, resume=True).state.step == 60
+    assert model_sha(run, 60) == model_sha(trained_run, 60)
+    assert log(run, "metrics") == log(trained_run, "metrics")
+    assert log(run, "evaluations") == log(trained_run, "evaluations")
+
+
+def test_a_run_outside_of_the_main_thread_leaves_signals_alone(recipe, tmp_path):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(train(recipe, out=tmp_path / "run")))
+    thread.start()
+    thread.join()
+    assert results[0].state.step == 4
