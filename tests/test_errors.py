@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import (
     InputError,
+    Interrupted,
     NoRoom,
     NothingToResume,
     Problem,
@@ -38,6 +39,7 @@ def test_an_input_error_holds_every_problem():
         (NothingToResume, 3),
         (NoRoom, 75),
         (Terminated, 143),
+        (Interrupted, 130),
         (TrimtabError, 1),
     ],
 )

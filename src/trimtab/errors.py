@@ -96,3 +96,9 @@ class Terminated(TrimtabError):
     """SIGTERM arrived; the run stopped after a step and can be resumed. Exit code 143."""
 
     exit_code = 143
+
+
+class Interrupted(Terminated):
+    """The same after Ctrl-C. Exit code 130."""
+
+    exit_code = 130

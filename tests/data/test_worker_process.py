@@ -1,9 +1,14 @@
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from tests.data.fake_feed import fake_feed
+from trimtab.data.held_signals import FOR_THE_GROUP
 from trimtab.data.loader import chunks
 from trimtab.data.worker_process import context, started
 from trimtab.errors import RunFailed
@@ -39,3 +44,58 @@ def test_a_worker_is_no_fork_of_this_process_and_ends_with_it():
 
 def tell_parent(pipe):
     pipe.send(os.getppid())
+
+
+def test_a_signal_to_the_group_is_for_this_process_even_before_the_work_begins():
+    receiver, sender = context().Pipe(duplex=False)
+    with sender:
+        process = started(tell_parent, sender, name="told")
+    for number in FOR_THE_GROUP:
+        os.kill(process.pid, number)
+    assert receiver.recv() != os.getpid()
+    process.join(20)
+    assert process.exitcode == 0
+
+
+LEADER = """
+import os, signal, time
+from trimtab.data.worker_process import started
+process = started(time.sleep, 600, name="hangs")
+print(process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_hangs_ends_with_the_one_that_started_it():
+    done = subprocess.run([sys.executable, "-c", LEADER], capture_output=True, text=True, check=False)
+    worker = int(done.stdout)
+    until = time.monotonic() + 60
+    while is_there(worker) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not is_there(worker)
+    assert done.stderr == ""
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_signal_that_comes_while_a_process_starts_leaves_none_behind(monkeypatch):
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    start = type(context().Process()).start
+
+    def start_and_be_told(process):
+        start(process)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(type(context().Process()), "start", start_and_be_told)
+    try:
+        with pytest.raises(SystemExit):
+            started(time.sleep, 600, name="hangs")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not multiprocessing.active_children()

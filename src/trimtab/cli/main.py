@@ -8,7 +8,16 @@ GARBAGE = 50_000
 
 
 def main() -> None:
-    """Runs the command line; exit codes are those of `trimtab.errors`."""
+    """Runs the command line; exit codes are those of `trimtab.errors`, or tell the signal that ended it."""
+    try:
+        from trimtab.cli.stop_signals import run_stoppable
+    except KeyboardInterrupt:  # before anybody could take it
+        os.write(2, b"stopped: by Ctrl-C\n")
+        os._exit(130)
+    sys.exit(run_stoppable(_command))
+
+
+def _command() -> int:
     _open_what_is_closed()
     if sys.argv[1:2] == ["check"]:
         import gc
@@ -16,10 +25,10 @@ def main() -> None:
         gc.set_threshold(GARBAGE)
         from trimtab.cli.check import run_check
 
-        sys.exit(run_check(sys.argv[2:]))
+        return run_check(sys.argv[2:])
     from trimtab.cli.app import app
 
-    app()
+    return app()
 
 
 def _open_what_is_closed() -> None:

@@ -19,6 +19,7 @@ import torch
 
 from trimtab.data.chunk import Chunk, Feed, MakesChunks
 from trimtab.data.culprit import culprit
+from trimtab.data.held_signals import held_signals
 from trimtab.data.worker_process import context, started
 from trimtab.errors import RunFailed, TrimtabError
 
@@ -55,9 +56,10 @@ class Crew:
         # Also called when the interpreter ends, before multiprocessing waits for its children.
         self.dismiss = weakref.finalize(self, _dismiss, self._pipes, self._processes)
         for number in range(workers):
-            pipe, process = self._hired(first + number)
-            self._pipes.append(pipe)
-            self._processes.append(process)
+            with held_signals():  # no worker that nobody would dismiss
+                pipe, process = self._hired(first + number)
+                self._pipes.append(pipe)
+                self._processes.append(process)
 
     def receive(self) -> Chunk:
         """The next chunk. Raises what stopped its worker from making it, and RunFailed where `MOST_DEATHS` processes
@@ -76,7 +78,8 @@ class Crew:
             if len(ends) == MOST_DEATHS:
                 raise _given_up(self._feed, chunk, ends)
             _logger().warning("data.workers: a worker %s; another one makes its chunk again", ends[-1])
-            self._pipes[worker], self._processes[worker] = self._hired(chunk)
+            with held_signals():
+                self._pipes[worker], self._processes[worker] = self._hired(chunk)
         if isinstance(message, TrimtabError):
             raise message
         self._next += 1
@@ -176,10 +179,6 @@ def _dismiss(pipes: list[Connection], processes: list[BaseProcess]) -> None:
 
 def _work(feed: MakesChunks, first: int, stride: int, pipe: Connection) -> None:
     """What a worker does until the training process closes its end of the pipe."""
-    # Ctrl-C and SIGTERM reach the whole group of processes. They are for the training process, which may want more
-    # chunks before it stops; workers end when it does.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     torch.set_num_threads(1)
     outbox: queue.Queue[Chunk | TrimtabError] = queue.Queue(_CHUNKS_AHEAD)
     sender = threading.Thread(target=_send, args=(outbox, pipe), daemon=True)

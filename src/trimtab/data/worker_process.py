@@ -1,13 +1,17 @@
 """Starts processes that read and tokenise: never by a fork from here, and out of sight of the script that runs."""
 
 import multiprocessing
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
 
+from trimtab.data.held_signals import held_signals, ignore_for_good
 from trimtab.errors import RunFailed
 
 
@@ -21,18 +25,47 @@ def context() -> multiprocessing.context.BaseContext:
 
 
 def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProcess:
-    """A process that does the work; it ends with this one. Raises RunFailed where it cannot be started."""
-    process = context().Process(target=target, args=arguments, daemon=True, name=name)
+    """A process that does the work; it ends with this one, and never by a Ctrl-C or SIGTERM, which are for this one.
+
+    Raises RunFailed where it cannot be started.
+    """
+    process = context().Process(
+        target=_work_until_parent_ends, args=(target, *arguments), daemon=True, name=name
+    )
     try:
-        with _script_out_of_sight():
-            process.start()
+        # From its first moment on: the process that forks workers imports torch before it begins to ignore Ctrl-C, and
+        # each worker would take it again until its work begins.
+        with held_signals(), _script_out_of_sight():
+            resource_tracker.ensure_running()
+            # Which has unblocked what it knows of.
+            with held_signals():
+                process.start()
     except Exception as error:
         raise RunFailed(
             f"data.workers: a worker could not be started: {error}\n"
             "  fix     set data.workers to 0; what is defined in the script itself cannot be sent to workers,\n"
             "          so put it into a module"
         ) from error
+    except BaseException:  # a signal that came meanwhile; nobody would ever end the process
+        if process.pid is not None:
+            process.kill()
+            process.join()
+        raise
     return process
+
+
+def _work_until_parent_ends(target: Callable[..., None], *arguments: Any) -> None:
+    ignore_for_good()
+    threading.Thread(target=_end_with_parent, daemon=True, name="parent watch").start()
+    target(*arguments)
+
+
+def _end_with_parent() -> None:
+    """Also where the work hangs, and would never see that its pipe is closed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "work of a process that nobody started"
+    parent.join()
+    os._exit(0)
 
 
 @contextmanager
