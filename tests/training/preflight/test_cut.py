@@ -1,5 +1,6 @@
 import pytest
 
+from trimtab.build import shape_for
 from trimtab.flow import LossOutput
 from trimtab.training.preflight import cut
 from trimtab.training.preflight.cut import cut_two_ways
@@ -41,3 +42,14 @@ def test_the_loss_of_a_poisoned_objective_differs_between_two_cuts(parts):
 
 def test_nothing_is_found_where_nothing_is_wrong(parts):
     assert list(cut_two_ways(parts)) == []
+
+
+def test_packs_of_one_large_shape_are_cut_as_small_as_the_window_is(parts_with):
+    parts = parts_with(step={"tokens_per_step": 1 << 16, "tokens_per_micro_batch": 1 << 16})
+    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    assert parts.shape.target_slots > 1 << 16
+    healthy, slots = parts.objective, []
+    parts.objective = lambda pack: [slots.append(len(pack.target.ids)), healthy(pack)][1]
+    assert list(cut_two_ways(parts)) == []
+    assert len(slots) == 5
+    assert max(slots) < 2048

@@ -25,6 +25,24 @@ def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
     assert all(torch.equal(before[name], each) for name, each in parts.model.named_parameters())
 
 
+RATES = [{"hidden": 1e-4}, {"hidden": 1e4}, {"hidden": 0.25, "vector": 1e4, "embedding": 1e-4}]
+
+
+@pytest.mark.parametrize("decay", [0.0, 1e-4, 0.1, 10.0])
+@pytest.mark.parametrize("rates", RATES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_decay_is_well_with_rates_by_role_and_missed_where_it_lacks(
+    parts_with, monkeypatch, kind, rates, decay
+):
+    optimizer = kind(weight_decay=decay, learning_rate_multipliers=rates)
+    assert message(parts_with(step={"optimizer": optimizer})) == ""
+    put_bug(monkeypatch, parameter_groups, (RULE, "False"))
+    lacks = "takes nothing from decoder.blocks.0.attention.out.weight" in message(
+        parts_with(step={"optimizer": optimizer})
+    )
+    assert lacks == (decay > 0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("rule", "named"),

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from trimtab.flow import TrainState
 from trimtab.training.preflight import every_check, preflight
+from trimtab.training.validate import loss_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -27,3 +29,19 @@ def test_no_check_asks_for_a_shape_that_was_not_compiled(parts_with, check):
     torch._dynamo.utils.counters.clear()
     every_check.told(check, parts)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 0
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(parts_with, dropout):
+    torch._dynamo.reset()
+    parts = parts_with(model={"dropout": dropout}, step={"compile": "on", "precision": "auto"})
+    torch._dynamo.utils.counters.clear()
+    assert [str(each) for each in preflight(parts)] == []
+    compiled = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    parts.begin(TrainState())
+    stream = parts.windows(0)
+    parts.take_step(next(stream)[1], learning_rate=1e-3)
+    stream.close()
+    loss_of(parts, parts.fast_copy().eval(), next(iter(parts.valid().values())))
+    blocks_and_loss = 3
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks_and_loss

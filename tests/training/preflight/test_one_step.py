@@ -10,7 +10,6 @@ from trimtab.training.preflight.step_order import Witness
 
 def test_it_takes_the_objective_of_the_parts_or_another(parts):
     pack, witness = one_pack(parts, few_examples(parts)), Witness(parts.optimizer.parameters)
-    parts.model.eval()
 
     def doubled(pack):
         out = parts.objective(pack)
@@ -29,3 +28,15 @@ def test_the_scale_of_the_run_is_neither_used_nor_changed(parts):
     assert witness.norms == [float(report.grad_norm)]
     assert torch.equal(parts.scale.factor, factor)
     assert parts.scale.good_steps == 0
+
+
+def test_every_step_has_the_dropout_of_training_and_the_same(parts):
+    pack, witness = one_pack(parts, few_examples(parts)), Witness(parts.optimizer.parameters)
+    parts.model.eval()
+    for _ in range(2):
+        one_step(parts, witness, [pack], clip=build_clip(ClipOff()), rate=0.5)
+    assert witness.norms[0] == witness.norms[1]
+    assert parts.model.training
+    (parts.objective(pack).objective / pack.num_targets).backward()
+    witness.update(learning_rate=0.5, skip=torch.tensor(False))
+    assert witness.norms[2] != witness.norms[0]  # other dropout

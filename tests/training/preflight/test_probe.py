@@ -5,15 +5,20 @@ import torch
 
 from tests.small_run import small_parts
 from tests.streams import stream_of
+from trimtab.build import shape_for
+from trimtab.data.shape import plan_shape
 from trimtab.training.preflight.probe import (
+    between,
     exchanged,
     few_examples,
     gathered,
     hidden,
+    hidden_in_training,
     in_four,
     in_one_pack,
     lengths_at,
     named,
+    narrowed,
     on_device,
     one_pack,
     probe_window,
@@ -69,6 +74,48 @@ def test_vectors_come_without_a_graph_in_float32(parts):
     assert vectors.dtype == torch.float32
     assert not vectors.requires_grad
     assert vectors.shape == (len(pack.target.ids), parts.recipe.model.dim)
+
+
+def test_vectors_of_training_follow_from_the_seed_and_leave_no_graph(parts):
+    pack = one_pack(parts, few_examples(parts))
+    parts.model.eval()
+    plain = hidden(parts, pack)
+    first, again = hidden_in_training(parts, pack, seed=3), hidden_in_training(parts, pack, seed=3)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, hidden_in_training(parts, pack, seed=4))
+    assert not first.requires_grad
+    assert (first.shape, first.dtype) == (plain.shape, plain.dtype)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100])
+@pytest.mark.parametrize("tokens", [32, 64, 4096])
+def test_a_narrowed_shape_has_room_for_the_window_and_a_tail_and_is_never_wider(parts, tokens, count):
+    recipe = parts.recipe
+    shape = plan_shape(
+        tokens_per_step=tokens,
+        tokens_per_micro_batch=tokens,
+        lengths=parts.sources.lengths,
+        max_tokens=recipe.data.max_tokens,
+        fixed=True,
+        sort=False,
+    )
+    parts.shape = shape
+    window = in_one_pack(between(probe_window(parts), 0, count), parts)
+    narrow = narrowed(shape, window)
+    (pack,) = on_device(parts, window, narrow)
+    assert pack.num_segments == len(window.target)
+    assert len(pack.target.ids) == narrow.target_slots <= shape.target_slots
+    assert len(pack.source.ids) == narrow.source_slots <= shape.source_slots
+    room = window.num_targets + narrow.target_longest
+    assert narrow.target_slots <= room + 63
+    assert narrow.target_slots > window.num_targets or narrow.target_slots == shape.target_slots
+    assert len(pack.target.boundaries) == len(one_pack(parts, window).target.boundaries)
+
+
+def test_packs_that_are_as_long_as_what_is_in_them_stay_so(parts):
+    assert narrowed(parts.shape, probe_window(parts)) is parts.shape
+    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    assert narrowed(parts.shape, few_examples(parts)) is not parts.shape
 
 
 def test_gathered_gradients_have_zeros_where_there_is_none(parts):

@@ -31,13 +31,34 @@ def test_every_optimizer_moves_all_by_the_rate_and_skips_without_a_trace(parts_w
     assert all(torch.equal(weights[name], each) for name, each in parts.model.state_dict().items())
 
 
-RATE = 'group["lr"] = learning_rate.float() if on_gpu else learning_rate'
+RATES = {"hidden": 1e-4, "vector": 1e4, "embedding": 0.5}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda each: each.kind)
+def test_weights_of_very_different_rates_all_move_by_theirs(parts_with, optimizer):
+    multipliers = config_of.LearningRateMultipliers(**RATES)
+    optimizer = optimizer.model_copy(update={"learning_rate_multipliers": multipliers})
+    parts = parts_with(step={"optimizer": optimizer})
+    assert told(weights_follow_the_rate, parts) == []
+    assert told(skipped_steps_change_nothing, parts) == []
+
+
+def test_a_rate_of_slow_weights_that_is_not_applied_is_found_beside_fast_ones(parts_with, monkeypatch):
+    parts = parts_with(step={"optimizer": config_of.AdamW(learning_rate_multipliers=RATES)})
+    stuck = 'group["lr"] = rate if group["multiplier"] != 1e-4 else 0.01'
+    put_bug(monkeypatch, AdamW.update, (RATE, stuck))
+    (finding,) = weights_follow_the_rate(parts)
+    assert finding.code == "S205"
+    assert "the first update of encoder.blocks.0.attention.qkv.weight" in finding.message
+
+
+RATE = 'group["lr"] = rate.float() if on_gpu else rate'
 
 
 def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
     put_bug(monkeypatch, AdamW.update, (RATE, 'group["lr"] = 0.01'))
     assert told(weights_follow_the_rate, parts) == [("S205", "error")]
-    put_bug(monkeypatch, MomentOptimizer.update, ("learning_rate * factor", "0.01 * factor"))
+    put_bug(monkeypatch, MomentOptimizer.update, ("rates[self.multipliers[name]] * factor", "0.01 * factor"))
     assert told(weights_follow_the_rate, parts_with(step={"optimizer": config_of.SGD()})) == [
         ("S205", "error")
     ]

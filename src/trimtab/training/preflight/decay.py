@@ -19,17 +19,21 @@ LOST_IN_ROUNDING = 1e-5
 def decay_where_it_belongs(parts: Parts) -> Iterator[Finding]:
     """One update from gradients of zero, which moves only what is decayed."""
     decay = parts.recipe.step.optimizer.weight_decay
-    rate = min(1.0, MOST / decay) if decay else 1.0
     linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, nn.Linear)}
+    multipliers = {name: each for name, each in parts.multipliers.items() if name in linear}
+    rate = (min(1.0, MOST / decay) if decay else 1.0) / max(multipliers.values())
+    shares = {name: rate * decay * multiplier for name, multiplier in multipliers.items()}
     taken = shares_taken(parts, rate=rate)
     wrongly = sorted(
         name for name, share in taken.items() if (name not in linear or not decay) and share != 0
     )
     lacking = sorted(
-        name for name, share in taken.items() if name in linear and not share >= rate * decay / 2
+        name
+        for name, share in shares.items()
+        if name in taken and share > LOST_IN_ROUNDING and not taken[name] >= share / 2
     )
     said = [f"takes from {named(wrongly)}"] if wrongly else []
-    if lacking and rate * decay > LOST_IN_ROUNDING:
+    if lacking:
         said.append(f"takes nothing from {named(lacking)}")
     if said:
         yield Finding(

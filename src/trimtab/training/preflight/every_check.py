@@ -15,6 +15,7 @@ from trimtab.training.preflight.labels import labels_come_next, loss_reads_its_l
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
 from trimtab.training.preflight.owners import optimizer_has_the_weights
+from trimtab.training.preflight.program import plainly
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.sight import sees_what_it_should
 from trimtab.training.preflight.step_order import steps_in_order
@@ -24,6 +25,7 @@ from trimtab.training.preflight.ties import weights_survive_loading
 from trimtab.training.preflight.untouched import untouched
 from trimtab.training.preflight.updates import skipped_steps_change_nothing, weights_follow_the_rate
 from trimtab.training.rates import peak_out_of_range
+from trimtab.training.refreshes import few_refreshes
 
 Check = Callable[[Parts], Iterator[Finding]]
 
@@ -72,12 +74,16 @@ def of_the_data(parts: Parts) -> Iterator[Finding]:
     yield from corpus_findings(pairs, [each for each in valid if len(each)])
     yield from untagged_sets(parts.recipe.data)
     yield from peak_out_of_range(parts)
+    yield from few_refreshes(parts)
 
 
 def told(check: Check, parts: Parts) -> list[Finding]:
-    """What one check found; what memory has no room for is a finding too, whichever check meets it first."""
+    """What one check found; what memory has no room for is a finding too, whichever check meets it first.
+
+    Nothing that is compiled runs but where a check says `as_trained`.
+    """
     try:
-        with untouched(parts):
+        with untouched(parts), plainly():
             return list(check(parts))
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

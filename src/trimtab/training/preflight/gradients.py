@@ -9,11 +9,12 @@ from torch import nn
 from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.training.preflight.probe import few_examples, named, one_pack
+from trimtab.training.preflight.program import SEED, as_trained
 
 
 def every_weight_learns(parts: Parts) -> Iterator[Finding]:
-    """One backward pass; embeddings are looked at where they are looked up too, since as the output matrix they have a
-    gradient in any case."""
+    """One backward pass of the program that trains; embeddings are looked at where they are looked up too, since as the
+    output matrix they have a gradient in any case."""
     frozen = [name for name, weight in parts.model.named_parameters() if not weight.requires_grad]
     if frozen:
         yield Finding(
@@ -25,9 +26,10 @@ def every_weight_learns(parts: Parts) -> Iterator[Finding]:
             "ends worse, without a word.",
             fix="look for requires_grad that is set to False",
         )
-    parts.model.eval()
+    parts.model.train()
+    torch.manual_seed(SEED)
     pack = one_pack(parts, few_examples(parts))
-    with lookups(parts.model) as looked_up:
+    with lookups(parts.model) as looked_up, as_trained():
         parts.objective(pack).objective.backward()
     trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
     missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]

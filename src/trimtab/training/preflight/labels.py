@@ -11,7 +11,8 @@ from torch import Tensor
 from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.flow import IGNORE, Pack, Ragged, Window
-from trimtab.training.preflight.probe import few_examples, hidden, one_pack, probe_window
+from trimtab.training.preflight.probe import few_examples, hidden_in_training, one_pack, probe_window
+from trimtab.training.preflight.program import SEED, as_trained
 
 NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
@@ -101,19 +102,20 @@ def examples(pack: Pack) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 def loss_reads_its_label(parts: Parts) -> Iterator[Finding]:
-    """The loss of a single label against the logarithm of its probability, written out at its own place."""
-    parts.model.eval()
+    """The loss of a single label, by the program that trains, against the logarithm of its probability, written out at
+    its own place; both with the same dropout."""
     pack = one_pack(parts, few_examples(parts))
     longest = int(pack.target.boundaries.diff()[: pack.num_segments].argmax())
     start, stop = pack.target.boundaries[longest : longest + 2].tolist()
     labels, bound = pack.labels[start:stop], NATS[parts.precision]
-    costs = cost_of_each(parts, hidden(parts, pack)[start:stop], labels)
+    costs = cost_of_each(parts, hidden_in_training(parts, pack)[start:stop], labels)
     apart, place = most_unlike_its_neighbours(costs)
     if labels[place] == IGNORE or apart <= 4 * bound:
         return  # nothing here tells one place from another
     alone = torch.full_like(pack.labels, IGNORE)
     alone[start + place] = labels[place]
-    with torch.no_grad():
+    torch.manual_seed(SEED)
+    with as_trained():
         loss = float(parts.objective(replace(pack, labels=alone, num_targets=1)).loss)
     expected = float(costs[place, place])
     if not abs(loss - expected) <= bound:

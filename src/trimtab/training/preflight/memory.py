@@ -13,16 +13,18 @@ from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged
 from trimtab.step.accumulate import accumulate
 from trimtab.training.preflight.probe import window_of
+from trimtab.training.preflight.program import as_trained
 
 SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
 """Of a model, by which its weights grow."""
 
 
 def longest_batch(parts: Parts) -> Iterator[Finding]:
-    """Forward and backward of the fullest pack."""
+    """Forward and backward of the fullest pack, by the program that trains: another needs other memory."""
     parts.model.train()
     try:
-        accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
+        with as_trained():
+            accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
         if parts.device.type == "cuda":
             torch.cuda.synchronize(parts.device)
     except (RuntimeError, MemoryError) as error:

@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.build import Parts
+from trimtab.data.shape import PackShape
 from trimtab.flow import Pack, Ragged, Stream, Window
 from trimtab.step.precision import autocast
+from trimtab.training.preflight.program import SEED, as_trained
 
 PROBE_TARGETS = 1024
 """Target tokens of the window that is cut in two ways."""
@@ -58,9 +60,32 @@ def in_four(window: Window) -> list[Window]:
     return [between(window, a, b) for a, b in pairwise(bounds)]
 
 
-def on_device(parts: Parts, window: Window) -> list[Pack]:
-    """A window in one pack (or as few as it takes), on the device."""
-    return [pack.to(parts.device) for pack in parts.cut(window, replace(parts.shape, num_packs=1))]
+def on_device(parts: Parts, window: Window, shape: PackShape | None = None) -> list[Pack]:
+    """A window in one pack (or as few as it takes), on the device; of the run's shape or of another."""
+    return [pack.to(parts.device) for pack in parts.cut(window, replace(shape or parts.shape, num_packs=1))]
+
+
+def narrowed(shape: PackShape, window: Window) -> PackShape:
+    """A shape with room for a window and a tail behind it, never wider than the run's own.
+
+    Backward passes that are not compiled need more memory for each slot than the run will, and must not fail where it
+    would not.
+    """
+    if not shape.fixed:
+        return shape
+    target, source = int(window.target.offsets[-1]), int(window.source.offsets[-1])
+    narrow = replace(shape, target_slots=min(shape.target_slots, slots_for(target + shape.target_longest)))
+    if not shape.has_source:
+        return narrow
+    kept = narrow.source_slots - narrow.source_room
+    return replace(
+        narrow, source_slots=min(shape.source_slots, slots_for(source + kept + shape.source_longest))
+    )
+
+
+def slots_for(tokens: int) -> int:
+    """A multiple of 64, as budgets of fixed packs are."""
+    return -(-tokens // 64) * 64
 
 
 def one_pack(parts: Parts, window: Window) -> Pack:
@@ -74,6 +99,17 @@ def hidden(parts: Parts, pack: Pack) -> Float[Tensor, "target_tokens dim"]:
     """The decoder's vectors in the run's precision, as float32."""
     with autocast(parts.precision, parts.device):
         return parts.model(pack).float()
+
+
+def hidden_in_training(parts: Parts, pack: Pack, *, seed: int = SEED) -> Float[Tensor, "target_tokens dim"]:
+    """The decoder's vectors as the program that trains makes them; dropout follows from the seed and the pack's shape.
+
+    It runs with gradients, though nobody asks for them: without, it would be another program.
+    """
+    parts.model.train()
+    torch.manual_seed(seed)
+    with as_trained(), autocast(parts.precision, parts.device):
+        return parts.model(pack).detach().float()
 
 
 def gathered(parts: Parts) -> Float[Tensor, "weights"]:

@@ -1,7 +1,8 @@
 """What the model's prediction for a target token depends on: its source and the tokens before it, and nothing else.
 
 Tokens are exchanged where they must not matter, and the vectors elsewhere must stay as they were; exchanged where they
-must matter, and the vectors must change. Shapes stay the same, so what is not seen changes no bit on most kernels.
+must matter, and the vectors must change. Shapes and dropout stay the same, so what is not seen changes no bit on most
+kernels; it is the program that trains which is looked at, compiled or not.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from trimtab.training.preflight.probe import (
     exchanged,
     few_examples,
     hidden,
+    hidden_in_training,
     lengths_at,
     one_pack,
     size,
@@ -32,21 +34,20 @@ ALONE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf
 
 def sees_what_it_should(parts: Parts) -> Iterator[Finding]:
     """Later tokens, other examples, and padding are not seen; the source and earlier tokens are."""
-    parts.model.eval()
     window = few_examples(parts)
     pack = one_pack(parts, window)
-    before = hidden(parts, pack)
+    before = hidden_in_training(parts, pack)
     every_other, late = halves(pack)
     everywhere = pack.target.segments < pack.num_segments
     others = everywhere & ~every_other
     target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
-    by_target = hidden(parts, replace(pack, target=target)) - before
+    by_target = hidden_in_training(parts, replace(pack, target=target)) - before
     by_source = torch.zeros_like(before)
     if parts.shape.has_source:
         sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
         num_ids = parts.sources.tokenizers.source.num_ids
         source = exchanged(pack.source, where=sources, num_ids=num_ids)
-        by_source = hidden(parts, replace(pack, source=source)) - before
+        by_source = hidden_in_training(parts, replace(pack, source=source)) - before
     typical = size(before, everywhere)
     early = every_other & ~late
     yield from future_seen(size(by_target, early) / typical, bound=UNSEEN[parts.precision])
@@ -56,7 +57,7 @@ def sees_what_it_should(parts: Parts) -> Iterator[Finding]:
         yield from not_seen("target tokens before it", size(by_target, late) / typical)
     if parts.shape.has_source:
         yield from not_seen("source", size(by_source, every_other) / typical)
-    yield from unlike_alone(parts, window, pack, before)
+    yield from unlike_alone(parts, window, pack)
 
 
 def halves(pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
@@ -79,8 +80,8 @@ def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
             severity="error",
             message=f"with other target tokens later in a sentence, what is predicted before them changes by "
             f"{share:.2g} of its size (bound {bound:g})",
-            why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and the "
-            "translations are useless.",
+            why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and what "
+            "the model writes is useless.",
             fix="look at the causal mask of the decoder's self-attention",
         )
 
@@ -94,8 +95,8 @@ def others_seen(share: float, *, bound: float) -> Iterator[Finding]:
             severity="error",
             message=f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
             f"(bound {bound:g})",
-            why="What a sentence means must not depend on which others it is trained beside; at translation they are "
-            "not there.",
+            why="What a text means must not depend on which others it is trained beside: when the model is used they "
+            "are not there.",
             fix="look at the boundaries of segments, and at the mask of attention",
         )
 
@@ -108,13 +109,17 @@ def not_seen(what: str, share: float) -> Iterator[Finding]:
             name="input-without-effect",
             severity="error",
             message=f"the prediction for a target token does not depend on the {what}",
-            why="A model that does not see its input learns the language of the targets, and translates nothing.",
-            fix="look at how the decoder reads it: attention to the source, embeddings of the target",
+            why="A model learns nothing from what it does not see: without the tokens before it writes no language, "
+            "without a source it translates none.",
+            fix="look at how the decoder reads it: self-attention, attention to the source, embeddings of the target",
         )
 
 
-def unlike_alone(parts: Parts, window: Window, pack: Pack, before: torch.Tensor) -> Iterator[Finding]:
-    """A finding where the shortest or the longest example differs alone from what it is in a pack with others."""
+def unlike_alone(parts: Parts, window: Window, pack: Pack) -> Iterator[Finding]:
+    """A finding where the shortest or the longest example differs alone from what it is in a pack with others. Without
+    dropout, which is drawn by a token's place in the pack."""
+    parts.model.eval()
+    before = hidden(parts, pack)
     bound, lengths = ALONE[parts.precision], window.target.lengths
     for number in dict.fromkeys((int(lengths.argmin()), int(lengths.argmax()))):
         alone = one_pack(parts, between(window, number, number + 1))

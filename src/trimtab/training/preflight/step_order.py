@@ -42,7 +42,6 @@ class Witness:
 
 def steps_in_order(parts: Parts) -> Iterator[Finding]:
     """Two equal steps, and one that is clipped to a hundredth, all of which move nothing."""
-    parts.model.eval()
     pack = one_pack(parts, few_examples(parts))
     witness = Witness(parts.optimizer.parameters)
     for _ in range(2):

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from trimtab.build import Parts
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.finding import Finding
+from trimtab.training.preflight.sides import sides_of
 
 LINES = 100
-"""Lines of each side that make the round trip."""
+"""Lines of each side, or passages of text, that make the round trip."""
 LOST_WARNING = 0.05
 """Share of them that may come back with other letters: rare signs that the tokenizer writes in another way."""
 
 
 def symbols_are_apart(parts: Parts) -> Iterator[Finding]:
     """Padding, unknown, start and end are four ids of the vocabulary, and the examples have no id outside of it."""
-    sample, tokenizers = parts.sources.sample, parts.sources.tokenizers
-    sides = (("source", tokenizers.source, sample.source), ("target", tokenizers.target, sample.target))
-    for side, tokenizer, rows in sides:
+    for side in sides_of(parts):
+        tokenizer, rows = side.tokenizer, side.rows
         names = ("pad", "unknown", "start", "end")
         ids = {name: getattr(tokenizer, name) for name in names}
         wrong = [f"{name} is {id}" for name, id in ids.items() if not 0 <= id < tokenizer.num_ids]
@@ -31,7 +31,7 @@ def symbols_are_apart(parts: Parts) -> Iterator[Finding]:
                 code="D208",
                 name="symbols-clash",
                 severity="error",
-                message=f"the {side}'s vocabulary of {tokenizer.num_ids:,} ids: {'; '.join(wrong)}",
+                message=f"the {side.name}'s vocabulary of {tokenizer.num_ids:,} ids: {'; '.join(wrong)}",
                 why="Two symbols with one id cannot be told apart: a model that learns padding as the end never stops, "
                 "or stops at once.",
                 fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
@@ -42,9 +42,8 @@ def text_comes_back(parts: Parts) -> Iterator[Finding]:
     """The letters and digits of some lines after a way to ids and back; lines with unknown tokens are D201's."""
     corpus = parts.sources.corpora[0]
     pairs = [corpus.pair(number) for number in range(min(LINES, len(corpus)))]
-    tokenizers = parts.sources.tokenizers
-    for index, (side, tokenizer) in enumerate((("source", tokenizers.source), ("target", tokenizers.target))):
-        kept, lost = changed(tokenizer, [pair[index] for pair in pairs])
+    for side in sides_of(parts):
+        kept, lost = changed(side.tokenizer, [pair[side.in_pair] for pair in pairs])
         share = len(lost) / max(1, kept)
         if share > LOST_WARNING:
             line, back = lost[0]
@@ -52,7 +51,7 @@ def text_comes_back(parts: Parts) -> Iterator[Finding]:
                 code="D209",
                 name="text-changes-in-the-tokenizer",
                 severity="warning",
-                message=f"{share:.0%} of {kept} {side} lines come back from the tokenizer with other letters "
+                message=f"{share:.0%} of {kept} {side.name} lines come back from the tokenizer with other letters "
                 f"(bound {LOST_WARNING:.0%}): {line[:40]!r} as {back[:40]!r}",
                 why="What the tokenizer does not keep can be neither read nor written by the model.",
                 fix="train the tokenizer on this text, or look for a tokenizer of another version or language",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.build import Parts
 from trimtab.finding import Finding
+from trimtab.training.preflight.sides import sides_of
 
 UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
 DROPPED_WARNING, DROPPED_ERROR = 0.05, 0.5
@@ -12,21 +13,17 @@ BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 
 def unknown_pieces(parts: Parts) -> Iterator[Finding]:
     """The share of tokens for which the vocabulary has no piece."""
-    sample, tokenizers = parts.sources.sample, parts.sources.tokenizers
-    sides = (("source", sample.source, tokenizers.source), ("target", sample.target, tokenizers.target))
-    for side, rows, tokenizer in sides:
-        if not rows.values.size:
-            continue  # a language model has no source
-        share = float((rows.values == tokenizer.unknown).mean())
-        key = "data.source_tokenizer" if side == "source" and not tokenizers.shared else "data.tokenizer"
+    for side in sides_of(parts):
+        share = float((side.rows.values == side.tokenizer.unknown).mean()) if side.rows.values.size else 0.0
         if share > UNKNOWN_WARNING:
             yield Finding(
                 code="D201",
                 name="unknown-pieces",
                 severity="error" if share > UNKNOWN_ERROR else "warning",
-                message=f"{share:.1%} of the {side} tokens are unknown to the vocabulary (bound {UNKNOWN_WARNING:.1%})",
+                message=f"{share:.1%} of the {side.name} tokens are unknown to the vocabulary "
+                f"(bound {UNKNOWN_WARNING:.1%})",
                 why="Unknown tokens carry no meaning, and the model learns to write them.",
-                fix=f"set {key}.byte_fallback: true, or train the tokenizer on this text",
+                fix=f"set {side.key}.byte_fallback: true, or train the tokenizer on this text",
             )
 
 
@@ -45,9 +42,9 @@ def dropped_examples(parts: Parts) -> Iterator[Finding]:
             severity="error" if share > DROPPED_ERROR else "warning",
             message=f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
             why="What is dropped is not learned; a filter or limit does not fit this text.",
-            fix="loosen data.transforms or raise data.max_tokens, which source and target share"
-            if parts.recipe.is_language_model
-            else "loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
+            fix="loosen data.transforms or raise data.max_tokens"
+            + (", which source and target share" if parts.recipe.is_language_model else "")
+            + "; `trimtab data inspect` shows examples",
         )
 
 

@@ -38,7 +38,7 @@ def weights_survive_loading(parts: Parts) -> Iterator[Finding]:
             name="weights-lost-in-loading",
             severity="error",
             message=f"loaded from the model's own weights, {named(lost)} is not what it was",
-            why="A checkpoint that does not bring every weight back resumes and translates as another model.",
+            why="A checkpoint that does not bring every weight back goes on, and is used, as another model.",
             fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
         )
 
@@ -65,6 +65,6 @@ def not_tied(matrices: str, tied: str | bool, *, when: str) -> Finding:
         severity="error",
         message=f"{matrices} are not what tie_embeddings: {str(tied).lower()} says{when}",
         why="Matrices that should be one are trained apart from then on: a resumed run is not the run that was "
-        "stopped, and a translator is not the model that was trained.",
+        "stopped, and what is loaded to be used is not the model that was trained.",
         fix="look at what replaces a module or a parameter, and tie it again there",
     )

@@ -9,6 +9,7 @@ from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, Pack
 from trimtab.step.clip.build import build_clip
+from trimtab.step.multipliers import alike
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
 from trimtab.training.preflight.one_step import one_step
@@ -24,25 +25,34 @@ Distances = dict[str, float]
 
 
 def weights_follow_the_rate(parts: Parts) -> Iterator[Finding]:
-    """Two first updates from the same weights, at a rate and at half of it."""
-    parts.model.eval()
+    """Two first updates from the same weights, at a rate and at half of it; weights of different multipliers are
+    looked at apart."""
     pack = one_pack(parts, few_examples(parts))
-    whole, half = (moved_by(parts, pack, rate=rate) for rate in (RATE, RATE / 2))
-    trained = {name for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    trained = [name for name, weight in parts.model.named_parameters() if weight.requires_grad]
+    groups = alike(trained, parts.multipliers)
+    rate = RATE / min(groups)  # so that all of them move by at least RATE
+    whole, half = (moved_by(parts, pack, rate=each) for each in (rate, rate / 2))
     yield from still(sorted(name for name in trained if not whole[name] > 0), of=len(trained))
-    yield from moved_all_the_same(sorted(name for name in whole.keys() - trained if whole[name] != 0))
-    lengths = [sum(each[name] ** 2 for name in trained) ** 0.5 for each in (whole, half)]
-    if lengths[0] > 0 and not abs(lengths[0] / max(lengths[1], 1e-30) / 2 - 1) <= RATIO_TOLERANCE:
-        yield Finding(
-            code="S205",
-            name="rate-not-applied",
-            severity="error",
-            message=f"at a rate of {RATE:g} the first update is {lengths[0]:.3g} long, at {RATE / 2:g} it is "
-            f"{lengths[1]:.3g}, not half of it",
-            why="The weights do not follow the learning rate that is given and written down, so there is no warmup and "
-            "no decay of it.",
-            fix="look at how the rate of a step reaches the optimizer",
-        )
+    yield from moved_all_the_same(sorted(name for name in whole.keys() - {*trained} if whole[name] != 0))
+    for names in groups.values():
+        lengths = [sum(each[name] ** 2 for name in names) ** 0.5 for each in (whole, half)]
+        if lengths[0] > 0 and not abs(lengths[0] / max(lengths[1], 1e-30) / 2 - 1) <= RATIO_TOLERANCE:
+            yield not_applied(lengths, rate=rate, of="" if len(groups) == 1 else f" of {named(names)}")
+            return
+
+
+def not_applied(lengths: list[float], *, rate: float, of: str) -> Finding:
+    """The finding for weights whose update is so long at a rate, and at half of it."""
+    return Finding(
+        code="S205",
+        name="rate-not-applied",
+        severity="error",
+        message=f"at a rate of {rate:g} the first update{of} is {lengths[0]:.3g} long, at {rate / 2:g} it is "
+        f"{lengths[1]:.3g}, not half of it",
+        why="The weights do not follow the learning rate that is given and written down, so there is no warmup and "
+        "no decay of it.",
+        fix="look at how the rate of a step reaches the optimizer",
+    )
 
 
 def still(names: list[str], *, of: int) -> Iterator[Finding]:
@@ -88,7 +98,6 @@ def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
         out = parts.objective(pack)
         return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
 
-    parts.model.eval()
     pack = one_pack(parts, few_examples(parts))
     with weights_put_back(parts):
         optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
