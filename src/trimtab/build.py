@@ -21,18 +21,21 @@ from trimtab.data.prefetch import prefetched
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.data.stages import across_stages
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.valid_set import ValidSet
 from trimtab.data.window import windows
 from trimtab.device import choose_device, wants_compile
 from trimtab.flow import LossOutput, Pack, Ragged, StepReport, TrainState, Window
 from trimtab.loss.build import Loss, build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model, model_of
+from trimtab.model.roles import role_of
 from trimtab.pace import Pace
-from trimtab.sources import Sources, ValidSet
+from trimtab.sources import Sources
 from trimtab.step.batch_warmup import tokens_at
 from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
+from trimtab.step.multipliers import multipliers_of
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
@@ -152,6 +155,12 @@ class Parts:
         step = self.recipe.step
         return step.optimizer.learning_rate * peak_factor(step.schedule, dim=self.recipe.model.dim)
 
+    @property
+    def multipliers(self) -> dict[str, float]:
+        """What the rate of a step is multiplied by for each weight, by its name."""
+        config = self.recipe.step.optimizer.learning_rate_multipliers
+        return multipliers_of(config, dict(self.model.named_parameters()), role_of=role_of)
+
     def begin(self, state: TrainState) -> None:
         """What of the next step is a function of where the run is: its dropout, whether its loss truncates, and whether
         it is left out, being near to what spoilt the run."""
@@ -233,7 +242,11 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
         objective=objective,
         loss=loss,
         optimizer=build_optimizer(
-            recipe.step.optimizer, model, weight_clip=recipe.step.weight_clip, ema=recipe.step.ema
+            recipe.step.optimizer,
+            model,
+            weight_clip=recipe.step.weight_clip,
+            ema=recipe.step.ema,
+            role_of=role_of,
         ),
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),

@@ -4,7 +4,7 @@ from tests.model.test_decoder_only import VARIANTS as DECODERS
 from tests.model.test_decoder_only import build as build_decoder
 from tests.model.test_encoder_decoder import VARIANTS as ENCODER_DECODERS
 from tests.model.test_encoder_decoder import build as build_encoder_decoder
-from trimtab.model.roles import WRITERS, part_of, role_of
+from trimtab.model.roles import role_of
 from trimtab.step.groups import parameter_groups
 
 MODELS = [(build_decoder, variant) for variant in DECODERS]
@@ -25,12 +25,21 @@ def test_every_parameter_has_a_role_and_hidden_matrices_alone_are_decayed(build,
             assert parameter.shape[1] == model.config.dim
 
 
-def test_what_writes_to_the_residual_path_is_known_by_the_name_of_its_part():
-    model = build_decoder(layers=2)
-    writers = [name for name, _ in model.named_parameters() if part_of(name) in WRITERS]
-    assert writers == [
-        f"decoder.blocks.{n}.{part}.weight" for n in (0, 1) for part in ("attention.out", "feed_forward.down")
-    ]
+@pytest.mark.parametrize(
+    ("build", "tied", "outputs"),
+    [
+        (build_decoder, True, 0),
+        (build_decoder, False, 1),
+        (build_encoder_decoder, "all", 0),
+        (build_encoder_decoder, "decoder", 0),
+        (build_encoder_decoder, "none", 1),
+    ],
+)
+def test_an_output_that_is_tied_is_an_embedding(build, tied, outputs):
+    model = build(tie_embeddings=tied)
+    roles = {id(parameter): role_of(name) for name, parameter in model.named_parameters()}
+    assert roles[id(model.output_matrix)] == ("output" if outputs else "embedding")
+    assert [*roles.values()].count("output") == outputs
 
 
 def test_an_unknown_part_is_no_silent_role():

@@ -114,3 +114,44 @@ def test_noam_times_its_peak_is_the_papers_equation(dim):
         papers = dim**-0.5 * min((step + 1) ** -0.5, (step + 1) * 4000**-1.5)
         assert ours == pytest.approx(papers)
     assert peak_factor(LinearWarmup(), dim=dim) == 1
+
+
+def test_one_cycle_without_an_end_rises_for_a_thousand_steps_or_its_warmup_and_stays_at_the_peak():
+    at = lambda step, warmup: rate_at(OneCycle(), step=step, length=math.inf, warmup=warmup)  # noqa: E731
+    for warmup, rise in ((0, 1000), (200, 200)):
+        assert at(0, warmup) == pytest.approx(0.04)
+        assert at(rise // 2, warmup) == pytest.approx((0.04 + 1) / 2)
+        assert at(rise - 1, warmup) < at(rise, warmup) == at(rise + 1, warmup) == at(10**9, warmup) == 1.0
+
+
+def test_one_cycle_rises_for_its_warmup_where_one_is_written():
+    rates = [rate_at(OneCycle(), step=s, length=100, warmup=10) for s in range(101)]
+    assert rates.index(max(rates)) == 10
+    assert rates[55] == pytest.approx((1 + 4e-6) / 2)
+
+
+@pytest.mark.parametrize("schedule", [*ALL, OneCycle()], ids=str)
+def test_a_run_without_an_end_never_falls_for_being_late_in_it(schedule):
+    rates = [rate_at(schedule, step=step, length=math.inf, warmup=10) for step in (10, 10**3, 10**6)]
+    expected = [1.0, 0.1, 10**-2.5] if isinstance(schedule, InverseSqrt | Noam) else [1.0, 1.0, 1.0]
+    assert rates == pytest.approx(expected, rel=0.06)
+
+
+def test_a_decay_that_would_begin_within_the_warmup_begins_after_it():
+    rates = [
+        rate_at(WarmupStableDecay(shape="linear", decay_share=1.0), step=s, length=120, warmup=20)
+        for s in range(121)
+    ]
+    assert rates[19] == rates[20] == 1.0
+    assert rates[70] == pytest.approx(0.5)
+    assert rates[120] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("schedule", [*ALL, OneCycle()], ids=str)
+def test_behind_its_end_a_run_stays_at_the_rate_it_ended_with(schedule):
+    end, later = (rate_at(schedule, step=step, length=100, warmup=10) for step in (100, 250))
+    if isinstance(schedule, InverseSqrt | Noam):
+        assert later == pytest.approx(end * math.sqrt(101 / 251))
+    else:
+        assert later == pytest.approx(end, abs=1e-12)
+    assert later >= 0

@@ -15,6 +15,7 @@ from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, all_tensors, clo
 from trimtab.training.preflight import preflight
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+RATES = {"learning_rate_multipliers": {"hidden": 0.25, "vector": 2.0}}
 EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
 
 
@@ -128,6 +129,9 @@ class TestOnGpu:
         {"step.batch_warmup": {"start": 40, "over": "12 steps"}, "step.tokens_per_micro_batch": 64},
         {"step.compile": "on"},
         {"step.precision": "bf16"},
+        {"step.optimizer": {"kind": "adamw", "weight_decay": 0.1, **RATES}},
+        {"step.optimizer": {"kind": "lion", **RATES}},
+        {"step.optimizer": {"kind": "adamw", **RATES}, "step.precision": "bf16"},
         {"step.ema": {"decay": 0.9}, "step.clip": {"kind": "off"}},
     )
 

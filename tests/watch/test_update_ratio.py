@@ -95,6 +95,20 @@ def test_weights_that_move_too_far_are_named_the_farthest_first():
     assert out_of_range({}) == []
 
 
+def test_what_is_slowed_down_on_purpose_may_move_as_much_less_and_nothing_may_move_too_far():
+    ratios = {"a": 5e-6, "b": 5e-6, "c": 0.2}
+    (slow, fast) = out_of_range(ratios, multipliers={"a": 0.25, "b": 1.0, "c": 100.0})
+    assert "1 of 3 matrices by less than 1e-05 of their size: b 5e-06" in slow.message
+    assert (
+        "1 of 3 matrices by more than 0.1 of their size (learning_rate_multipliers of 100): c 0.2"
+        in fast.message
+    )
+    (slow,) = out_of_range({"a": 5e-8}, multipliers={"a": 0.25})
+    assert "(learning_rate_multipliers of 0.25): a 5e-08" in slow.message
+    (slow,) = out_of_range({"a": 5e-6}, multipliers={"a": 50.0})
+    assert slow.code == "S920"
+
+
 def test_training_is_the_same_with_and_without_a_look():
     def train(watched):
         net = model()

@@ -14,7 +14,10 @@ Resolved = Literal["fp32", "tf32", "bf16_mixed", "fp16_mixed", "bf16"]
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Resolved:
-    """`auto` is bf16_mixed where the GPU has it, fp16_mixed on older GPUs, fp32 on a CPU."""
+    """`auto` is bf16_mixed where the GPU has it, fp16_mixed on older GPUs, fp32 on a CPU.
+
+    Raises InputError for a precision that the device does not have.
+    """
     if device.type != "cuda":
         if precision not in ("auto", "fp32", "bf16_mixed", "bf16"):
             raise input_error(

@@ -7,6 +7,7 @@ from trimtab.build import Parts
 from trimtab.config.step import Adafactor, AdamW, Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.model.roles import role_of
 from trimtab.step.schedule import peak_factor
 
 LOWEST, HIGHEST = 1e-5, 1e-1
@@ -20,25 +21,45 @@ JUMP = 1.5
 
 
 def peak_out_of_range(parts: Parts) -> Iterator[Finding]:
-    """A peak rate that is far from any usual one, mostly a rate of one schedule written for another."""
-    step, peak = parts.recipe.step, parts.peak_rate
-    lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
-    if not isinstance(step.optimizer, AdamW | Adafactor) or lowest <= peak <= HIGHEST:
-        return
-    written, wanted = step.optimizer.learning_rate, USUAL
+    """A peak rate that is far from any usual one, mostly a rate of one schedule written for another; one finding for
+    each multiplier that makes it so."""
+    if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
+        lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
+        groups = roles_by_multiplier(parts.multipliers)
+        for multiplier, roles in groups.items():
+            if not lowest <= parts.peak_rate * multiplier <= HIGHEST:
+                whose = f" of {' and '.join(roles)} weights" if len(groups) > 1 else ""
+                yield out_of_range(parts, multiplier, whose=whose, lowest=lowest)
+
+
+def roles_by_multiplier(multipliers: Mapping[str, float]) -> dict[float, list[str]]:
+    """Which roles have each multiplier, from the multipliers of all weights by name."""
+    found: dict[float, set[str]] = {}
+    for name, multiplier in multipliers.items():
+        found.setdefault(multiplier, set()).add(role_of(name))
+    return {multiplier: sorted(found[multiplier]) for multiplier in sorted(found)}
+
+
+def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) -> Finding:
+    """The finding for the weights of this multiplier."""
+    step, peak = parts.recipe.step, parts.peak_rate * multiplier
+    written, wanted = step.optimizer.learning_rate, USUAL / multiplier
     how = f"learning_rate is {written:g}"
     if isinstance(step.schedule, Noam):
         factor = peak_factor(step.schedule, dim=parts.recipe.model.dim)
         wanted /= factor
-        how = f"noam makes {peak:.2g} of learning_rate {written:g}, a factor there"
+        how = f"noam makes {parts.peak_rate:.2g} of learning_rate {written:g}, a factor there"
+    if multiplier != 1:
+        how += f", and learning_rate_multipliers say {multiplier:g} times it"
     bound = f"at least {lowest:g}" if peak < lowest else f"at most {HIGHEST:g}"
-    yield Finding(
+    return Finding(
         code="S202",
         name="peak-rate-out-of-range",
         severity="warning",
-        message=f"the learning rate peaks at {peak:.2g} ({bound} is usual): {how}",
+        message=f"the learning rate{whose} peaks at {peak:.2g} ({bound} is usual): {how}",
         why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
-        fix=f"set step.optimizer.learning_rate: {wanted:.2g}, for a peak of {USUAL:g}",
+        fix=f"set step.optimizer.learning_rate: {wanted:.2g}, for a peak of {USUAL:g}"
+        + ("" if multiplier == 1 else ", or another multiplier"),
     )
 
 

@@ -7,6 +7,7 @@ import torch
 
 from trimtab.build import build
 from trimtab.config.run import Recipe
+from trimtab.config.step import LearningRateMultipliers, Optimizer
 from trimtab.errors import RunFailed
 from trimtab.progress import Progress
 from trimtab.sources import open_sources
@@ -56,12 +57,21 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     return losses[-1]
 
 
+def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
+    """The multipliers beside this rate, none so low that the rate of its weights is below LEAST_RATE."""
+    multipliers = optimizer.learning_rate_multipliers
+    least = min(1.0, LEAST_RATE / rate)
+    return multipliers.model_copy(update={role: max(least, each) for role, each in multipliers})
+
+
 def small(recipe: Recipe) -> Recipe:
     """The recipe with one small window, no dropout, no smoothing, no compiling."""
     tokens = max(recipe.data.max_tokens, min(MOST_TARGETS, recipe.step.tokens_per_step))
     chosen = {"tokens_per_step": tokens, "tokens_per_micro_batch": tokens, "compile": "off"}
     rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)
-    chosen["optimizer"] = recipe.step.optimizer.model_copy(update={"learning_rate": rate})
+    chosen["optimizer"] = recipe.step.optimizer.model_copy(
+        update={"learning_rate": rate, "learning_rate_multipliers": raised(recipe.step.optimizer, rate=rate)}
+    )
     return recipe.model_copy(
         update={
             "step": recipe.step.model_copy(update=chosen),

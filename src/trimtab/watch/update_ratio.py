@@ -71,10 +71,21 @@ def moved(after: list[Tensor], before: list[Tensor]) -> Float[Tensor, "tensors"]
     return torch.where(sizes > 0, changes / sizes, torch.nan)
 
 
-def out_of_range(ratios: Mapping[str, float], *, lookups: frozenset[str] = frozenset()) -> list[Finding]:
+def out_of_range(
+    ratios: Mapping[str, float],
+    *,
+    lookups: frozenset[str] = frozenset(),
+    multipliers: Mapping[str, float] | None = None,
+) -> list[Finding]:
     """S920 of the tensors that hardly move, S921 of those that move too far; `lookups` are embeddings, whose rows rest
-    where their token is not read."""
-    slow = {name: each for name, each in ratios.items() if each < SMALLEST and name not in lookups}
+    where their token is not read. `multipliers` are those of the learning rate by name: what is slowed down on purpose
+    may move by as much less, while a step that is too long is so whatever made it long."""
+    times = multipliers or {}
+    slow = {
+        name: each
+        for name, each in ratios.items()
+        if each < SMALLEST * min(1.0, times.get(name, 1.0)) and name not in lookups
+    }
     fast = {name: each for name, each in ratios.items() if each > LARGEST}
     found: list[Finding] = []
     if slow:
@@ -83,7 +94,8 @@ def out_of_range(ratios: Mapping[str, float], *, lookups: frozenset[str] = froze
                 code="S920",
                 name="updates-too-small",
                 severity="warning",
-                message=f"a step moves {told(slow, ratios)} by less than {SMALLEST:g} of their size: {lowest(slow)}",
+                message=f"a step moves {told(slow, ratios)} by less than {SMALLEST:g} of their size"
+                f"{beside(slow, times)}: {lowest(slow)}",
                 why="At this pace a weight needs a hundred thousand steps to become another; the loss falls slowly or "
                 "not at all, and nothing else shows it.",
                 fix="raise step.optimizer.learning_rate; look at the learning_rate of metrics.jsonl, whether it is the "
@@ -96,7 +108,8 @@ def out_of_range(ratios: Mapping[str, float], *, lookups: frozenset[str] = froze
                 code="S921",
                 name="updates-too-large",
                 severity="warning",
-                message=f"a step moves {told(fast, ratios)} by more than {LARGEST:g} of their size: {highest(fast)}",
+                message=f"a step moves {told(fast, ratios)} by more than {LARGEST:g} of their size"
+                f"{beside(fast, times)}: {highest(fast)}",
                 why="Ten such steps replace a weight altogether: what was learned is lost as fast as it comes, and the "
                 "loss stays high or leaps.",
                 fix="lower step.optimizer.learning_rate (to a tenth), or lengthen the warmup",
@@ -108,6 +121,12 @@ def out_of_range(ratios: Mapping[str, float], *, lookups: frozenset[str] = froze
 def told(some: Mapping[str, float], ratios: Mapping[str, float]) -> str:
     """How many of how many."""
     return f"{len(some)} of {len(ratios)} matrices"
+
+
+def beside(some: Mapping[str, float], multipliers: Mapping[str, float]) -> str:
+    """Which multipliers of the learning rate these tensors have, where there are others than 1."""
+    had = sorted({multipliers.get(name, 1.0) for name in some} - {1.0})
+    return f" (learning_rate_multipliers of {', '.join(f'{each:g}' for each in had)})" if had else ""
 
 
 def lowest(ratios: Mapping[str, float], *, most: int = 4) -> str:

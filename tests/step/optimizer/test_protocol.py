@@ -2,10 +2,14 @@ import pytest
 import torch
 from torch import nn
 
+from trimtab.config.step import SGD as SGDConfig
 from trimtab.config.step import Adafactor as AdafactorConfig
 from trimtab.config.step import AdamW as AdamWConfig
+from trimtab.config.step import Lion as LionConfig
+from trimtab.config.step import StableAdamW as StableAdamWConfig
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.step.optimizer.build import choose_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 
 KINDS = [(AdamW, AdamWConfig(weight_decay=0.1)), (Adafactor, AdafactorConfig(weight_decay=0.1))]
@@ -94,3 +98,42 @@ def test_state_of_another_model_is_refused(kind, config):
     moved(optimizer, 1)
     with pytest.raises(KeyError):
         kind(config, nn.Linear(5, 3)).load_state_tensors(optimizer.state_tensors())
+
+
+EVERY = [AdamWConfig(), StableAdamWConfig(), AdafactorConfig(), LionConfig(), SGDConfig(momentum=0.9)]
+
+
+def spoilt(state):
+    """Saved state with a name more, with one less for each, and with another shape for each."""
+    yield {**state, "another": torch.zeros(())}
+    for name in state:
+        yield {other: tensor for other, tensor in state.items() if other != name}
+        yield {**state, name: torch.zeros(2, 9, 4)}
+        yield {**state, name: torch.zeros(1, dtype=state[name].dtype)}
+
+
+@pytest.mark.parametrize("config", EVERY, ids=lambda config: config.kind)
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+def test_of_saved_state_neither_a_name_nor_a_shape_may_differ(config, narrow, used):
+    def fresh():
+        return choose_optimizer(config, model().to(torch.bfloat16) if narrow else model())
+
+    optimizer = fresh()
+    moved_in_its_own_precision(optimizer)
+    _, state = snapshot(optimizer)
+    assert state
+    for wrong in spoilt(state):
+        other = fresh()
+        if used:
+            moved_in_its_own_precision(other)
+        with pytest.raises(KeyError):
+            other.load_state_tensors(wrong)
+    fresh().load_state_tensors(state)
+
+
+def moved_in_its_own_precision(optimizer):
+    generator = torch.Generator().manual_seed(1)
+    for parameter in optimizer.parameters:
+        parameter.grad = torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
+    optimizer.update(learning_rate=0.1, skip=NO)

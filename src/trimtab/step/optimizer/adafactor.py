@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.step import Adafactor as AdafactorConfig
+from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.moments import MomentOptimizer
 
 
@@ -12,8 +13,8 @@ class Adafactor(MomentOptimizer):
     """Source: Shazeer and Stern, arXiv 1804.04235, algorithms 4 (matrices) and 5 (vectors), with the rate given from
     outside in place of section 8's relative step size."""
 
-    def __init__(self, config: AdafactorConfig, model: nn.Module) -> None:
-        super().__init__(model, weight_decay=config.weight_decay)
+    def __init__(self, config: AdafactorConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+        super().__init__(config, model, role_of=role_of)
         self.config = config
 
     def zero_moments(self, parameter: Tensor) -> list[Tensor]:

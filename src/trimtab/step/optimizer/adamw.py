@@ -8,19 +8,25 @@ from torch import Tensor, nn
 
 from trimtab.config.step import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
+from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
 
 
 class AdamW:
-    """Source: Loshchilov and Hutter, arXiv 1711.05101, algorithm 2; the kernel is `torch.optim.AdamW(fused=True)`."""
+    """Source: Loshchilov and Hutter, arXiv 1711.05101, algorithm 2; the kernel is `torch.optim.AdamW(fused=True)`.
 
-    def __init__(self, config: AdamWConfig, model: nn.Module) -> None:
+    What is taken off by weight decay is multiplied as the rate is (`learning_rate_multipliers`), as with `lr` by group
+    in PyTorch.
+    """
+
+    def __init__(self, config: AdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
         decayed, plain = parameter_groups(model)
         self.named = {**decayed, **plain}
+        multipliers = multipliers_of(config.learning_rate_multipliers, self.named, role_of=role_of)
         groups = [
-            {"params": list(decayed.values()), "weight_decay": config.weight_decay},
-            {"params": list(plain.values()), "weight_decay": 0.0},
+            {"params": [self.named[name] for name in names], "weight_decay": decay, "multiplier": multiplier}
+            for some, decay in ((decayed, config.weight_decay), (plain, 0.0))
+            for multiplier, names in alike(some, multipliers).items()
         ]
-        groups = [group for group in groups if group["params"]]
         self.inner = torch.optim.AdamW(
             groups,
             lr=0.0,
@@ -42,7 +48,8 @@ class AdamW:
             isinstance(learning_rate, Tensor) and learning_rate.is_cuda
         )  # where the kernel reads a float32
         for group in self.inner.param_groups:
-            group["lr"] = learning_rate.float() if on_gpu else learning_rate
+            rate = multiplied(learning_rate, group["multiplier"])
+            group["lr"] = rate.float() if on_gpu else rate
         # The fused kernel's own door for gradient scalers: a device scalar that selects, without waiting for it.
         self.inner.grad_scale, self.inner.found_inf = None, skip.to(torch.float32)
         # It may be recorded, and first runs plainly, which torch would warn of; the fused kernel is the same in both.
@@ -64,11 +71,11 @@ class AdamW:
         if saved and set(saved) != wanted:
             raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ wanted)[:5]}")
         for name, parameter in self.named.items() if saved else ():
-            state = {
-                key: saved[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
-            }
-            if state["exp_avg"].shape != parameter.shape:
-                raise KeyError(f"optimizer state of {name} has shape {tuple(state['exp_avg'].shape)}")
+            shapes = {"step": torch.Size([]), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
+            state = {key: saved[f"{name}.{key}"].to(parameter.device) for key in shapes}
+            for key, shape in shapes.items():
+                if state[key].shape != shape:
+                    raise KeyError(f"optimizer state {name}.{key} has shape {tuple(state[key].shape)}")
             mine = self.inner.state[parameter]
             for key, tensor in state.items():
                 mine[key] = mine[key].copy_(tensor) if key in mine else tensor

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from trimtab.config import step as config_of
+from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
@@ -23,27 +24,35 @@ def build_optimizer(
     *,
     weight_clip: float | None = None,
     ema: config_of.Ema | None = None,
+    role_of: RoleOf | None = None,
 ) -> Optimizer:
     """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and
-    a moving average of them where `ema` does."""
-    optimizer = choose_optimizer(config, model)
+    a moving average of them where `ema` does.
+
+    `role_of` says of a parameter, by its name, what it is for: `embedding`, `hidden`, `output` or `vector`. It is asked
+    where `learning_rate_multipliers` are not all 1; without it InputError is raised then.
+    """
+    optimizer = choose_optimizer(config, model, role_of=role_of)
     optimizer = optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
     return optimizer if ema is None else AveragedWeights(optimizer, ema, model)
 
 
-def choose_optimizer(config: config_of.Optimizer, model: nn.Module) -> Optimizer:
+def choose_optimizer(
+    config: config_of.Optimizer, model: nn.Module, *, role_of: RoleOf | None = None
+) -> Optimizer:
     """The optimizer of this kind."""
     match config:
         case config_of.StableAdamW():  # before AdamW, whose settings it extends
-            return StableAdamW(config, model)
+            return StableAdamW(config, model, role_of=role_of)
         case config_of.AdamW():
             narrow = any(weight.dtype == torch.bfloat16 for weight in model.parameters())
-            return RoundedAdamW(config, model) if narrow else AdamW(config, model)
+            kind = RoundedAdamW if narrow else AdamW
+            return kind(config, model, role_of=role_of)
         case config_of.Adafactor():
-            return Adafactor(config, model)
+            return Adafactor(config, model, role_of=role_of)
         case config_of.Lion():
-            return Lion(config, model)
+            return Lion(config, model, role_of=role_of)
         case config_of.SGD():
-            return SGD(config, model)
+            return SGD(config, model, role_of=role_of)
         case _:
             assert_never(config)

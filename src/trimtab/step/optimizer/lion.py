@@ -5,14 +5,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.step import Lion as LionConfig
+from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.moments import MomentOptimizer
 
 
 class Lion(MomentOptimizer):
     """Source: Chen et al., arXiv 2302.06675, algorithm 2."""
 
-    def __init__(self, config: LionConfig, model: nn.Module) -> None:
-        super().__init__(model, weight_decay=config.weight_decay)
+    def __init__(self, config: LionConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+        super().__init__(config, model, role_of=role_of)
         self.betas = config.betas
 
     def zero_moments(self, parameter: Tensor) -> list[Tensor]:

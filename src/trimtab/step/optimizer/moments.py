@@ -7,17 +7,21 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from trimtab.config.step import Optimizer as Config
 from trimtab.step.groups import parameter_groups
+from trimtab.step.multipliers import RoleOf, multiplied, multipliers_of
 from trimtab.step.optimizer.saved_state import take_over
 
 
 class MomentOptimizer(ABC):
-    """Moves each parameter by what `advance` says, with decoupled weight decay on matrices of linear maps."""
+    """Moves each parameter by what `advance` says, with decoupled weight decay on matrices of linear maps: a share of
+    the weight times the rate of its role, `learning_rate_multipliers` included."""
 
-    def __init__(self, model: nn.Module, *, weight_decay: float) -> None:
+    def __init__(self, config: Config, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
         decayed, plain = parameter_groups(model)
-        self.decay = {**dict.fromkeys(decayed, weight_decay), **dict.fromkeys(plain, 0.0)}
+        self.decay = {**dict.fromkeys(decayed, config.weight_decay), **dict.fromkeys(plain, 0.0)}
         self.named = {**decayed, **plain}
+        self.multipliers = multipliers_of(config.learning_rate_multipliers, self.named, role_of=role_of)
         self.step = torch.zeros((), device=next(iter(self.named.values())).device)
         self.moments = {name: self.zero_moments(parameter) for name, parameter in self.named.items()}
 
@@ -41,11 +45,12 @@ class MomentOptimizer(ABC):
     def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
         """One update; where `skip` is true every tensor keeps its value."""
         step = self.step + 1
+        rates = {each: multiplied(learning_rate, each) for each in set(self.multipliers.values())}
         for name, parameter in self.named.items():
             if parameter.grad is None:
                 continue
             change, moments, factor = self.advance(parameter.grad, self.moments[name], step=step)
-            rate = learning_rate * factor
+            rate = rates[self.multipliers[name]] * factor
             moved = parameter * (1 - rate * self.decay[name]) - rate * change
             parameter.copy_(torch.where(skip, parameter, moved))
             for old, new in zip(self.moments[name], moments, strict=True):

@@ -9,6 +9,7 @@ from torch.optim.adamw import adamw
 
 from trimtab.config.step import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
+from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
 from trimtab.step.optimizer.saved_state import take_over
 from trimtab.step.optimizer.stochastic_rounding import store
 
@@ -24,13 +25,15 @@ class RoundedAdamW:
     2 of its gradient, and 8 of moments, where float32 has 4, 4 and 8.
     """
 
-    def __init__(self, config: AdamWConfig, model: nn.Module) -> None:
+    def __init__(self, config: AdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
         decayed, plain = parameter_groups(model)
         self.config, self.named = config, {**decayed, **plain}
+        multipliers = multipliers_of(config.learning_rate_multipliers, self.named, role_of=role_of)
         self.slices = [
-            (names, decay)
+            (some, decay, multiplier)
             for group, decay in ((decayed, config.weight_decay), (plain, 0.0))
-            for names in in_slices(group)
+            for multiplier, names in alike(group, multipliers).items()
+            for some in in_slices({name: group[name] for name in names})
         ]
         self.state = {
             name: {
@@ -52,11 +55,11 @@ class RoundedAdamW:
 
         Weights in bfloat16 use as many random numbers of PyTorch's own generator either way.
         """
-        rate = learning_rate
-        if isinstance(rate, Tensor) and rate.is_cuda:
-            rate = rate.float()  # which is what the kernel reads
         found_inf = skip.to(torch.float32)
-        for names, decay in self.slices:
+        for names, decay, multiplier in self.slices:
+            rate = multiplied(learning_rate, multiplier)
+            if isinstance(rate, Tensor) and rate.is_cuda:
+                rate = rate.float()  # which is what the kernel reads
             moved = [name for name in names if self.named[name].grad is not None]
             if moved:
                 self.advance(moved, rate=rate, decay=decay, found_inf=found_inf)

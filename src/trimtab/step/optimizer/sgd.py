@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.step import SGD as SGDConfig
+from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.moments import MomentOptimizer
 
 
@@ -13,8 +14,8 @@ class SGD(MomentOptimizer):
     multiplies the momentum, so that a schedule acts at once; weight decay is decoupled (arXiv 1711.05101, algorithm
     1)."""
 
-    def __init__(self, config: SGDConfig, model: nn.Module) -> None:
-        super().__init__(model, weight_decay=config.weight_decay)
+    def __init__(self, config: SGDConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+        super().__init__(config, model, role_of=role_of)
         self.momentum, self.nesterov = config.momentum, config.nesterov
 
     def zero_moments(self, parameter: Tensor) -> list[Tensor]:

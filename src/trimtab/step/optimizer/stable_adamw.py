@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.step import StableAdamW as StableAdamWConfig
+from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.moments import MomentOptimizer
 
 
@@ -12,8 +13,8 @@ class StableAdamW(MomentOptimizer):
     """Source: Wortsman et al., arXiv 2304.13013, algorithm 2. The rate of a tensor is divided by
     max(1, RMS(gradient / sqrt(second moment))): a sudden gradient moves the weights no further than a usual one."""
 
-    def __init__(self, config: StableAdamWConfig, model: nn.Module) -> None:
-        super().__init__(model, weight_decay=config.weight_decay)
+    def __init__(self, config: StableAdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+        super().__init__(config, model, role_of=role_of)
         self.betas, self.eps = config.betas, config.eps
 
     def zero_moments(self, parameter: Tensor) -> list[Tensor]:

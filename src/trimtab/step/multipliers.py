@@ -1,0 +1,45 @@
+"""Learning rates of single weights, as multiples of the rate of a step."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from trimtab.config.step import LearningRateMultipliers, Role
+from trimtab.errors import input_error
+
+RoleOf = Callable[[str], Role]
+"""Says of a parameter, by its name, what it is for."""
+Rate = TypeVar("Rate", float, Float[Tensor, ""], float | Float[Tensor, ""])
+
+
+def multipliers_of(
+    config: LearningRateMultipliers, names: Iterable[str], *, role_of: RoleOf | None
+) -> dict[str, float]:
+    """By the name of each parameter, what the learning rate is multiplied by for it.
+
+    Raises InputError where they are not all 1 and nobody says what each parameter is for.
+    """
+    if config == LearningRateMultipliers():
+        return dict.fromkeys(names, 1.0)
+    if role_of is None:
+        raise input_error(
+            "learning_rate_multipliers: nobody says which parameter has which role",
+            allowed="multipliers of 1, or a function from a parameter's name to its role",
+            fix="give build_optimizer a `role_of`, which answers embedding, hidden, output or vector",
+        )
+    return {name: getattr(config, role_of(name)) for name in names}
+
+
+def alike(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:
+    """The names of each multiplier, in their order."""
+    found: dict[float, list[str]] = {}
+    for name in names:
+        found.setdefault(multipliers[name], []).append(name)
+    return found
+
+
+def multiplied(rate: Rate, multiplier: float) -> Rate:
+    """The rate of a group, on the device where the step's rate is there; a multiplier of 1 costs nothing."""
+    return rate if multiplier == 1 else rate * multiplier
