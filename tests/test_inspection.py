@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.data.small_text import small_tokenizer
-from trimtab.config.load import parse_recipe
+from tests.language_run import PAIRS, language_recipe, language_sources
+from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.errors import InputError
 from trimtab.inspection import inspect_recipe, render
 
@@ -115,3 +116,33 @@ def test_every_line_is_checked_whatever_the_limit(folder):
     assert report.checks.corpora[0].repeats.lines == 300
     assert report.checks.shared[0].pair == 10
     assert f"valid in {report.train[0].name}: 10 sources (100.00%)" in render(report)
+
+
+BOTH = {
+    "data.train": [PAIRS["data.train"][0], {"text": "train.txt"}],
+    "data.valid": {"pairs": PAIRS["data.valid"], "texts": {"text": "dev.txt"}},
+    "data.max_tokens": 24,
+}
+
+
+@pytest.mark.parametrize(
+    "changes", [{**PAIRS, "data.max_tokens": 24}, BOTH], ids=["pairs", "pairs and texts"]
+)
+def test_the_pairs_of_a_language_model_are_inspected_as_it_reads_them(tmp_path, changes):
+    """What findings about its pairs send to is there, and drops what the run drops."""
+    recipe, sources = language_sources(tmp_path, **changes)
+    report = inspect_recipe(load_recipe(tmp_path / "recipe.yaml"))
+    pairs = sources.corpora[0]
+    rows = list(sources.feed.rows([0] * len(pairs), range(len(pairs))))
+    (train,) = report.train
+    assert (train.pairs, report.one_row) == (200, True)
+    assert train.too_long == rows.count("too_long") > 0
+    assert train.kept == sum(not isinstance(each, str) for each in rows)
+    assert [each.name for each in report.valid] == [name for name in recipe.data.valid if name != "texts"]
+    assert "longer than 24 tokens together" in render(report)
+    assert [each.name for each in report.checks.corpora] == [pairs.name, report.valid[0].name]
+
+
+def test_texts_alone_are_no_pairs_to_inspect(tmp_path):
+    with pytest.raises(InputError, match="its documents are no pairs"):
+        inspect_recipe(load_recipe(language_recipe(tmp_path)))

@@ -14,6 +14,8 @@ from trimtab.data.checks import check_data
 from trimtab.data.corpus import open_corpora
 from trimtab.data.inspect import Report, inspect_data, render
 from trimtab.data.stages import plan_stages, shares_of
+from trimtab.data.text_rows import passage_bytes
+from trimtab.data.text_tokenizers import prepare_text_tokenizers
 from trimtab.data.tokenizers import prepare_tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.errors import input_error
@@ -28,15 +30,16 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     together or stands there twice, about a minute for each million; leaves no files behind.
 
     A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that
-    its token counts are close to those of the run and not the same. Raises InputError where data cannot be read.
+    its token counts are close to those of the run and not the same. Of a language model the pairs are looked at, not
+    the texts. Raises InputError where data cannot be read, and where there are texts alone.
     """
     recipe = resolve_paths(loaded)
     with places_told(loaded):
-        if recipe.is_language_model:
+        if not recipe.translates:
             raise input_error(
                 "data.train: its documents are no pairs, which is what is inspected",
-                got="task: language_model",
-                allowed="task: translation",
+                got="task: language_model, with texts alone",
+                allowed="a recipe with source and target among data.train",
                 fix="see that a text is read with `trimtab train RECIPE --smoke`; data_ledger.json counts its passages",
             )
         recipe = _hasty(recipe, limit)
@@ -44,25 +47,30 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
 
 
 def _inspect(recipe: Recipe, *, limit: int, progress: Progress) -> Report:
+    one_row = recipe.is_language_model
     place = {"root": Path.cwd(), "cache": default_cache()}
-    train, valid = [open_corpora(configs, keys=keys, **place) for keys, configs in keyed_files(recipe)]
+    most = passage_bytes(recipe.data) if one_row else None
+    train, valid = [
+        open_corpora(configs, keys=keys, passage_bytes=most, **place) for keys, configs in keyed_files(recipe)
+    ]
     # Validation sets are called as the recipe calls them.
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
+    pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
     pipeline = build_transforms(recipe.data.transforms)
+    prepare = prepare_text_tokenizers if one_row else prepare_tokenizers
     with tempfile.TemporaryDirectory() as folder:
-        tokenizers = prepare_tokenizers(recipe.data, train, pipeline, folder=Path(folder), progress=progress)
         report = inspect_data(
-            train,
+            pairs,
             pipeline=pipeline,
-            tokenizer=tokenizers.target,
-            source_tokenizer=tokenizers.source,
+            tokenizers=prepare(recipe.data, train, pipeline, folder=Path(folder), progress=progress),
             max_tokens=recipe.data.max_tokens,
-            valid=valid,
+            one_row=one_row,
+            valid=held,
             limit=limit,
         )
     stages = plan_stages(recipe.data, train, seed=recipe.seed)
     progress.message("checking every line")
-    checks = check_data(train, valid)
+    checks = check_data(pairs, held)
     return replace(report, checks=checks, stages=shares_of(stages, [corpus.name for corpus in train]))
 
 

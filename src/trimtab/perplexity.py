@@ -12,7 +12,7 @@ import torch
 from trimtab.build import shape_for
 from trimtab.config.corpora import ValidFiles
 from trimtab.data.cache import default_cache
-from trimtab.data.corpus import open_corpus
+from trimtab.data.corpus import Corpus, open_corpus
 from trimtab.data.cut import pack_pairs
 from trimtab.data.exact_text import ExactText
 from trimtab.data.spool import STANDARD_INPUT, spooled
@@ -85,15 +85,20 @@ def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> T
     return report_on_text(model, Path(text))
 
 
-@torch.inference_mode()
 def report_on_text(model: LoadedModel, path: Path, *, has_name: bool = True) -> TextReport:
     """The same for a model that is loaded and a file. The suffix of its name says whether it is JSONL; where it came
     through a pipe and has none, its first line does: an object with a `text`."""
-    started = time.perf_counter()
-    config = model.recipe.data
     files = ValidFiles.model_validate({"text": str(path)})
     where = {"root": Path.cwd(), "cache": default_cache()}
-    corpus = open_corpus(files, passage_bytes=passage_bytes(config), has_name=has_name, **where)
+    most = passage_bytes(model.recipe.data)
+    return report_on_corpus(model, open_corpus(files, passage_bytes=most, has_name=has_name, **where))
+
+
+@torch.inference_mode()
+def report_on_corpus(model: LoadedModel, corpus: Corpus) -> TextReport:
+    """The same for documents that are opened, in passages of `passage_bytes`."""
+    started = time.perf_counter()
+    config = model.recipe.data
     nats, tokens, size, documents = 0.0, 0, 0, 0
     for first in range(0, len(corpus), PASSAGES_AT_ONCE):
         numbers = range(first, min(first + PASSAGES_AT_ONCE, len(corpus)))

@@ -162,15 +162,46 @@ def test_a_mean_that_is_not_finite_is_refused_and_leaves_no_folder(run, tmp_path
     assert not (tmp_path / "mean").exists()
 
 
-def test_of_a_language_model_the_mean_is_made_and_what_measures_it_is_said(tmp_path):
-    texts = train(language_recipe(tmp_path), out=tmp_path / "run").run
-    specs = [f"{texts}@{step}" for step in list_steps(texts / "checkpoints")]
-    with pytest.raises(InputError, match="--metric bleu: is of translations"):
-        average(specs, out=tmp_path / "mean", metric="bleu")
-    with pytest.raises(InputError, match="--metric bleu: is of translations"):
-        greedy_soup(specs, out=tmp_path / "mean", metric="bleu")
-    assert not (tmp_path / "mean").exists()
+@pytest.fixture(scope="module")
+def text_run(own_cache, tmp_path_factory):
+    """A language model of texts with checkpoints at steps 10 and 20."""
+    folder = tmp_path_factory.mktemp("texts")
+    return train(language_recipe(folder), out=folder / "run").run
+
+
+def test_of_a_language_model_it_says_what_was_gained_on_the_validation_texts(text_run, tmp_path):
+    specs = [f"{text_run}@10", f"{text_run}@20"]
     report = average(specs, out=tmp_path / "mean")
-    for text in (report.render(), (tmp_path / "mean" / "README.md").read_text()):
-        assert "whose validation texts are not measured here" in text
-        assert "trimtab evaluate DIR --text FILE" in text
+    text = text_run.parent / "dev.txt"
+    for label, spec in zip((*specs, "average"), (*specs, str(tmp_path / "mean")), strict=True):
+        found = trimtab.evaluate_text(spec, text=text)
+        follows = report.perplexities["valid"][label]
+        assert report.losses["valid"][label] == pytest.approx(found.loss, rel=1e-6)
+        assert follows["perplexity"] == pytest.approx(found.perplexity, rel=1e-6)
+        assert follows["bits_per_byte"] == pytest.approx(found.bits_per_byte, rel=1e-6)
+        told = f"perplexity {found.perplexity:.2f}, {found.bits_per_byte:.4f} bits per byte"
+        assert f"  {label}" in report.render()
+        assert told in report.render()
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert "| weights | loss, valid | perplexity, valid | bits per byte, valid |" in card
+    assert "(loss on valid, 6 documents)" in card
+    assert "`trimtab generate`" in card
+    assert "translate" not in card.split("## Use")[1]
+    (evaluation,) = read_journal(tmp_path / "mean" / "evaluations.jsonl")
+    assert evaluation["bits_per_byte"] == report.perplexities["valid"]["average"]["bits_per_byte"]
+    assert json.loads((tmp_path / "mean" / "average.json").read_text()) == report.to_dict()
+
+
+def test_a_measure_of_translations_is_refused_for_texts_before_anything_is_made(text_run, tmp_path):
+    specs = [f"{text_run}@{step}" for step in list_steps(text_run / "checkpoints")]
+    for make in (average, greedy_soup):
+        with pytest.raises(InputError, match="--metric bleu: is of translations"):
+            make(specs, out=tmp_path / "mean", metric="bleu")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_the_mean_of_a_language_model_has_its_scores_in_the_card_of_an_export(text_run, tmp_path):
+    average([f"{text_run}@10", f"{text_run}@20"], out=tmp_path / "mean")
+    out = trimtab.export_model(str(tmp_path / "mean"), out=tmp_path / "hf").folder
+    scores = (out / "README.md").read_text().split("## Scores")[1].split("## Proof")[0]
+    assert "| valid | bits_per_byte |" in scores

@@ -7,6 +7,7 @@ from tests.averaging.made import made, made_of_texts
 from tests.language_run import PAIRS, language_recipe
 from trimtab.averaging.gauge import Gauge, check_metric
 from trimtab.averaging.members import open_member
+from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import InputError
 from trimtab.launch import train
 
@@ -87,15 +88,51 @@ def test_a_language_model_of_pairs_is_measured_as_evaluation_does(pair_run):
         assert measured.score == pytest.approx(score, rel=1e-6), metric
 
 
+@pytest.fixture(scope="module")
+def text_runs(own_cache, tmp_path_factory):
+    """A language model of texts, and one of texts and pairs with validation sets of both."""
+    folder = tmp_path_factory.mktemp("texts")
+    both = {
+        "data.train": [{"text": "train.txt"}, PAIRS["data.train"][0]],
+        "data.valid": {"prose": {"text": "dev.txt"}, "ui": PAIRS["data.valid"]},
+        "data.max_tokens": 64,
+    }
+    return (
+        train(language_recipe(folder / "texts"), out=folder / "texts" / "run").run,
+        train(language_recipe(folder / "both", **both), out=folder / "both" / "run").run,
+    )
+
+
+def test_texts_are_measured_as_the_run_did_and_as_evaluation_does(text_runs):
+    for run in text_runs:
+        member = open_member(f"{run}@20")
+        gauge = Gauge.of(member, metric=None)
+        measured = gauge.measure(member.load())
+        name, files = next(iter(member.recipe.data.valid.items()))
+        found = trimtab.evaluate_text(f"{run}@20", text=files.text)
+        assert (gauge.metric, gauge.chosen, gauge.how) == ("loss", name, "6 documents")
+        assert measured.score == measured.losses[name] == pytest.approx(found.loss, rel=1e-6)
+        last = {each["set"]: each for each in read_journal(run / "evaluations.jsonl") if each["step"] == 20}
+        assert set(measured.perplexities) == set(last)
+        for each, told in last.items():
+            for measure in ("perplexity", "byte_perplexity", "bits_per_byte"):
+                assert measured.perplexities[each][measure] == pytest.approx(told[measure], rel=1e-5)
+        bits = Gauge.of(member, metric="bits_per_byte")
+        assert bits.measure(member.load()).score == pytest.approx(found.bits_per_byte, rel=1e-6)
+        assert bits.holds(1.0, 2.0)
+
+
+def test_nothing_but_the_loss_is_measured_of_a_translator(member):
+    assert Gauge.of(member, metric="loss").measure(member.load()).perplexities == {}
+
+
 @pytest.mark.parametrize(
     ("changes", "fix"),
     [
-        ({}, "--text FILE"),
         ({"data.valid": None}, "--text FILE"),
-        ({**PAIRS, "data.valid": {"text": "dev.txt"}}, "--text FILE"),
         ({**PAIRS, "data.valid": None}, "--source FILE --reference FILE"),
     ],
-    ids=["texts", "texts without a set", "pairs with a set of texts", "pairs without a set"],
+    ids=["texts without a set", "pairs without a set"],
 )
 def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, changes, fix):
     with pytest.raises(InputError) as caught:
@@ -104,11 +141,18 @@ def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, ch
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
-def test_a_measure_of_translations_is_refused_for_texts(tmp_path, metric):
+def test_a_measure_of_translations_is_refused_for_texts(tmp_path, text_runs, metric):
     of_texts = made_of_texts(tmp_path / "texts")
-    mixed = made_of_texts(tmp_path / "mixed", **{**PAIRS, "data.valid": {"text": "dev.txt"}})
-    for member in (of_texts, mixed):
-        with pytest.raises(InputError, match=f"--metric {metric}: is of translations"):
+    for member in (of_texts, open_member(f"{text_runs[1]}@20")):
+        with pytest.raises(InputError, match=f"--metric {metric}: is of translations") as caught:
             check_metric(member, metric)
+        assert "bits_per_byte" in caught.value.problems[0].allowed
         check_metric(member, "loss")
+        check_metric(member, "bits_per_byte")
         check_metric(member, None)
+
+
+@pytest.mark.parametrize("metric", ["perplexity", "byte_perplexity", "bits_per_byte"])
+def test_a_measure_of_language_models_is_refused_for_translators(member, metric):
+    with pytest.raises(InputError, match=f"--metric {metric}: is of language models"):
+        check_metric(member, metric)

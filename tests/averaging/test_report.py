@@ -51,6 +51,28 @@ def test_a_loss_is_told_once_and_another_measure_beside_it():
     )
 
 
+def test_of_a_language_model_perplexity_and_bits_stand_beside_each_loss():
+    losses = {"dev": {"run@1": 2.0, "run@2": 1.8, "average": 1.75}}
+    follows = {
+        label: {"perplexity": math.exp(loss), "byte_perplexity": math.exp(loss / 4), "bits_per_byte": loss}
+        for label, loss in losses["dev"].items()
+    }
+    by_loss = comparison(losses["dev"], lower=True, metric="loss")
+    report = AverageReport(
+        Path("mean"), ("run@1", "run@2"), losses, comparison=by_loss, perplexities={"dev": follows}
+    )
+    assert report.render().splitlines()[1:] == [
+        "loss on dev:",
+        "  run@1    2.0000  perplexity 7.39, 2.0000 bits per byte",
+        "  run@2    1.8000  perplexity 6.05, 1.8000 bits per byte",
+        "  average  1.7500  perplexity 5.75, 1.7500 bits per byte",
+        "  +0.0500 nats against the best of them: perplexity -0.30, -0.0500 bits per byte",
+    ]
+    assert report.to_dict()["perplexities"]["dev"]["average"]["bits_per_byte"] == 1.75
+    bits = comparison({"run@1": 2.0, "average": 1.999}, lower=True, metric="bits_per_byte")
+    assert told_gain(bits) == "+0.0010 against the best single one, run@1"
+
+
 def test_a_soup_says_what_was_tried_and_plain_data_holds_no_nan():
     tried = (
         Tried(label="a@1", score=3.0, with_it=3.0, taken=True),

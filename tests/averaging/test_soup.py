@@ -6,11 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+import trimtab
 from tests.averaging.made import made, variant
+from tests.language_run import language_recipe
 from trimtab.averaging.gauge import Gauge, Measured
 from trimtab.averaging.members import Member, open_member
 from trimtab.averaging.soup import cook, greedy_soup
 from trimtab.errors import InputError
+from trimtab.launch import train
 
 
 class Point(Member):
@@ -116,6 +119,24 @@ def test_different_first_weights_are_a_note_since_it_measures(run, tmp_path):
     recipe.write_text(recipe.read_text().replace("seed: 1", "seed: 2"))
     report = greedy_soup([f"{run}@40", other], out=tmp_path / "soup", metric="loss")
     assert report.notes[0].endswith("another first weights; only what helped was averaged")
+
+
+def test_runs_of_a_language_model_are_chosen_by_the_bits_of_their_validation_texts(tmp_path):
+    texts = train(language_recipe(tmp_path), out=tmp_path / "run").run
+    draw = torch.Generator().manual_seed(0)
+    last = open_member(f"{texts}@20")
+    noise = variant(tmp_path / "noise", last, lambda tensor: torch.randn(tensor.shape, generator=draw))
+    near = variant(tmp_path / "near", last, lambda tensor: tensor * 1.001)
+    report = greedy_soup([noise, near, str(texts)], out=tmp_path / "soup", metric="bits_per_byte")
+    taken = {each.label: each.taken for each in report.tried}
+    assert taken[f"{noise}@20"] is False
+    compared = report.comparison
+    assert (compared.metric, compared.lower_is_better, compared.how) == ("bits_per_byte", True, "6 documents")
+    found = trimtab.evaluate_text(str(tmp_path / "soup"), text=tmp_path / "dev.txt")
+    assert compared.scores["average"] == pytest.approx(found.bits_per_byte, rel=1e-6)
+    best = min(score for label, score in compared.scores.items() if label != "average")
+    assert compared.scores["average"] <= best
+    assert f"alone {compared.scores[f'{noise}@20']:.4f}" in report.render()
 
 
 def test_without_a_validation_set_nothing_can_be_chosen(tmp_path):

@@ -44,6 +44,12 @@ def test_a_moving_average_a_measure_and_a_reason_are_handed_on(call, calls, tmp_
     assert calls == [(["run"], {"out": tmp_path / "mean", **wanted})]
 
 
+@pytest.mark.parametrize("metric", ["perplexity", "byte_perplexity", "bits_per_byte"])
+def test_a_measure_of_language_models_is_handed_on(call, calls, tmp_path, metric):
+    assert call("average", "a", "b", "--metric", metric, "--out", tmp_path / "mean").exit_code == 0
+    assert calls[0][1]["metric"] == metric
+
+
 def test_a_soup_is_cooked_of_what_is_named(call, calls, tmp_path):
     assert call("average", "a", "b", "--soup", "--ema", "--out", tmp_path / "soup").exit_code == 0
     wanted = {"last": None, "weights": "ema", "metric": None, "across_starts": ""}
@@ -53,7 +59,7 @@ def test_a_soup_is_cooked_of_what_is_named(call, calls, tmp_path):
 def test_an_unknown_measure_is_wrong_input(call, calls, tmp_path):
     result = call("average", "run", "--metric", "rouge", "--out", tmp_path / "mean")
     assert result.exit_code == 2
-    assert "loss, bleu, chrf, ter" in result.stderr
+    assert "loss, perplexity, byte_perplexity, bits_per_byte, bleu, chrf, ter" in result.stderr
     assert calls == []
 
 

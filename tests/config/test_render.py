@@ -29,6 +29,17 @@ def test_any_text_survives_as_a_path(text: str):
     assert _with(source=text).data.train[0].source == text
 
 
+def test_a_text_in_one_language_is_written_once_and_read_back_on_both_sides():
+    tree = _recipe().model_dump()
+    texts = {"task": "language_model", "model": {"kind": "decoder", "preset": "tiny"}}
+    data = {"train": [{"text": "a.txt"}], "valid": {"text": "b.txt"}, "max_tokens": 64}
+    recipe = Recipe.model_validate({"length": tree["length"], **texts, "data": data})
+    text = render_recipe(recipe)
+    assert (text.count("a.txt"), text.count("b.txt")) == (1, 1)
+    assert parse_recipe(text).recipe == recipe
+    assert parse_recipe(text).recipe.data.train[0].source == "a.txt"
+
+
 def test_texts_that_yaml_would_read_as_something_else_survive():
     for text in TRICKY:
         assert _with(source=text).data.train[0].source == text, text

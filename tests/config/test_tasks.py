@@ -28,6 +28,8 @@ def test_what_belongs_together_loads(kind):
 def test_a_language_model_of_text_and_pairs_loads():
     both = "[{text: a.txt}, {source: a.en, target: a.de}]"
     assert load(TEXT, **{"data.train": both, "model.prefix": "bidirectional"}).recipe.translates
+    sets = "{a: {text: b.txt}, c: {source: b.en, target: b.de}}"
+    assert load(TEXT, **{"data.train": both, "data.valid": sets}).recipe.reads_texts
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,8 @@ def test_a_language_model_of_text_and_pairs_loads():
         (TEXT, {"model.prefix": "bidirectional"}, "model.prefix", "nothing would be a prefix"),
         (TEXT, {"data.valid": "{source: b.en, target: b.de}"}, "data.valid", "documents alone"),
         (TEXT, {"data.valid": "{a: {text: b}, c: {source: b.en, target: b.de}}"}, "data.valid.c", "documents alone"),
+        (PAIRS, {"data.valid": "{text: b.txt}"}, "data.valid.text", "pairs alone"),
+        (PAIRS, {"data.valid": "{a: {source: b.en, target: b.de}, c: {text: b}}"}, "data.valid.c.text", "pairs alone"),
         (TEXT, {"data.source_tokenizer": "{vocabulary_size: 500}"}, "data.source_tokenizer", "share one vocabulary"),
         (TEXT, {"data.tokenizer.sampling": "{kind: subword_regularization}"}, "data.tokenizer.sampling", "in one way"),
         (TEXT, {"data.tokenizer.byte_fallback": "false"}, "data.tokenizer.byte_fallback", "unknown"),

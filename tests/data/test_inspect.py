@@ -9,6 +9,7 @@ from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.config.transforms import LengthFilter
 from trimtab.data.corpus import open_corpora
 from trimtab.data.inspect import inspect_data, render
+from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 
 EN, DE = sentences(40, seed=1), sentences(40, seed=2)
@@ -29,9 +30,10 @@ def make(tmp_path):
 
 def look(train, *, valid=(), max_tokens=256, transforms=(), **named):
     tokenizer = named.pop("tokenizer", small_tokenizer())
+    tokenizers = Tokenizers(named.pop("source_tokenizer", tokenizer), tokenizer)
     pipeline = build_transforms(transforms)
     return inspect_data(
-        train, pipeline=pipeline, tokenizer=tokenizer, max_tokens=max_tokens, valid=valid, **named
+        train, pipeline=pipeline, tokenizers=tokenizers, max_tokens=max_tokens, valid=valid, **named
     )
 
 

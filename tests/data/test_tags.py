@@ -2,6 +2,7 @@ import pytest
 
 from tests.data.small_text import sentences, small_tokenizer
 from trimtab.config.data import DataConfig
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tags import (
     always_tagged,
@@ -11,7 +12,6 @@ from trimtab.data.tags import (
     untagged_sets,
     vocabulary_tags,
 )
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError
 

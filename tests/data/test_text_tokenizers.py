@@ -1,8 +1,9 @@
 import pytest
 
 from tests.language_run import PAIRS, language_sources
+from trimtab.config.reserved import SEPARATOR
 from trimtab.data.exact_text import ExactText
-from trimtab.data.text_tokenizers import LONGEST_LINE, SEPARATOR, sample_text
+from trimtab.data.text_tokenizers import LONGEST_LINE, sample_text
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.errors import InputError
 

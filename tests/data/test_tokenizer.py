@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sentencepiece import SentencePieceTrainer
 
 from tests.data.small_text import sentences, small_tokenizer
 from trimtab.config.corpora import ParallelFiles, TrainCorpus
@@ -147,6 +148,30 @@ def test_a_given_model_without_a_tag_of_the_recipe_is_an_error(tmp_path):
         adopt_tokenizer(
             SentencePieceTokenizer(path=str(tmp_path / "mine.model")), tmp_path / "run", symbols=["<web>"]
         )
+
+
+@pytest.mark.parametrize("symbol", ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "<0x0A>"])
+def test_a_tag_that_is_a_special_piece_of_a_given_model_is_an_error(tmp_path, symbol):
+    """Whatever it calls them: its names are known when it is read."""
+    names = {"pad_piece": "[PAD]", "unk_piece": "[UNK]", "bos_piece": "[BOS]", "eos_piece": "[EOS]"}
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(300)),
+        model_prefix=str(tmp_path / "mine"),
+        vocab_size=400,
+        byte_fallback=True,
+        control_symbols=["<ui>"],
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+        **names,
+    )
+    config = SentencePieceTokenizer(path=str(tmp_path / "mine.model"))
+    assert adopt_tokenizer(config, tmp_path / "run", symbols=["<ui>"]).num_ids == 400
+    with pytest.raises(InputError, match="already has a meaning") as caught:
+        adopt_tokenizer(config, tmp_path / "other", symbols=["<ui>", symbol])
+    assert caught.value.problems[0].got == symbol
 
 
 @pytest.fixture

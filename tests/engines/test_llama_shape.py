@@ -23,5 +23,5 @@ def test_settings_follow_from_the_recipe_and_the_vocabulary():
         33,
     )
     assert (found["pad_token_id"], found["bos_token_id"], found["eos_token_id"]) == (0, 2, 3)
-    assert generation(tokenizer, window=33)["max_length"] == 33
+    assert generation(tokenizer, window=33)["max_new_tokens"] == 16
     assert class_name(config) == "LlamaForCausalLM"

@@ -35,6 +35,32 @@ def test_the_folder_is_a_model_of_the_library_and_says_how_it_was_proven(text_ru
     assert str(text_run.parent) not in card + (exported_text / "trimtab" / "trained.yaml").read_text()
 
 
+NOTHING_SAID = """
+import warnings
+import sys
+warnings.simplefilter("error")
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
+tokenizer, model = (each.from_pretrained(sys.argv[1]) for each in (AutoTokenizer, AutoModelForCausalLM))
+batch = tokenizer(["the small"], return_tensors="pt")
+drawn = {"do_sample": True, "temperature": 0.8, "top_p": 0.95}
+for said in ({}, {"max_new_tokens": 5}, {"max_new_tokens": 5, **drawn}):
+    length = model.generate(**batch, **said).shape[1]
+    assert length <= batch["input_ids"].shape[1] + said.get("max_new_tokens", 24)
+for said in ({}, {"max_new_tokens": 5, **drawn}):
+    (found,) = pipeline("text-generation", model=sys.argv[1])("the small", **said)
+    print(found["generated_text"])
+"""
+
+
+def test_the_library_has_nothing_to_warn_of(exported_text):
+    done = subprocess.run(
+        [sys.executable, "-c", NOTHING_SAID, exported_text], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("the small")
+    told = [line for line in done.stderr.splitlines() if line.strip() and "Loading weights" not in line]
+    assert told == []
+
+
 def test_the_code_of_the_card_runs(exported_text):
     card = (exported_text / "README.md").read_text()
     code = card.split("```python\n")[1].split("```")[0]

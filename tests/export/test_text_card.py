@@ -22,6 +22,15 @@ def test_the_card_says_what_it_is_what_it_read_and_what_it_scored(exported_text)
         assert words in card
 
 
+def test_the_recipe_in_the_card_names_each_text_once(exported_text):
+    recipe = (exported_text / "README.md").read_text(encoding="utf-8").split("## Recipe")[1]
+    named = [line.strip(" -") for line in recipe.splitlines() if ".txt" in line]
+    assert [line.split(":")[0] for line in named] == ["text", "text"]
+    assert [line.endswith(name) for line, name in zip(named, ("train.txt", "dev.txt"), strict=True)] == [
+        True
+    ] * 2
+
+
 def test_a_model_of_pairs_alone_is_not_sent_to_generate():
     texts, pairs = (
         way_to_use(load_recipe(RECIPES / name).recipe, "folder")

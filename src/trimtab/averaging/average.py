@@ -59,7 +59,7 @@ def average(
         notes=notes,
     )
     report = _measured(report, members, mean, metric=metric)
-    write_card(report, step=newest.checkpoint.step)
+    write_card(report, step=newest.checkpoint.step, recipe=newest.recipe)
     return report
 
 

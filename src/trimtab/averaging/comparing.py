@@ -23,4 +23,9 @@ def compared(
         scores={label: each.score for label, each in measured.items()},
     )
     losses = {name: {label: each.losses[name] for label, each in measured.items()} for name in gauge.sets}
-    return replace(report, losses=losses, comparison=comparison)
+    perplexities = {
+        name: {label: each.perplexities.get(name, {}) for label, each in measured.items()}
+        for name in gauge.sets
+        if any(name in each.perplexities for each in measured.values())
+    }
+    return replace(report, losses=losses, perplexities=perplexities, comparison=comparison)

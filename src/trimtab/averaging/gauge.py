@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from trimtab.averaging.members import Member
-from trimtab.config.run import LOWER_IS_BETTER, OF_TRANSLATIONS, Metric
+from trimtab.averaging.set_worth import set_worth
+from trimtab.config.run import LOWER_IS_BETTER, OF_THE_LOSS, OF_TRANSLATIONS, Metric, Recipe
 from trimtab.data.cache import default_cache
-from trimtab.data.corpus import Corpus, open_corpus
+from trimtab.data.corpus import Corpus, Passages, open_corpus
+from trimtab.data.text_rows import passage_bytes
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
-from trimtab.evaluation import reference_loss
 from trimtab.scoring.scores import Score, bleu, chrf, ter
 from trimtab.training.validate import spread
 from trimtab.translator import LoadedModel, load_model
@@ -29,19 +30,28 @@ class Measured:
     """Nats per target token by validation set; None where no pair of it fits."""
     score: float | None
     """The measure that is compared."""
+    perplexities: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """Of a language model for each set what follows from its loss, by measure; empty for others."""
 
 
 def check_metric(member: Member, metric: Metric | None) -> None:
-    """InputError for a measure of translations where the model, or its validation sets, are of texts alone."""
-    recipe, texts = member.recipe, _of_texts(member)
-    if metric in OF_TRANSLATIONS and (texts or not recipe.translates):
+    """InputError for a measure of translations where the model, or the validation set that is compared, is of texts
+    alone; and for one of language models where the model is none."""
+    recipe = member.recipe
+    texts = f"{member.label}, a language model of texts" if not recipe.translates else _of_texts(member)
+    if metric in OF_TRANSLATIONS and texts:
         raise input_error(
             f"--metric {metric}: is of translations",
-            got=f"{member.label}, a language model of texts"
-            if not recipe.translates
-            else f"the validation texts {', '.join(texts)} of {member.label}",
-            allowed="a model with validation sets of source and target",
-            fix="leave --metric out, then score DIR and the run alike: trimtab evaluate DIR --text FILE",
+            got=texts,
+            allowed=" or ".join(sorted({"loss", *OF_THE_LOSS})),
+            fix="leave --metric out, or take one of these",
+        )
+    if metric in OF_THE_LOSS and not recipe.is_language_model:
+        raise input_error(
+            f"--metric {metric}: is of language models",
+            got=f"{member.label}, a model that translates",
+            allowed=" or ".join(sorted({"loss", *OF_TRANSLATIONS})),
+            fix="leave --metric out, or take one of these",
         )
 
 
@@ -52,7 +62,7 @@ class Gauge:
     model: LoadedModel
     metric: Metric
     chosen: str
-    """Name of the set that is translated and compared."""
+    """Name of the set that is compared."""
     sets: dict[str, Corpus]
     signature: str = field(default="", init=False)
     """How the measure was computed; known after the first one."""
@@ -61,32 +71,21 @@ class Gauge:
     def of(cls, member: Member, *, metric: Metric | None) -> "Gauge":
         """By the recipe of one member, whose `evaluate.best` says what is compared where `metric` does not.
 
-        Raises InputError where there is no validation set, where one is of texts, or one cannot be read.
+        Raises InputError where there is no validation set, or one cannot be read.
         """
         recipe = member.recipe
-        if texts := _of_texts(member):
-            raise input_error(
-                f"{member.label}: a language model, whose validation texts are not measured here",
-                got=f"{', '.join(texts)} of texts",
-                allowed="validation sets of source and target",
-                fix="without --soup the mean is made all the same; score it and the run alike: "
-                "trimtab evaluate DIR --text FILE",
-            )
         if not recipe.data.valid:
             raise input_error(
                 f"{member.label}: its recipe has no validation set",
                 fix="score the result yourself: trimtab evaluate DIR "
                 + ("--source FILE --reference FILE" if recipe.translates else "--text FILE"),
             )
+        most = passage_bytes(recipe.data) if recipe.is_language_model else None
         sets = {
-            name: open_corpus(files, root=Path.cwd(), cache=default_cache())
+            name: open_corpus(files, root=Path.cwd(), cache=default_cache(), passage_bytes=most)
             for name, files in recipe.data.valid.items()
         }
-        best = recipe.evaluate.best
-        chosen = metric or best.metric
-        # What else there is, such as perplexity, is a function of the loss.
-        measure: Metric = chosen if chosen in OF_TRANSLATIONS else "loss"
-        return cls(load_model(member.label), measure, best.set or next(iter(sets)), sets)
+        return cls(load_model(member.label), metric or recipe.evaluate.best.metric, _chosen(recipe), sets)
 
     @property
     def lower_is_better(self) -> bool:
@@ -94,26 +93,29 @@ class Gauge:
         return self.metric in LOWER_IS_BETTER
 
     @property
-    def lines(self) -> int:
-        """How many lines the measure stands on."""
-        count = len(self.sets[self.chosen])
-        return count if self.metric == "loss" else len(spread(count, self.model.recipe.evaluate.lines))
-
-    @property
     def how(self) -> str:
-        """How the measure is made, for people."""
-        lines, beam = f"{self.lines} lines", self.model.recipe.evaluate.beam
-        return lines if self.metric == "loss" else f"{lines}, beam {beam}"
+        """How the measure is made, for people: on how many lines or documents, with which beam."""
+        corpus, config = self.sets[self.chosen], self.model.recipe.evaluate
+        if isinstance(corpus.pairs, Passages):
+            return f"{corpus.pairs.num_documents} documents"
+        if self.metric not in OF_TRANSLATIONS:
+            return f"{len(corpus)} lines"
+        return f"{len(spread(len(corpus), config.lines))} lines, beam {config.beam}"
 
     @torch.inference_mode()
     def measure(self, weights: Mapping[str, Tensor]) -> Measured:
         """What these weights are worth; NaN where they give no finite loss, and nothing is translated then."""
         self.model.model.load_state_dict(weights)
-        losses = {name: self._loss(corpus) for name, corpus in self.sets.items()}
-        score = losses[self.chosen]
-        if self.metric != "loss" and (score is None or math.isfinite(score)):
+        found = {name: set_worth(self.model, corpus) for name, corpus in self.sets.items()}
+        chosen = found[self.chosen]
+        score = chosen.perplexities.get(self.metric, chosen.loss)
+        if self.metric in OF_TRANSLATIONS and (score is None or math.isfinite(score)):
             score = self._translated()
-        return Measured(losses=losses, score=score)
+        return Measured(
+            losses={name: each.loss for name, each in found.items()},
+            score=score,
+            perplexities={name: each.perplexities for name, each in found.items() if each.perplexities},
+        )
 
     def holds(self, score: float | None, other: float | None) -> bool:
         """Whether a score is not worse than another; what is no number is worse than any that is."""
@@ -124,11 +126,6 @@ class Gauge:
     def gain(self, *, over: float, score: float) -> float:
         """By how much a score is better than another."""
         return over - score if self.lower_is_better else score - over
-
-    def _loss(self, corpus: Corpus) -> float | None:
-        pairs = [corpus.pair(line) for line in range(len(corpus))]
-        sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        return reference_loss(self.model, sources, references, tags=corpus.tags)
 
     def _translated(self) -> float:
         corpus, config = self.sets[self.chosen], self.model.recipe.evaluate
@@ -145,6 +142,14 @@ class Gauge:
         return of[self.metric](outputs, references)
 
 
-def _of_texts(member: Member) -> list[str]:
-    """Names of its validation sets that have no two sides."""
-    return [name for name, files in member.recipe.data.valid.items() if files.text is not None]
+def _chosen(recipe: Recipe) -> str:
+    """Name of the set that the best checkpoint is chosen by."""
+    return recipe.evaluate.best.set or next(iter(recipe.data.valid))
+
+
+def _of_texts(member: Member) -> str:
+    """What is said of the set that is compared, where it has no two sides; otherwise nothing."""
+    sets = member.recipe.data.valid
+    name = _chosen(member.recipe) if sets else ""
+    is_text = bool(sets) and sets[name].text is not None
+    return f"the validation text {name} of {member.label}" if is_text else ""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
@@ -10,6 +10,10 @@ AVERAGE = "average"
 """The name of the result beside those of the single ones."""
 
 Kind = Literal["mean", "moving average", "greedy soup"]
+Perplexities = dict[str, float]
+"""`perplexity`, `byte_perplexity` and `bits_per_byte` of one set of weights."""
+FINE = frozenset({"loss", "byte_perplexity", "bits_per_byte"})
+"""Measures of which a hundredth is much: they are told with four digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +23,7 @@ class Comparison:
     metric: str
     set: str
     how: str
-    """Lines and beam."""
+    """Lines and beam, or documents."""
     signature: str
     lower_is_better: bool
     scores: dict[str, float | None]
@@ -42,6 +46,11 @@ class Comparison:
         if over is None or not _is_number(score):
             return None
         return over - score if self.lower_is_better else score - over
+
+    @property
+    def digits(self) -> int:
+        """Behind the point, where people read a score."""
+        return 4 if self.metric in FINE else 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +82,11 @@ class AverageReport:
     """Of a greedy soup."""
     notes: tuple[str, ...] = ()
     """What the reader must know, such as a refusal that was overridden and why."""
+    perplexities: dict[str, dict[str, Perplexities]] = field(
+        default_factory=dict[str, dict[str, Perplexities]]
+    )
+    """Of language models the same as `losses`, with all that follows from a loss in its place; none where no pair
+    fits."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite as None."""
@@ -98,47 +112,72 @@ class AverageReport:
         for name, losses in self.losses.items():
             width = max(map(len, losses))
             lines.append(f"loss on {name}:")
-            lines += [f"  {label:{width}}  " + _loss(loss) for label, loss in losses.items()]
-            lines += _gained_loss(losses)
+            follows = self.perplexities.get(name, {})
+            lines += [
+                f"  {label:{width}}  {_loss(loss)}{_told_perplexities(follows.get(label, {}))}"
+                for label, loss in losses.items()
+            ]
+            lines += _gained_loss(losses, follows)
         if (compared := self.comparison) is not None and compared.metric != "loss":
             width = max(map(len, compared.scores))
             lines.append(f"{compared.metric} on {compared.set} ({compared.how}):")
-            lines += [f"  {label:{width}}  {number(score)}" for label, score in compared.scores.items()]
+            digits = compared.digits
+            lines += [
+                f"  {label:{width}}  {number(score, digits=digits)}"
+                for label, score in compared.scores.items()
+            ]
             lines.append(f"  {told_gain(compared)}")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *([f"not scored: {self.unread}"] if self.unread else [])])
 
     def _tried(self) -> Iterator[str]:
+        digits = 2 if self.comparison is None else self.comparison.digits
         for each in self.tried:
-            cooked = "" if each.with_it is None else f", the soup with it {number(each.with_it)}"
-            yield f"  {'in ' if each.taken else 'out'}  {each.label}: alone {number(each.score)}{cooked}"
+            cooked = (
+                "" if each.with_it is None else f", the soup with it {number(each.with_it, digits=digits)}"
+            )
+            alone = number(each.score, digits=digits)
+            yield f"  {'in ' if each.taken else 'out'}  {each.label}: alone {alone}{cooked}"
 
 
 def told_gain(compared: Comparison) -> str:
     """What an average gained, in words."""
     if compared.gain is None:
         return "nothing to compare: a score is missing"
-    if compared.gain <= 0:
-        return f"no gain: {compared.gain:+.2f} against the best single one, {compared.best_single}"
-    return f"{compared.gain:+.2f} against the best single one, {compared.best_single}"
+    told = f"{compared.gain:+.{compared.digits}f} against the best single one, {compared.best_single}"
+    return told if compared.gain > 0 else f"no gain: {told}"
 
 
-def number(score: float | None) -> str:
+def number(score: float | None, *, digits: int = 2) -> str:
     """A score for people."""
-    return "none" if score is None else f"{score:.4g}" if not math.isfinite(score) else f"{score:.2f}"
+    return "none" if score is None else f"{score:.4g}" if not math.isfinite(score) else f"{score:.{digits}f}"
 
 
 def _loss(loss: float | None) -> str:
     return "no pair fits" if loss is None else f"{loss:.4f}"
 
 
-def _gained_loss(losses: dict[str, float | None]) -> list[str]:
-    known = [loss for label, loss in losses.items() if label != AVERAGE and _is_number(loss)]
+def _told_perplexities(found: Perplexities) -> str:
+    if not found:
+        return ""
+    bits = number(found["bits_per_byte"], digits=4)
+    return f"  perplexity {number(found['perplexity'])}, {bits} bits per byte"
+
+
+def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexities]) -> list[str]:
+    known = {label: loss for label, loss in losses.items() if label != AVERAGE and _is_number(loss)}
     mean = losses[AVERAGE]
     if not known or not _is_number(mean):
         return []
-    gain = min(known) - mean
-    return [f"  {gain:+.4f} nats against the best of them" if gain > 0 else "  no gain"]
+    # Of one set the rest rises and falls with the loss, so that the same one is best by all of them.
+    best = min(known, key=lambda label: known[label])
+    if known[best] <= mean:
+        return ["  no gain"]
+    told = f"  {known[best] - mean:+.4f} nats against the best of them"
+    if not follows:
+        return [told]
+    fallen = {name: follows[best][name] - follows[AVERAGE][name] for name in follows[AVERAGE]}
+    return [f"{told}: perplexity {-fallen['perplexity']:+.2f}, {-fallen['bits_per_byte']:+.4f} bits per byte"]
 
 
 def _is_number(score: float | None) -> TypeGuard[float]:

@@ -62,7 +62,7 @@ def greedy_soup(
     labels = tuple(member.label for member in soup.members)
     report = AverageReport(Path(out), labels, {}, kind="greedy soup", tried=soup.tried, notes=notes)
     report = compared(report, gauge, soup.weights, singles)
-    write_card(report, step=newest.checkpoint.step)
+    write_card(report, step=newest.checkpoint.step, recipe=newest.recipe)
     return report
 
 

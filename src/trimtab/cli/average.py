@@ -22,7 +22,10 @@ Soup = Annotated[
 MetricName = Annotated[
     str | None,
     typer.Option(
-        "--metric", metavar="METRIC", help="loss, bleu, chrf or ter; by default `evaluate.best.metric`."
+        "--metric",
+        metavar="METRIC",
+        help="loss, bleu, chrf or ter; of language models perplexity, byte_perplexity or bits_per_byte too; by default "
+        "`evaluate.best.metric`.",
     ),
 ]
 
@@ -73,9 +76,9 @@ def _cooked(checkpoints: list[str], *, ema: bool, **options: Any) -> "AverageRep
 
 def _known(metric: str | None) -> str | None:
     """InputError for a measure that there is not."""
-    from trimtab.config.run import OF_TRANSLATIONS, Metric
+    from trimtab.config.run import Metric
 
-    known = [each for each in get_args(Metric) if each == "loss" or each in OF_TRANSLATIONS]
+    known = get_args(Metric)
     if metric is None or metric in known:
         return metric
     raise input_error(

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from trimtab.config.complain import Complaint
 from trimtab.config.documents import document_contradictions
 from trimtab.config.mixing import mixing_contradictions
+from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import OF_TRANSLATIONS, Recipe
-from trimtab.config.step import Constant, Ema
+from trimtab.config.step import Constant
 from trimtab.config.tasks import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
 
 BYTE_PIECES = 256
-MOST_OF_FIRST_WEIGHTS = 0.01
-"""Share of a moving average that may still be what was there before the first update."""
 
 
 def contradictions(recipe: Recipe) -> list[Complaint]:
@@ -27,10 +27,12 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         document_contradictions,
         task_contradictions,
         _tags,
+        reserved_tags,
         _vocabulary,
         _two_vocabularies,
         _start,
-        _moving_average,
+        _output_multiplier,
+        moving_average_contradictions,
     )
     return [complaint for check in checks for complaint in check(recipe)]
 
@@ -177,41 +179,19 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _moving_average(recipe: Recipe) -> Iterator[Complaint]:
-    ema, length = recipe.step.ema, recipe.length
-    if recipe.evaluate.weights == "ema" and ema is None:
+def _output_multiplier(recipe: Recipe) -> Iterator[Complaint]:
+    output, tied = recipe.step.optimizer.learning_rate_multipliers.output, recipe.model.tie_embeddings
+    if output != 1 and tied not in ("none", False):
+        written = "tie_embeddings" in recipe.model.model_fields_set
+        untied = "none" if isinstance(tied, str) else "false"
         yield Complaint(
-            path="evaluate.weights",
-            what="an average of the weights that is not kept",
-            got="ema, without `step.ema`",
-            allowed="raw, or ema beside `step.ema`",
-            fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
+            path="step.optimizer.learning_rate_multipliers.output",
+            what="the output has no matrix of its own",
+            got=f"{output:g}, with `model.tie_embeddings: {str(tied).lower()}`"
+            + ("" if written else ", the default"),
+            allowed=f"1, or `model.tie_embeddings: {untied}`",
+            fix="set `learning_rate_multipliers.embedding`, which the tied matrix has, or untie it",
         )
-    if ema is None or length.unit != "steps" or recipe.model.warm_start is not None:
-        return
-    refreshes = length.steps // ema.every
-    first = _of_first_weights(ema, refreshes)
-    if first > MOST_OF_FIRST_WEIGHTS:
-        seldom = ema.warmup or _of_first_weights(ema, length.steps) <= MOST_OF_FIRST_WEIGHTS
-        yield Complaint(
-            path="step.ema.every" if seldom else "step.ema.decay",
-            what=f"at the end of the run {first:.0%} of the average would be the untrained first weights",
-            got=f"every {ema.every} updates, so {refreshes} refreshes in {length}"
-            if seldom
-            else f"{ema.decay}, without `warmup`, for {refreshes} refreshes",
-            allowed=f"at most {MOST_OF_FIRST_WEIGHTS:.0%} of it",
-            fix="lower `step.ema.every`" if seldom else "leave `step.ema.warmup` on, or lower the decay",
-        )
-
-
-def _of_first_weights(ema: Ema, refreshes: int) -> float:
-    """The share of the first weights in the average after so many refreshes."""
-    share = 1.0
-    for number in range(1, refreshes + 1):
-        share *= min(ema.decay, (1 + number) / (10 + number)) if ema.warmup else ema.decay
-        if share <= MOST_OF_FIRST_WEIGHTS:
-            break
-    return share
 
 
 def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:

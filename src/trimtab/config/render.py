@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, cast
 
+from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
 
@@ -21,6 +22,8 @@ def render_recipe(recipe: Recipe) -> str:
 def _fields(settings: Settings) -> dict[str, Any]:
     fields = type(settings).model_fields
     values = {name: getattr(settings, name) for name in fields}
+    if isinstance(settings, TrainCorpus | ValidFiles) and settings.text is not None:
+        del values["source"], values["target"]  # are the same path, and filled in again when it is read
     off: tuple[Any, ...] = (None, "", (), {})
     return {
         name: value for name, value in values.items() if value not in off or value != fields[name].default

@@ -70,7 +70,8 @@ class CheckpointConfig(Settings):
     every: Duration = Duration(500, "steps")
     """How often; there is one at the end in any case."""
     keep: int = Field(default=3, ge=1)
-    """Newest checkpoints kept; the best one is kept besides, and one that the run can go back to (`guard.rewinds`)."""
+    """Newest checkpoints kept; besides, the best one, for an older checkpoint that of its time, and one that the run
+    can go back to (`guard.rewinds`)."""
 
 
 class Recipe(Settings):
@@ -118,6 +119,11 @@ class Recipe(Settings):
     def translates(self) -> bool:
         """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
         return not self.is_language_model or any(corpus.text is None for corpus in self.data.train)
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a language model learns to go on from texts, and not only from the sources of pairs."""
+        return self.is_language_model and any(corpus.text is not None for corpus in self.data.train)
 
     @field_validator("export", mode="after")
     @classmethod

@@ -109,15 +109,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
             )
     model = recipe.model
     texts_alone = all(corpus.text is not None for corpus in recipe.data.train)
-    for name, files in recipe.data.valid.items() if texts_alone else ():
-        if files.text is None:
-            yield Complaint(
-                path="data.valid" if name == "valid" else f"data.valid.{name}",
-                what="pairs cannot be read by a model that trains on documents alone: its vocabulary has no separator",
-                got="source and target",
-                allowed="a `text`, or a training corpus with source and target",
-                fix="name a `text`, or add pairs to data.train",
-            )
+    yield from _sets(recipe, texts_alone=texts_alone)
     if isinstance(model, DecoderModel) and model.prefix == "bidirectional" and texts_alone:
         yield Complaint(
             path="model.prefix",
@@ -126,6 +118,29 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
             allowed="causal, or a corpus with source and target, whose sources are prefixes",
             fix="remove it, or add a parallel corpus",
         )
+
+
+def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
+    """Validation sets of a kind that the model never reads in training."""
+    for name, files in recipe.data.valid.items():
+        path = "data.valid" if name == "valid" else f"data.valid.{name}"
+        if files.text is None and texts_alone:
+            yield Complaint(
+                path=path,
+                what="pairs cannot be read by a model that trains on documents alone: its vocabulary has no separator",
+                got="source and target",
+                allowed="a `text`, or a training corpus with source and target",
+                fix="name a `text`, or add pairs to data.train",
+            )
+        elif files.text is not None and not recipe.reads_texts:
+            yield Complaint(
+                path=f"{path}.text",
+                what="a text cannot be foreseen by a model that trains on pairs alone: it learns targets behind a "
+                "source and a separator, and a document has neither, so its score would mean nothing",
+                got=f"text: {files.text}",
+                allowed="source and target, or a training corpus with a `text`",
+                fix="name source and target, or add a `text` to data.train",
+            )
 
 
 def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:

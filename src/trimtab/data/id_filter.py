@@ -9,15 +9,17 @@ TOO_LONG = "too_long"
 
 
 def reasons_in_ids(
-    source: Ragged, target: Ragged, *, num_tags: np.ndarray | int, max_tokens: int
+    source: Ragged, target: Ragged, *, num_tags: np.ndarray | int, max_tokens: int, one_row: bool = False
 ) -> list[str]:
     """For each pair the reason to drop it, or nothing.
 
     `num_tags` ids stand before each source; they and the end symbol are no content, so a line of which the tokenizer
-    sees nothing (one of zero-width characters) is empty. `max_tokens` counts both.
+    sees nothing (one of zero-width characters) is empty. `max_tokens` counts both; with `one_row` it is for source and
+    target together, as where a language model reads them behind one another, a separator in place of the first end.
     """
     reasons = np.full(len(target), "", dtype=object)
-    reasons[np.maximum(source.lengths, target.lengths) > max_tokens] = TOO_LONG
+    longest = source.lengths + target.lengths if one_row else np.maximum(source.lengths, target.lengths)
+    reasons[longest > max_tokens] = TOO_LONG
     reasons[target.lengths <= 1] = EMPTY_TARGET
     reasons[source.lengths <= 1 + np.asarray(num_tags)] = EMPTY_SOURCE
     return reasons.tolist()

@@ -22,6 +22,7 @@ from trimtab.data.inspection_report import (
     render,
 )
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.flow import Ragged
 
@@ -34,19 +35,20 @@ def inspect_data(
     corpora: Sequence[Corpus],
     *,
     pipeline: Pipeline,
-    tokenizer: SentencePiece,
-    source_tokenizer: SentencePiece | None = None,
+    tokenizers: Tokenizers,
     max_tokens: int,
+    one_row: bool = False,
     valid: Sequence[Corpus] = (),
     limit: int = 200_000,
 ) -> Report:
     """Reads at most `limit` pairs of each corpus, evenly spread, and counts; a corpus that is read both ways once.
 
-    Duplicates and overlap are those among the pairs that were read, so with a limit they are lower bounds.
+    With `one_row` source and target share `max_tokens`, as those of a language model do. Duplicates and overlap are
+    those among the pairs that were read, so with a limit they are lower bounds.
     """
     # Validation sets are not filtered.
     unfiltered = pipeline.of_translation
-    look = _Look(tokenizer, source_tokenizer or tokenizer, max_tokens, limit)
+    tokenizer, look = tokenizers.target, _Look(tokenizers, max_tokens, one_row, limit)
     trains = [look.at(corpus, pipeline) for corpus in corpora if not corpus.is_reversed]
     both = [corpus.pairs.pairs for corpus in corpora if isinstance(corpus.pairs, ReversedPairs)]
     valids = [look.at(corpus, unfiltered) for corpus in valid]
@@ -58,6 +60,7 @@ def inspect_data(
         ),
         valid=tuple(seen.summary(tokenizer) for seen in valids),
         overlap=tuple(_overlap(held, train) for held in valids for train in trains),
+        one_row=one_row,
     )
 
 
@@ -143,9 +146,9 @@ class _Seen:
 class _Look:
     """How corpora are read."""
 
-    tokenizer: SentencePiece
-    source_tokenizer: SentencePiece
+    tokenizers: Tokenizers
     max_tokens: int
+    one_row: bool
     limit: int
 
     def at(self, corpus: Corpus, pipeline: Pipeline) -> _Seen:
@@ -166,11 +169,17 @@ class _Look:
                     lines.append(line)
                     sources.append(outcome[0])
                     targets.append(outcome[1])
-            source = Ragged.of(self.source_tokenizer.encode_with_tags(sources, corpus.tags))
-            target = Ragged.of(self.tokenizer.encode(targets))
-            seen.source.add(sources, source, self.source_tokenizer)
-            seen.target.add(targets, target, self.tokenizer)
-            found = reasons_in_ids(source, target, num_tags=len(corpus.tags), max_tokens=self.max_tokens)
+            source = Ragged.of(self.tokenizers.source.encode_with_tags(sources, corpus.tags))
+            target = Ragged.of(self.tokenizers.target.encode(targets))
+            seen.source.add(sources, source, self.tokenizers.source)
+            seen.target.add(targets, target, self.tokenizers.target)
+            found = reasons_in_ids(
+                source,
+                target,
+                num_tags=len(corpus.tags),
+                max_tokens=self.max_tokens,
+                one_row=self.one_row,
+            )
             gone += [(line, reason) for line, reason in zip(lines, found, strict=True) if reason]
             for line, reason in sorted(gone):
                 seen.drop(reason, line)

@@ -68,7 +68,7 @@ class CorpusReport:
     target_per_source: float
     """Target tokens to source tokens."""
     too_long: int
-    """Pairs with a side longer than `max_tokens`."""
+    """Pairs with a side longer than `max_tokens`, or, where both share it, longer together."""
     dropped: dict[str, Reason]
     """By reason, most frequent first; those too long are among them."""
     same_share: float
@@ -103,6 +103,8 @@ class Report:
     """What the whole corpora were checked for."""
     stages: tuple[StageShares, ...] = ()
     """How the corpora are mixed, in each part of the run."""
+    one_row: bool = False
+    """Whether source and target share `max_tokens`."""
 
     @property
     def nothing_left(self) -> bool:
@@ -117,8 +119,9 @@ def example(line: int, source: str, target: str) -> Example:
 
 def render(report: Report) -> str:
     """The report as plain text, one paragraph a corpus."""
-    parts = [_corpus(corpus, "train", report.max_tokens) for corpus in report.train]
-    parts += [_corpus(corpus, "valid", report.max_tokens) for corpus in report.valid]
+    shown = {"max_tokens": report.max_tokens, "one_row": report.one_row}
+    parts = [_corpus(corpus, "train", **shown) for corpus in report.train]
+    parts += [_corpus(corpus, "valid", **shown) for corpus in report.valid]
     if report.overlap:
         lines = [
             f"  {each.valid} in {each.train}: {each.count:,} sources ({each.share:.2%})"
@@ -134,7 +137,7 @@ def render(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _corpus(corpus: CorpusReport, role: str, max_tokens: int) -> str:
+def _corpus(corpus: CorpusReport, role: str, *, max_tokens: int, one_row: bool) -> str:
     of = "" if corpus.inspected == corpus.pairs else f", {corpus.inspected:,} inspected"
     role += ", both directions" * corpus.both_directions
     lines = [
@@ -154,7 +157,7 @@ def _corpus(corpus: CorpusReport, role: str, max_tokens: int) -> str:
     lines.append(
         f"  {corpus.target_per_source:.2f} target tokens for each source token; "
         f"source is target in {corpus.same_share:.2%}; {corpus.duplicate_share:.2%} are exact duplicates; "
-        f"{corpus.too_long:,} longer than {max_tokens} tokens"
+        f"{corpus.too_long:,} longer than {max_tokens} tokens{' together' * one_row}"
     )
     for reason, dropped in corpus.dropped.items():
         lines.append(f"  dropped, {reason}: {dropped.count:,}")

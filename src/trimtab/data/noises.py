@@ -6,9 +6,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from trimtab.config.data import DataConfig
+from trimtab.config.reserved import MASK
 from trimtab.config.transforms import DenoiseTransform, Transform
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.data.transforms.denoise import MASK, Noise
+from trimtab.data.transforms.denoise import Noise
 
 
 @runtime_checkable

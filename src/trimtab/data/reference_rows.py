@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.exact_text import ExactText
 from trimtab.data.text_rows import no_source, pair_row
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.flow import Ragged

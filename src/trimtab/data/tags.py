@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from trimtab.config.data import DataConfig
+from trimtab.config.reserved import SEPARATOR
 from trimtab.data.context import context_of
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 

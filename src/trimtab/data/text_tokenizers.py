@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.config.data import DataConfig
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.tokenizer import ByteTokenizer
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.corpus import Corpus
@@ -19,8 +20,6 @@ from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.errors import input_error
 from trimtab.progress import Progress
 
-SEPARATOR = "<sep>"
-"""What stands between source and target in a row; no text becomes it."""
 LONGEST_LINE = 4000
 """Bytes; sentencepiece passes over lines of more than 4192 when it is trained."""
 _KEY = 97

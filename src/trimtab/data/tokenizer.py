@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import sentencepiece
 
+from trimtab.config.reserved import meaning_of
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.cache import committed
 from trimtab.data.corpus import Corpus
@@ -36,7 +37,6 @@ _AS_IT_IS = {
     "remove_extra_whitespaces": False,
     "allow_whitespace_only_pieces": True,
 }
-_TAKEN = re.compile(r"<pad>|<unk>|<s>|</s>|<0x[0-9A-F]{2}>")
 
 
 def train_tokenizer(
@@ -57,13 +57,7 @@ def train_tokenizer(
     recipe calls this tokenizer.
     """
     symbols = tuple(dict.fromkeys(symbols))
-    if taken := [symbol for symbol in symbols if _TAKEN.fullmatch(symbol)]:
-        raise input_error(
-            f"tags: {', '.join(taken)} already has a meaning in the vocabulary",
-            got=", ".join(taken),
-            allowed="a word of its own, such as <ui>",
-            fix="take another word",
-        )
+    _refuse_taken([symbol for symbol in symbols if meaning_of(symbol)])
     model = io.BytesIO()
     guarded = _Guarded(lines)
     try:
@@ -122,12 +116,24 @@ def adopt_tokenizer(
             allowed=f"{tokenizer.num_ids}",
             fix=f"set vocabulary_size to {tokenizer.num_ids}, or leave it out",
         )
-    for symbol in symbols:
-        tokenizer.id(symbol)
+    special = (tokenizer.pad, tokenizer.unknown, tokenizer.start, tokenizer.end)
+    ids = {symbol: tokenizer.id(symbol) for symbol in symbols}
+    _refuse_taken([symbol for symbol, id in ids.items() if id in special or tokenizer.is_byte[id]])
     _check_pieces(tokenizer, pieces, key=key, path=config.path)
     tokenizer = SentencePiece(tokenizer.model, symbols=tuple(dict.fromkeys((*tokenizer.symbols, *symbols))))
     write_tokenizer(tokenizer, out, adopted_from=config.path)
     return tokenizer
+
+
+def _refuse_taken(symbols: Sequence[str]) -> None:
+    """InputError for symbols that a vocabulary has for something else, if there are any."""
+    if symbols:
+        raise input_error(
+            f"tags: {', '.join(symbols)} already has a meaning in the vocabulary",
+            got=", ".join(symbols),
+            allowed="a word of its own, such as <ui>",
+            fix="take another word",
+        )
 
 
 def _check_pieces(tokenizer: SentencePiece, pieces: Sequence[str], *, key: str, path: str) -> None:
@@ -217,7 +223,7 @@ def _explained(
             fix=f"set a larger {key}.vocabulary_size, or a smaller character_coverage",
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
-        if exact:  # of documents, and of pairs that nothing inspects
+        if exact:  # of documents, perhaps of pairs too
             return input_error(
                 f"{key}: there is no text to train on",
                 got="no document or pair with a word in it",

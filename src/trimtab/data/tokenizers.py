@@ -7,6 +7,7 @@ from typing import Literal
 
 from trimtab.config.context import ContextTransform
 from trimtab.config.data import DataConfig
+from trimtab.config.reserved import PROTECTED
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
 from trimtab.data.corpus import Corpus
@@ -14,7 +15,6 @@ from trimtab.data.noises import mask_symbols
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines, train_tokenizer
 from trimtab.data.transforms.apply import Pipeline
-from trimtab.data.transforms.patterns import SYMBOL
 from trimtab.errors import input_error
 from trimtab.progress import Progress
 
@@ -129,7 +129,7 @@ def _separators(transforms: Sequence[Transform]) -> tuple[str, ...]:
 def _protected(transforms: Sequence[Transform], tags: Sequence[str]) -> tuple[str, ...]:
     """The symbols of the transform `protect`; InputError where one of them is a tag too."""
     counts = [each.symbols for each in transforms if isinstance(each, ProtectTransform)]
-    pieces = tuple(SYMBOL.format(number) for count in counts for number in range(count))
+    pieces = tuple(PROTECTED.format(number) for count in counts for number in range(count))
     if taken := sorted(set(pieces) & set(tags)):
         raise input_error(
             f"tags: {', '.join(taken)} is a symbol of the transform `protect`",

@@ -34,6 +34,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
     "max_window_layers": lambda value: type(value) is int,
     "layer_types": lambda value: isinstance(value, list) and set(value) <= {"full_attention"},
     "_from_model_config": lambda value: type(value) is bool,
+    "max_length": lambda value: type(value) is int,  # of exports before this was `max_new_tokens`
 }
 """Keys that the library adds by itself, and which values of them change nothing."""
 

@@ -41,11 +41,12 @@ def shape(config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> dict[st
 
 def generation(tokenizer: Tokenizer, *, window: int) -> dict[str, Any]:
     """For `generation_config.json`: the likeliest symbol each time, never padding, start or unknown; whoever draws says
-    how."""
+    how. Where nothing is said of the length, half of the window is written, so that a prompt has the other half:
+    `max_length` would be a second setting of it wherever `max_new_tokens` is said, of which transformers warns."""
     never = {tokenizer.pad, tokenizer.start, tokenizer.unknown} - {tokenizer.end}
     return {
         "do_sample": False,
-        "max_length": window,
+        "max_new_tokens": max(1, window // 2),
         "suppress_tokens": sorted(never),
         **_symbols(tokenizer),
     }

@@ -9,8 +9,8 @@ from trimtab import __version__
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.render import render_recipe
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.engines.llama_shape import class_name
 from trimtab.export import llama
 from trimtab.export.card import TO_FILL_IN, data_rows, number, table

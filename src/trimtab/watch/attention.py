@@ -104,11 +104,11 @@ def attention_sinks(shares: Mapping[str, list[float]], *, side: str) -> Finding 
         name="attention-sinks",
         severity="warning",
         message=f"{sinks} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
-        "one place of each line",
+        "one place of each row",
         why="A few heads do so in any model, to do nothing; where almost all do, no token learns anything of the "
         "others, and the model hardly reads.",
-        fix="lower the learning rate or lengthen the warmup and begin anew; check that source and target lines belong "
-        "together: `trimtab data inspect RECIPE`",
+        fix="lower the learning rate or lengthen the warmup and begin anew; where there is a source, check that its "
+        "lines belong to those of the target: `trimtab data inspect RECIPE`",
     )
 
 

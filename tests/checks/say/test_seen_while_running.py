@@ -35,6 +35,22 @@ def findings_in_code():
                     yield said
 
 
+OF_PAIRS = ("D202", "D203", "D204", "D205", "D206", "D207", "E201", "E901", "E902", "E903", "M901")
+"""Found only where pairs are read, whatever the task: `trimtab data inspect` looks at these."""
+
+
+def test_what_a_language_model_of_texts_may_be_told_does_not_speak_of_translations():
+    pages = {page.code: page for page in PAGES if page.code not in OF_PAIRS}
+    words = re.compile("translat|sentence|inspect")
+    assert {code for code, page in pages.items() if words.search(f"{page.why} {page.fix}")} == {
+        "M202",
+        "M906",
+    }
+    # These two say for which of the tasks they mean it.
+    assert "without a source it translates none" in pages["M202"].why
+    assert "where there is a source, check that" in pages["M906"].fix
+
+
 def test_a_page_gives_the_reason_that_the_finding_gives():
     reasons = {page.code: page.why for page in PAGES}
     said = [each for each in findings_in_code() if "why" in each]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.data.formats import text_passages
-from trimtab.data.formats.text_passages import open_text_passages
+from trimtab.data.formats.text_passages import TextDocuments, holds_jsonl, open_text_passages
 from trimtab.errors import InputError
 
 LINES = st.lists(
@@ -67,7 +67,7 @@ def test_packed_files_hold_the_same_and_are_indexed_once(tmp_path, monkeypatch, 
     other = open_text_passages(tmp_path / f"a.txt{suffix}", most=100, cache=tmp_path)
     assert whole(other) == whole(plain) == ["one\ntwo", "three"]
     assert other.fingerprint == plain.fingerprint
-    monkeypatch.setattr(text_passages, "_passages", None)
+    monkeypatch.setattr(TextDocuments, "cut", lambda self, most: pytest.fail("cut again"))
     again = open_text_passages(tmp_path / f"a.txt{suffix}", most=100, cache=tmp_path)
     assert np.array_equal(again.places, other.places)
 
@@ -109,3 +109,13 @@ def test_the_fingerprint_is_of_the_documents_and_not_of_their_passages(tmp_path)
     assert few.fingerprint == many.fingerprint
     (tmp_path / "a.txt").write_text("one two\n")
     assert open_text_passages(tmp_path / "a.txt", most=99, cache=tmp_path).fingerprint != few.fingerprint
+
+
+def test_a_first_line_that_is_a_document_of_jsonl_is_seen(tmp_path):
+    for name, text, seen in (
+        ("a", '\n{"text": "a"}\n', True),
+        ("b", 'a\n{"text": "a"}\n', False),
+        ("c", "", False),
+    ):
+        (tmp_path / name).write_text(text)
+        assert holds_jsonl(open_text_passages(tmp_path / name, most=9, cache=tmp_path)) is seen

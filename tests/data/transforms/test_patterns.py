@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from trimtab.data.transforms.patterns import SYMBOL, pattern_of, symbol_pattern
+from trimtab.config.reserved import PROTECTED
+from trimtab.data.transforms.patterns import pattern_of, symbol_pattern
 
 ALL = ("url", "email", "tag", "placeholder", "number")
 
@@ -64,7 +65,7 @@ def test_own_expressions_stand_beside_the_others():
 
 def test_text_spelled_like_a_symbol_is_always_found():
     assert found("<ph0> <ph15> <ph16>", "number") == ["<ph0>", "<ph15>"]
-    assert symbol_pattern(2).findall("<ph0><ph1><ph2>") == [SYMBOL.format(0), SYMBOL.format(1)]
+    assert symbol_pattern(2).findall("<ph0><ph1><ph2>") == [PROTECTED.format(0), PROTECTED.format(1)]
 
 
 @pytest.mark.parametrize(

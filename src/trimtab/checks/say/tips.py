@@ -46,16 +46,6 @@ def all_tips() -> tuple[Tip, ...]:
     )
 
 
-def unanswered(rules: Iterable[Rule]) -> list[str]:
-    """Tips that nothing makes real, and of which nobody says why."""
-    told = {tip for rule in rules for tip in rule.tips}
-    return [
-        tip.id
-        for tip in all_tips()
-        if tip.id not in told and not (tip.guards or tip.parts or tip.experiments or tip.why_none)
-    ]
-
-
 def tips_page(rules: Iterable[Rule]) -> str:
     """The whole page, in Markdown."""
     return "\n".join(_lines(tuple(rules))) + "\n"

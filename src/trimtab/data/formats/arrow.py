@@ -25,11 +25,12 @@ class Rows:
 
     files: tuple[Path, ...]
     read: Callable[[tuple[str, str]], Iterator[tuple[Any, Any]]]
-    """Values of two columns, row by row; InputError for a column that is not there."""
+    """Values of two columns, row by row; InputError for a column that is not there, for a file that is damaged, and
+    where the library that reads it is not installed."""
 
 
 def parquet_rows(path: Path) -> Rows:
-    """A Parquet file."""
+    """A Parquet file. Raises InputError where it cannot be opened; what is damaged or not there is told on reading."""
     open_input(path).close()  # says what is wrong with a path
 
     def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
@@ -43,7 +44,11 @@ def parquet_rows(path: Path) -> Rows:
 
 
 def dataset_rows(path: Path, split: str | None) -> Rows:
-    """A folder that `datasets.Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote."""
+    """A folder that `datasets.Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote.
+
+    Raises InputError for a folder that is none, a split that is not in it or not named, rows in another order than that
+    of the files, and a file that cannot be opened.
+    """
     folder = _of_split(path, split)
     state = _read_json(folder / "state.json", path)
     if state.get("_indices_files") or state.get("_indices_data_files"):

@@ -5,9 +5,6 @@ Most documents are one passage. A longer one is cut behind a newline, else befor
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
 
 BYTES_BEFORE = 64
 """How much of what stands before a passage is read with it."""
@@ -23,43 +20,6 @@ class Passage:
     """The last few characters before it in its document; nothing where the document begins with it."""
     ends: bool
     """Whether the document ends with it."""
-
-
-@runtime_checkable
-class ReadsPassages(Protocol):
-    """A file of documents, cut in passages that are numbered through."""
-
-    @property
-    def fingerprint(self) -> str:
-        """sha256 of what the file holds and how it is read."""
-        ...
-
-    @property
-    def num_documents(self) -> int:
-        """Documents with a text."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def passage(self, number: int) -> Passage:
-        """Passage `number`, from 0; InputError where it cannot be read."""
-        ...
-
-    def pair(self, line: int) -> tuple[str, str]:
-        """Nothing, and the text of a passage: what a corpus of pairs would give."""
-        ...
-
-    def num_bytes(self, line: int) -> int:
-        """Bytes of a passage."""
-        ...
-
-    def longer_than(self, num_bytes: int) -> np.ndarray:
-        """The passages that have more bytes."""
-        ...
-
-    def place(self, line: int) -> str:
-        """`file:line` of where a passage begins, counted from 1."""
-        ...
 
 
 def cut_at(window: bytes) -> int:

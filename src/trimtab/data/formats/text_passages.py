@@ -1,16 +1,16 @@
 """Documents of a text file, blocks of lines between blank ones, read in place passage by passage."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.passage import BYTES_BEFORE, Passage, cut_at, tail
+from trimtab.data.formats.passages import DOCUMENT, START, Passages, cut_in_passages
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 
@@ -22,56 +22,38 @@ _IS_WRITTEN = ~np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b" \t\n\r\x
 
 
 @dataclass(frozen=True, slots=True)
-class TextPassages:
-    """The passages of all documents, numbered through. A carriage return and a newline are a newline."""
+class TextDocuments:
+    """Blocks of lines, numbered through; bytes are counted in the file. A carriage return and a newline are a
+    newline."""
 
     lines: Lines
-    fingerprint: str
-    """Of the documents, whatever the size of their passages."""
-    places: np.ndarray
-    """For each passage the first byte, one past the last, and the number of its document; int64."""
 
-    def __len__(self) -> int:
-        return len(self.places)
+    kind: ClassVar[str] = "text"
 
-    @property
-    def is_jsonl(self) -> bool:
-        """Whether its first line that is not blank is a document of JSONL, so that it is read in the wrong way."""
-        return len(self) > 0 and is_document_object(self.lines, self.lines.line_at(int(self.places[0, 0])))
+    def cut(self, most: int) -> Iterator[tuple[int, int, int]]:
+        """See `ReadsDocuments`."""
+        for document, (start, stop) in enumerate(_documents(self.lines)):
+            while stop - start > most:
+                cut = start + cut_at(self.lines.between(start, start + most))
+                yield start, cut, document
+                start = cut
+            yield start, stop, document
 
-    @property
-    def num_documents(self) -> int:
-        """Blocks of lines between blank ones."""
-        return int(self.places[-1, 2]) + 1 if len(self) else 0
-
-    def passage(self, number: int) -> Passage:
-        """Passage `number`, from 0; InputError where it is not UTF-8."""
-        start, stop, document = self.places[number].tolist()
-        begins = number == 0 or int(self.places[number - 1, 2]) != document
-        ends = number + 1 == len(self) or int(self.places[number + 1, 2]) != document
-        first = start if begins else max(start - BYTES_BEFORE, int(self.places[number - 1, 0]))
+    def read(self, places: np.ndarray, number: int) -> Passage:
+        """See `ReadsDocuments`; InputError where it is not UTF-8."""
+        start, stop, document = places[number].tolist()
+        begins = number == 0 or int(places[number - 1, DOCUMENT]) != document
+        ends = number + 1 == len(places) or int(places[number + 1, DOCUMENT]) != document
+        first = start if begins else max(start - BYTES_BEFORE, int(places[number - 1, START]))
         data = self.lines.between(first, stop)
         text = self._decoded(data[start - first :], start).replace("\r\n", "\n")
         # The document's last newline is not part of it, and neither is what stands before that one in CRLF.
         before = tail(data[: start - first]).replace("\r\n", "\n")
         return Passage(text.removesuffix("\r") if ends else text, before, ends)
 
-    def pair(self, line: int) -> tuple[str, str]:
-        """Nothing, and the text of a passage."""
-        return "", self.passage(line).text
-
-    def num_bytes(self, line: int) -> int:
-        """Bytes of a passage; nothing of it is read."""
-        start, stop, _ = self.places[line].tolist()
-        return stop - start
-
-    def longer_than(self, num_bytes: int) -> np.ndarray:
-        """The passages that have more bytes."""
-        return np.flatnonzero(self.places[:, 1] - self.places[:, 0] > num_bytes)
-
-    def place(self, line: int) -> str:
-        """`file:line` of where a passage begins, counted from 1."""
-        return f"{self.lines.path}:{self.lines.line_at(int(self.places[line, 0])) + 1}"
+    def line_of(self, place: np.ndarray) -> int:
+        """See `ReadsDocuments`."""
+        return self.lines.line_at(int(place[START]))
 
     def _decoded(self, data: bytes, start: int) -> str:
         try:
@@ -84,42 +66,18 @@ class TextPassages:
         return text.removeprefix(_BYTE_ORDER_MARK) if start == 0 else text
 
 
-def open_text_passages(path: Path, *, most: int, cache: Path) -> TextPassages:
+def open_text_passages(path: Path, *, most: int, cache: Path) -> Passages:
     """The documents of a plain, .gz, .xz or .zst file in passages of at most `most` bytes; where they begin is looked
     for once, and kept in `cache`."""
     lines = open_lines(path, cache=cache)
-    file_name = places_name("text", lines, most=most)
-    places = load_places(cache / file_name, columns=3)
-    if places is None:
-        places = np.array(list(_passages(lines, most)), np.int64).reshape(-1, 3)
-        with committed(writable_folder(cache) / file_name) as file:
-            np.save(file, places, allow_pickle=False)
-    fingerprint = hashlib.sha256(f"text documents {lines.fingerprint}".encode()).hexdigest()
-    return TextPassages(lines, fingerprint, places)
+    mark = f"text documents {lines.fingerprint}"
+    return cut_in_passages(TextDocuments(lines), most=most, cache=cache, fingerprint=mark)
 
 
-def places_name(kind: str, lines: Lines, *, most: int) -> str:
-    """The name under which a table of passages is kept: another text, or another size of them, has another one."""
-    key = f"{kind} passages 2 {most} {lines.fingerprint}"
-    return f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
-
-
-def load_places(path: Path, *, columns: int) -> np.ndarray | None:
-    """A stored table of passages, mapped; None where there is none, or another one."""
-    try:
-        places = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return places if places.dtype == np.int64 and places.ndim == 2 and places.shape[1] == columns else None
-
-
-def _passages(lines: Lines, most: int) -> Iterator[tuple[int, int, int]]:
-    for document, (start, stop) in enumerate(_documents(lines)):
-        while stop - start > most:
-            cut = start + cut_at(lines.between(start, start + most))
-            yield start, cut, document
-            start = cut
-        yield start, stop, document
+def holds_jsonl(text: Passages) -> bool:
+    """Whether the first line that is not blank is a document of JSONL, so that the file is read in the wrong way."""
+    lines = text.documents.lines
+    return len(text) > 0 and is_document_object(lines, text.documents.line_of(text.places[0]))
 
 
 def _documents(lines: Lines) -> Iterator[tuple[int, int]]:

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-MASK = "<mask>"
-"""The symbol that stands for what was taken out; a control piece of the vocabulary."""
-
 Words = list[list[int]]
 """The ids of each word."""
 

@@ -8,10 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import get_args
 
+from trimtab.config.reserved import PROTECTED
 from trimtab.config.transforms import ProtectedKind
-
-SYMBOL = "<ph{}>"
-"""How the symbol of a number is spelled, in text and in the vocabulary."""
 
 _BLANK = r"\s\x00-\x1f\x7f-\x9f"
 _QUOTES = "<>\"'`«»“”„‘’「」『』【】（）"
@@ -50,4 +48,4 @@ def pattern_of(
 
 def symbol_pattern(symbols: int) -> re.Pattern[str]:
     """Matches the spelling of each symbol of the vocabulary."""
-    return re.compile("|".join(re.escape(SYMBOL.format(number)) for number in range(symbols)))
+    return re.compile("|".join(re.escape(PROTECTED.format(number)) for number in range(symbols)))

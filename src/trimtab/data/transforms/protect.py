@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trimtab.config.reserved import PROTECTED
 from trimtab.config.transforms import ProtectTransform
-from trimtab.data.transforms.patterns import SYMBOL, pattern_of, symbol_pattern
+from trimtab.data.transforms.patterns import pattern_of, symbol_pattern
 
 REASON = "protect"
 """A pair is dropped for this where only one side has text that is spelled like a symbol."""
@@ -70,7 +71,7 @@ class Protector:
         return tuple(found)
 
     def _replaced(self, text: str, values: tuple[str, ...]) -> Protected:
-        number = {value: SYMBOL.format(place) for place, value in enumerate(values)}
+        number = {value: PROTECTED.format(place) for place, value in enumerate(values)}
         return Protected(
             self.pattern.sub(lambda found: number.get(found.group(), found.group()), text), values
         )

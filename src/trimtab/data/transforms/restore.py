@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import tee
 from typing import TypeVar
 
-from trimtab.data.transforms.patterns import SYMBOL
+from trimtab.config.reserved import PROTECTED
 from trimtab.data.transforms.protect import Protected, Protector
 
 _Out = TypeVar("_Out")
@@ -70,7 +70,7 @@ def restore(
     that is missing is put at the end, after a space. `restore(p.text, p, ...)` is the text that `p` was made of.
     """
     counts = counts if counts is not None else RestoreCounts()
-    meant = {SYMBOL.format(number): value for number, value in enumerate(source.values)}
+    meant = {PROTECTED.format(number): value for number, value in enumerate(source.values)}
     wanted = Counter(meant[symbol] for symbol in protector.symbol.findall(source.text))
     copied = Counter(protector.values(translation)) - Counter(protector.values(source.text))
     for symbol in meant:

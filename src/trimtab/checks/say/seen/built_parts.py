@@ -52,8 +52,8 @@ PAGES: tuple[SeenPage, ...] = (
         severity="error",
         when="before the first step",
         seen="later target tokens change what is predicted before them",
-        why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and "
-        "the translations are useless.",
+        why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and what "
+        "the model writes is useless.",
         fix="look at the causal mask of the decoder's self-attention",
         home="training/preflight/sight.py",
         symptoms=(
@@ -67,8 +67,9 @@ PAGES: tuple[SeenPage, ...] = (
         severity="error",
         when="before the first step",
         seen="other source tokens, or other target tokens before it, do not change what is predicted",
-        why="A model that does not see its input learns the language of the targets, and translates nothing.",
-        fix="look at how the decoder reads it: attention to the source, embeddings of the target",
+        why="A model learns nothing from what it does not see: without the tokens before it writes no language, "
+        "without a source it translates none.",
+        fix="look at how the decoder reads it: self-attention, attention to the source, embeddings of the target",
         home="training/preflight/sight.py",
         symptoms=(
             "output has nothing to do with the input",
@@ -81,7 +82,7 @@ PAGES: tuple[SeenPage, ...] = (
         severity="error",
         when="before the first step",
         seen="the tokens of one example change the others of its pack",
-        why="What a sentence means must not depend on which others it is trained beside; at translation they "
+        why="What a text means must not depend on which others it is trained beside: when the model is used they "
         "are not there.",
         fix="look at the boundaries of segments, and at the mask of attention",
         home="training/preflight/sight.py",
@@ -140,7 +141,7 @@ PAGES: tuple[SeenPage, ...] = (
         when="before the first step",
         seen="embeddings that the recipe ties are two matrices, or become two when weights are loaded",
         why="Matrices that should be one are trained apart from then on: a resumed run is not the run that "
-        "was stopped, and a translator is not the model that was trained.",
+        "was stopped, and what is loaded to be used is not the model that was trained.",
         fix="look at what replaces a module or a parameter, and tie it again there",
         home="training/preflight/ties.py",
         symptoms=(
@@ -154,7 +155,7 @@ PAGES: tuple[SeenPage, ...] = (
         severity="error",
         when="before the first step",
         seen="loading the model's own weights does not give the model back",
-        why="A checkpoint that does not bring every weight back resumes and translates as another model.",
+        why="A checkpoint that does not bring every weight back goes on, and is used, as another model.",
         fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
         home="training/preflight/ties.py",
         symptoms=(
@@ -306,7 +307,7 @@ PAGES: tuple[SeenPage, ...] = (
         when="before the first step",
         seen="two evaluations of the same tokens differ",
         why="Something is still drawn at random, mostly dropout that is on at evaluation: losses are too "
-        "high, translations are worse than the model is and change from one time to the next.",
+        "high, and whatever the model writes is worse than it could be and changes from one time to the next.",
         fix="look for dropout that does not ask whether the model is in training",
         home="training/preflight/modes.py",
         symptoms=(

@@ -73,11 +73,11 @@ PAGES: tuple[SeenPage, ...] = (
         name="attention-sinks",
         severity="warning",
         when="while training",
-        seen="more than nine in ten heads of a side give almost all of their attention to one place of each line",
+        seen="more than nine in ten heads of a side give almost all of their attention to one place of each row",
         why="A few heads do so in any model, to do nothing; where almost all do, no token learns anything of the "
         "others, and the model hardly reads.",
-        fix="lower the learning rate or lengthen the warmup and begin anew; check that source and target lines belong "
-        "together: `trimtab data inspect RECIPE`",
+        fix="lower the learning rate or lengthen the warmup and begin anew; where there is a source, check that its "
+        "lines belong to those of the target: `trimtab data inspect RECIPE`",
         home="watch/attention.py",
         symptoms=("output has nothing to do with the input", "loss stays high"),
     ),

@@ -156,6 +156,19 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("loss falls slowly", "loss flat", "diverged"),
     ),
     SeenPage(
+        code="S213",
+        name="average-of-first-weights",
+        severity="error",
+        when="before the first step; where the length is in minutes, while training and as a warning",
+        seen="a run whose length is in epochs, tokens or minutes refreshes its moving average so seldom that more than "
+        "1% of it is the untrained first weights at the end",
+        why="Untrained weights are noise: with some per cent of them in it the average is worse than the weights that "
+        "are trained, and it is what is scored and kept where `evaluate.weights` is ema.",
+        fix="lower step.ema.every, leave step.ema.warmup on, or train longer",
+        home="training/refreshes.py",
+        symptoms=("the moving average is worse than the weights", "validation loss stays high with ema"),
+    ),
+    SeenPage(
         code="S203",
         name="rate-rises-again",
         severity="warning",

@@ -1,0 +1,48 @@
+"""What must hold of a moving average of the weights, so that it is one of weights that were trained."""
+
+from collections.abc import Iterator
+
+from trimtab.config.complain import Complaint
+from trimtab.config.run import Recipe
+from trimtab.config.step import Ema
+
+MOST_OF_FIRST_WEIGHTS = 0.01
+"""Share of a moving average that may still be what was there before the first update."""
+
+
+def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """One that is scored and not kept, or that would hold the first weights at the end of a run of so many steps."""
+    ema, length = recipe.step.ema, recipe.length
+    if recipe.evaluate.weights == "ema" and ema is None:
+        yield Complaint(
+            path="evaluate.weights",
+            what="an average of the weights that is not kept",
+            got="ema, without `step.ema`",
+            allowed="raw, or ema beside `step.ema`",
+            fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
+        )
+    if ema is None or length.unit != "steps" or recipe.model.warm_start is not None:
+        return
+    refreshes = length.steps // ema.every
+    first = of_first_weights(ema, refreshes)
+    if first > MOST_OF_FIRST_WEIGHTS:
+        seldom = ema.warmup or of_first_weights(ema, length.steps) <= MOST_OF_FIRST_WEIGHTS
+        yield Complaint(
+            path="step.ema.every" if seldom else "step.ema.decay",
+            what=f"at the end of the run {first:.0%} of the average would be the untrained first weights",
+            got=f"every {ema.every} updates, so {refreshes} refreshes in {length}"
+            if seldom
+            else f"{ema.decay}, without `warmup`, for {refreshes} refreshes",
+            allowed=f"at most {MOST_OF_FIRST_WEIGHTS:.0%} of it",
+            fix="lower `step.ema.every`" if seldom else "leave `step.ema.warmup` on, or lower the decay",
+        )
+
+
+def of_first_weights(ema: Ema, refreshes: int) -> float:
+    """The share of the first weights in the average after so many refreshes."""
+    share = 1.0
+    for number in range(1, refreshes + 1):
+        share *= min(ema.decay, (1 + number) / (10 + number)) if ema.warmup else ema.decay
+        if share <= MOST_OF_FIRST_WEIGHTS:
+            break
+    return share
