@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from trimtab.decode.follow import CHECK_EVERY, follow
+from trimtab.decode import follow as module
+from trimtab.decode.follow import CHECK_EVERY, follow, pace_of
 from trimtab.decode.hypothesis import Hypothesis
 
 
@@ -53,14 +54,27 @@ def test_every_row_gets_its_own_result_whenever_it_leaves(lengths):
     assert [hypothesis.ids for hypothesis in found] == [[row] for row in range(len(lengths))]
 
 
-def test_the_batch_shrinks_only_when_a_quarter_of_it_is_done():
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    gpu = pace_of(torch.device("cuda"))
+    monkeypatch.setattr(module, "pace_of", lambda device: gpu)
+
+
+def test_on_a_cpu_rows_leave_as_soon_as_a_tenth_of_the_batch_is_done():
+    paths, session = Countdown([2, 3, *[9] * 18]), Session()
+    follow(session, paths, num_steps=40)
+    assert session.kept == [list(range(2, 20))]  # one of twenty was not enough, two were
+    assert paths.batch_sizes == [20] * 3 + [18] * 6
+
+
+def test_the_batch_shrinks_only_when_a_quarter_of_it_is_done(as_on_a_gpu):
     paths, session = Countdown([4, 40, 40, 40, 40, 40, 40, 20]), Session()
     follow(session, paths, num_steps=40)
     assert session.kept == [[1, 2, 3, 4, 5, 6]]  # one of eight was not enough, two were
     assert paths.batch_sizes == [8] * 20 + [6] * 20
 
 
-def test_it_ends_at_the_first_look_after_the_last_row_is_done():
+def test_it_ends_at_the_first_look_after_the_last_row_is_done(as_on_a_gpu):
     paths = Countdown([5, 6])
     follow(Session(), paths, num_steps=100)
     assert len(paths.batch_sizes) == 2 * CHECK_EVERY

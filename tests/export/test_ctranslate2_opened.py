@@ -32,3 +32,17 @@ def test_no_translation_is_longer_than_its_limit(both):
         found = opened.search(source, beam=4, limits=limits)
         assert all(len(row) + 1 <= limit for row, limit in zip(found, limits, strict=True))
     assert opened.search(source, beam=4, limits=[1, 1, 1]) == [[], [], []]
+
+
+def test_characters_without_a_piece_are_read_as_in_training(both):
+    """Where the vocabulary has no bytes to fall back to. The library does the same, told the pieces of the line."""
+    model, opened = both
+    lines = ["the & ship", "№", "the old ∞№ wind ½"]
+    rows = model.tokenizer.encode(lines)
+    assert all(model.tokenizer.unknown in row for row in rows)
+    assert opened.encode(lines, []) == rows
+    pieces = opened.source.encode(lines, out_type=str)
+    scored = opened.model.translator.score_batch(pieces, [["▁das"]] * len(lines))
+    known = opened.log_probabilities(Ragged.of(rows), Ragged.of(model.tokenizer.encode(["das"] * len(lines))))
+    for ours, theirs in zip(known, scored, strict=True):
+        assert theirs.log_probs == pytest.approx(ours, abs=1e-5)

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -109,3 +112,38 @@ def test_autocast_decides_on_the_precision(monkeypatch):
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
     assert not fits_tiles(wide, flat(), flat())
     assert fits_tiles(half, flat(), flat())
+
+
+def test_translating_on_a_cpu_begins_without_the_compiler():
+    """It takes longer to import than all the rest, and 70 MiB."""
+    look = (
+        "import sys, trimtab.translator.together; print(sorted({'torch._dynamo', 'sympy'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_compiled_step_holds_the_kernel_and_no_break():
+    """Traced in a process without checked types, on no device at all; the kernel comes when it is first asked for."""
+    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True)
+    assert "torch_attn._varlen_attn" in done.stdout
+
+
+TRACED = """
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from trimtab.model.attention_varlen import attend_varlen
+from trimtab.model.layout import Layout
+
+def told(graph, inputs):
+    print(*(node.target for node in graph.graph.nodes))
+    return graph
+
+with FakeTensorMode():
+    queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
+    layout = Layout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
+    step = torch.compile(
+        lambda it: attend_varlen(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
+    )
+    assert step(queries).shape == queries.shape
+"""

@@ -136,7 +136,9 @@ class _BeamPaths(Generic[Found]):
         scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
         if self.constraints is not None:
             scores = self.constraints.apply(scores, logits=logits, written=self.ids[:, :, :step])
-        totals = self.scores[..., None] + scores
+        totals = scores.add_(
+            self.scores[..., None]
+        )  # in place: the largest tensor of a step, and nobody else's
         top, places = totals.flatten(1).topk(min(2 * beam, beam * vocabulary))
         self.broken = self.broken | top[:, 0].isnan()  # NaN counts as the largest number
         parents, tokens = places // vocabulary, places % vocabulary

@@ -15,6 +15,8 @@ CHECK_EVERY = 4
 """Steps between two looks at which rows are done; each look waits for the device."""
 SHRINK_BELOW = 0.75
 """The batch is made smaller once no more than this share of its rows is still open."""
+CPU_SHRINK_BELOW = 0.9
+"""The same on a CPU, whose time grows with every row."""
 
 
 @runtime_checkable
@@ -51,15 +53,16 @@ def follow(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> l
     """
     numbers = list(range(paths.done.shape[0]))
     results: dict[int, Found] = {}
+    every, shrink_below = pace_of(paths.done.device)
     for step in range(num_steps):
         parents = paths.extend(session.step(paths.tokens()), step=step)
         if parents is not None:
             session.reorder(parents)
-        if (step + 1) % CHECK_EVERY and step + 1 < num_steps:
+        if (step + 1) % every and step + 1 < num_steps:
             continue
         still_open = _open_rows(paths, step=step)
         assert not still_open or step + 1 < num_steps, "a row is open beyond its limit"
-        if still_open and len(still_open) > SHRINK_BELOW * len(numbers):
+        if still_open and len(still_open) > shrink_below * len(numbers):
             continue
         closed = sorted(set(range(len(numbers))) - set(still_open))
         results.update(zip([numbers[row] for row in closed], paths.hypotheses(closed), strict=True))
@@ -69,6 +72,12 @@ def follow(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> l
         paths.keep(still_open)
         numbers = [numbers[row] for row in still_open]
     return [results[number] for number in range(len(results))]
+
+
+def pace_of(device: torch.device) -> tuple[int, float]:
+    """Steps between two looks, and the share of open rows at which a batch is made smaller; a look at a CPU waits for
+    nothing."""
+    return (1, CPU_SHRINK_BELOW) if device.type == "cpu" else (CHECK_EVERY, SHRINK_BELOW)
 
 
 def _open_rows(paths: Paths[Found], *, step: int) -> list[int]:

@@ -18,10 +18,13 @@ class OpenedCTranslate2:
         self.source_ids = {piece: id for id, piece in enumerate(model.source)}
 
     def encode(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
-        """The ids that the library's vocabulary has for the pieces of each line, tags before them and end behind."""
+        """The ids that the library's vocabulary has for the pieces of each line, tags before them and end behind.
+
+        What sentencepiece has no piece for it gives as it stands, and the library reads that as unknown."""
         end = self.model.target[self.model.end]
+        unknown = self.source.unk_id()
         pieces = self.source.encode(list(lines), out_type=str)
-        return [[self.source_ids[each] for each in (*tags, *line, end)] for line in pieces]
+        return [[self.source_ids.get(each, unknown) for each in (*tags, *line, end)] for line in pieces]
 
     def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:
         """The natural log-probability of each target token, by `score_batch`."""

@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 UNPLANNED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """All but cuDNN's. PyTorch prefers it on newer GPUs, and it makes a plan for each number of keys that comes for the
-first time: seen once, the first translation of 1,813 lines took 17.6 s, the same lines again 1.7 s (H200, torch 2.11)."""
+first time: the first translation of 1,813 lines took 17.6 s, the same again 1.7 s (seen once; H200, torch 2.11)."""
 
 
 def at_any_length() -> ContextDecorator:

@@ -3,7 +3,6 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.attention.varlen import varlen_attn
 
 from trimtab.model.layout import Layout
 
@@ -22,6 +21,9 @@ def attend_varlen(
 
     Source: FlashAttention-2, arXiv 2307.08691.
     """
+    # Late: it brings PyTorch's compiler, 70 MiB and most of the time to start, of which a CPU has no use.
+    from torch.nn.attention.varlen import varlen_attn
+
     half = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else queries.dtype
     # Rotary positions leave float32 behind under autocast; the kernel takes half precision only.
     queries, keys, values = queries.to(half), keys.to(half), values.to(half)

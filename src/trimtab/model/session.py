@@ -92,9 +92,7 @@ class Session:
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
         """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
         first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
-        chosen = (first + parents).flatten()
-        for cache in self.caches:
-            cache.keys, cache.values = cache.keys[chosen], cache.values[chosen]
+        self._choose((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
         """Goes on with these rows only, in this order."""
@@ -102,10 +100,17 @@ class Session:
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.real = self.real[rows]
         self.skipped = None if self.skipped is None else self.skipped[chosen]
+        self._choose(chosen)
         for cache in self.caches:
-            cache.keys, cache.values = cache.keys[chosen], cache.values[chosen]
             cache.source_keys, cache.source_values = cache.source_keys[rows], cache.source_values[rows]
         self.rows = len(rows)
+
+    def _choose(self, hypotheses: Int[Tensor, "chosen"]) -> None:
+        for cache in self.caches:
+            # On a CPU this copies whole hypotheses, where indexing copies number by number.
+            cache.keys, cache.values = (
+                each.index_select(0, hypotheses) for each in (cache.keys, cache.values)
+            )
 
     def through(
         self,
