@@ -8,6 +8,7 @@ the lines that are then translated, so that it is rather too good. A pair of arm
 """
 
 import argparse
+import gc
 import json
 import lzma
 import statistics
@@ -61,6 +62,7 @@ def main():
     )
     for seed in args.seeds:
         record.arm(f"seed {seed}", lambda seed=seed: one_seed(args, seed))
+        clean()
         record.result["spread"] = spread(record.arms.values())
         record.write()
     print(json.dumps(record.result["spread"], indent=1))
@@ -87,6 +89,14 @@ def one_seed(args, seed):
                 name: scored(spec, *sides, tags=valid.tags) | more for name, (spec, more) in made.items()
             },
         }
+
+
+def clean():
+    """Each seed compiles its model anew, and leaves no memory of the card to the next."""
+    torch._dynamo.reset()
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def overrides(args, seed):

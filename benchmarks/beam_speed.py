@@ -6,7 +6,8 @@ DIR is as for `quality_race.py`, whose `--keep` makes such a RUN: translations o
 worth comparing. The weights of its last step are written by the exports' own writers for the other engines (without
 the comparison of `trimtab export`; the scores here show whether they are the same). Lines come sorted by length, and
 from text to text: splitting into pieces and joining them is in the time. Each engine translates some lines to warm up,
-then all of them with each of its settings, and with the fastest again until it has done so three times.
+then all of them twice with each of its settings, and with the fastest again until three of its passes were warm. A
+setting that fails is recorded with its error.
 
 No translation is longer than twice its source and ten tokens: of each line for trimtab, of the longest line of its
 batch for Hugging Face, of all lines for CTranslate2.
@@ -89,11 +90,19 @@ def arguments():
 def timed(settings, translate, lines, kept):
     """Passes over all lines; the first of a setting plans, compiles and records, and is told by itself. The best one
     has three more. `kept` is filled with its translations."""
-    passes, made = {}, {}
+    passes, made, failed = {}, {}, {}
     for setting in settings:
-        translate(lines[:WARM_LINES], setting)
-        passes[setting] = [once(translate, lines, setting, made) for _ in range(2)]
-        print(setting, passes[setting], flush=True)
+        try:
+            translate(lines[:WARM_LINES], setting)
+            found = [once(translate, lines, setting, made) for _ in range(2)]
+        except Exception as error:  # the others may do without what this one lacks
+            failed[setting] = f"{type(error).__name__}: {error}"[:1000]
+            print("FAILED", setting, failed[setting], flush=True)
+            continue
+        passes[setting] = found
+        print(setting, found, flush=True)
+    if not passes:
+        raise RuntimeError(str(failed))
     best = min(passes, key=lambda each: passes[each][1])
     while len(passes[best]) < 1 + REPETITIONS:
         passes[best].append(once(translate, lines, best, made))
@@ -106,7 +115,14 @@ def timed(settings, translate, lines, kept):
         "first_seconds": round(first, 3),
         "sentences_per_second": round(len(lines) / seconds, 1),
         "passes": {each: [round(one, 3) for one in found] for each, found in passes.items()},
+        "same_as_the_best": {each: round(same(made[each], kept), 4) for each in passes},
+        "failed": failed,
     }
+
+
+def same(some, others):
+    """The share of lines that are translated in the same way."""
+    return sum(one == other for one, other in zip(some, others, strict=True)) / len(some)
 
 
 def once(translate, lines, setting, made):
@@ -252,8 +268,7 @@ def scored(output, references, *, beside):
         score.name: round(score.value, 3) for score in (bleu(output, references), chrf(output, references))
     }
     if beside and beside is not output:
-        same = sum(one == other for one, other in zip(output, beside, strict=True))
-        found["same_as_trimtab"] = round(same / len(output), 4)
+        found["same_as_trimtab"] = round(same(output, beside), 4)
     return found
 
 

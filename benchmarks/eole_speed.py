@@ -20,23 +20,32 @@ LONGEST = 128
 REPORT = re.compile(r"^\[([\d-]+ [\d:,]+) INFO\] Step (\d+)/.* bsz: *(\d+)/ *(\d+)/.* tok/s")
 
 
-def best_of(pairs, pieces, model, *, preset, batches, seconds, device, report_every=REPORT_EVERY):
-    """The rates with each size of a batch, of which the fastest counts."""
+def best_of(pairs, pieces, model, *, preset, tries, seconds, device, report_every=REPORT_EVERY):
+    """The rates with each of TOKENS[:HOW], of which the fastest counts; one that fails is recorded with its error.
+
+    HOW is `mixed` (the default; on a GPU, Eole then has float16 products and a loss scale, whichever half precision is
+    asked for) or `pure`: weights in bfloat16 throughout, as its recipe for NewsPalm has it.
+    """
     found = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for side, texts in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
             (place / f"train.{side}").write_text("\n".join(texts) + "\n", encoding="utf-8")
         write_vocabulary(place / "vocabulary", pieces)
-        for batch in batches:
+        for each in tries:
             settings = recipe(
-                place, model, pieces, preset=preset, batch=batch, device=device, report_every=report_every
+                place, model, pieces, preset=preset, tried=each, device=device, report_every=report_every
             )
-            reports = reported(place, settings, seconds=seconds, report_every=report_every)
-            found.append({**window_rates(reports, after=3 * report_every), "batch": batch})
+            try:
+                reports = reported(place, settings, seconds=seconds, report_every=report_every)
+                found.append({"tried": each, **window_rates(reports, after=3 * report_every)})
+            except (RuntimeError, ValueError) as error:
+                found.append({"tried": each, "tokens_per_second": 0, "error": str(error)[-500:]})
             print("Eole", preset, found[-1], flush=True)
     best = max(found, key=lambda each: each["tokens_per_second"])
-    return {**best, "tried": found}
+    if not best["tokens_per_second"]:
+        raise RuntimeError(best["error"])
+    return {**best, "all": found}
 
 
 def write_vocabulary(path, pieces):
@@ -46,9 +55,10 @@ def write_vocabulary(path, pieces):
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def recipe(place, model, pieces, *, preset, batch, device, report_every):
-    """Pre-norm, sines, one matrix for all embeddings, bf16 products over float32 weights, as the others have it."""
+def recipe(place, model, pieces, *, preset, tried, device, report_every):
+    """Pre-norm, sines, one matrix for all embeddings, and half precision as `tried` says."""
     size, cuda = SIZES[preset], device == "cuda"
+    batch, _, how = tried.partition(":")
     both = {f"{side}_subword_model": str(model) for side in ("src", "tgt")}
     return {
         "overwrite": True,
@@ -71,12 +81,12 @@ def recipe(place, model, pieces, *, preset, batch, device, report_every):
             "world_size": 1,
             "gpu_ranks": [0] if cuda else [],
             "batch_type": "tokens",
-            "batch_size": batch,
+            "batch_size": int(batch),
             "batch_size_multiple": 8 if cuda else 1,
             "accum_count": [1],
             "accum_steps": [0],
-            "compute_dtype": "bf16" if cuda else "fp32",
-            "use_amp": True,
+            "compute_dtype": "bf16" if cuda or how == "pure" else "fp32",
+            "use_amp": how != "pure",
             "optim": "adamw",
             "learning_rate": 1e-4,
             "decay_method": "none",

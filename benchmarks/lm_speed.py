@@ -1,6 +1,6 @@
 """What share of a GPU's arithmetic does training a language model reach? trimtab's step beside Llama of transformers.
 
-    python benchmarks/lm_speed.py --out result.json [--sizes base,big] [--arms trimtab,hf,hf_compiled]
+    python benchmarks/lm_speed.py --out result.json [--sizes base,big] [--arms trimtab,hf,hf_layers,hf_compiled]
         [--length 2048] [--documents full|mixed] [--seconds 12] [--limit 230] [--profile] [KEY=VALUE ...]
 
 Both train a model of the same sizes (those of trimtab's presets with 32,000 ids; KEY=VALUE changes trimtab's, such as
@@ -11,7 +11,8 @@ tokens in a step. Each figure is the median of five repetitions; every repetitio
   (`graphed`), and as plain launches (`plain`);
 - `hf`: `LlamaForCausalLM` with SDPA, forward and backward of each micro-batch, clipping, fused AdamW: what Trainer does
   in a step, without its data loader; with the best of a few sizes of a micro-batch;
-- `hf_compiled`: the same under torch.compile, as `torch_compile: true` has it, with the rows that were best before.
+- `hf_layers`: the same with each layer compiled by itself, which takes little time to compile;
+- `hf_compiled`: the same under torch.compile, as `torch_compile: true` has it; both with the rows that were best.
 
 Formula. Operations of a step = 6 × P × tokens + 12 × layers × dim × pairs. P are the weights that multiply: those of
 linear maps and of the output matrix, not those of the input embedding and of the norms. Pairs are the pairs of tokens
@@ -71,7 +72,12 @@ def main():
         tokens_per_step=args.tokens_per_step,
     )
     args.until = time.perf_counter() + args.limit
-    arms = {"trimtab": ours, "hf": theirs, "hf_compiled": partial(theirs, compiled=True)}
+    arms = {
+        "trimtab": ours,
+        "hf": theirs,
+        "hf_layers": partial(theirs, compiled="layers"),
+        "hf_compiled": partial(theirs, compiled="whole"),
+    }
     args.best_rows = {}
     for size in args.sizes.split(","):
         for arm in args.arms.split(","):
@@ -216,7 +222,7 @@ def pack_of(args, rng, lengths):
 # transformers.
 
 
-def theirs(args, size, *, compiled=False):
+def theirs(args, size, *, compiled=""):
     """The best of a few sizes of a micro-batch; compiled, those rows that were best without."""
     if args.hf_rows or not (compiled and size in args.best_rows):
         rows = [int(each) for each in (args.hf_rows or ROWS[size]).split(",")]
@@ -224,7 +230,9 @@ def theirs(args, size, *, compiled=False):
         rows = [args.best_rows[size]]
     reset(args)
     model, optimizer = llama(args, size)
-    runner = torch.compile(model) if compiled else model
+    runner = torch.compile(model) if compiled == "whole" else model
+    for layer in model.model.layers if compiled == "layers" else ():
+        layer.compile()
     tried = {}
     for number in rows if len(rows) > 1 else ():
         step = partial(llama_step, args, model, runner, optimizer, number)

@@ -71,7 +71,9 @@ def arguments():
     parser.add_argument("--compile", default="on", choices=["auto", "on", "off"])
     parser.add_argument("--hf-batches", default="256,512,1024", help="sentences, tried as they come")
     parser.add_argument("--hf-grouped-batches", default="256,512,1024", help="the same where grouped")
-    parser.add_argument("--eole-batches", default="16384", help="tokens of a side with padding, tried")
+    parser.add_argument(
+        "--eole-batches", default="16384,16384:pure", help="tokens of a side with padding[:pure], tried"
+    )
     parser.add_argument("--eole-report-every", type=int, default=20, help="steps")
     parser.add_argument("--hf-workers", type=int, default=8)
     parser.add_argument(
@@ -124,7 +126,7 @@ def by_eole(args, preset):
         pieces,
         model,
         preset=preset,
-        batches=[int(each) for each in args.eole_batches.split(",")],
+        tries=args.eole_batches.split(","),
         seconds=args.seconds,
         device="cuda" if torch.cuda.is_available() else "cpu",
         report_every=args.eole_report_every,
