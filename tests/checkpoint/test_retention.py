@@ -37,7 +37,7 @@ def test_the_newest_healthy_one_stays_and_with_it_what_can_follow_it(
 
 
 @given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=80), st.integers(1, 3), st.integers(1, 120), st.data()
+    st.lists(st.integers(1, 40), min_size=25, max_size=80), st.integers(1, 3), st.integers(1, 120), st.data()
 )
 def test_however_often_is_saved_a_run_that_stays_well_soon_has_a_healthy_checkpoint(
     gaps: list[int], keep: int, settling: int, data: st.DataObject

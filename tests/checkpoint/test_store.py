@@ -97,11 +97,13 @@ def test_the_newest_and_the_best_are_kept(store: CheckpointStore):
     assert list_steps(store.folder) == [2, 4, 5]
     assert store.best().step == 2
     save(store, 6, best=6)
-    assert list_steps(store.folder) == [5, 6]
+    assert list_steps(store.folder) == [2, 5, 6], "as long as 5 is there, for which 2 is the best"
+    save(store, 7, best=6)
+    assert list_steps(store.folder) == [6, 7]
     assert store.best().step == 6
     assert content_of(store.folder).keys() == {
         f"step-0000000{step}/{name}"
-        for step in (5, 6)
+        for step in (6, 7)
         for name in ("manifest.json", "model.safetensors", "optimizer.safetensors", "state.json")
     }
 

@@ -17,6 +17,7 @@ from tests.checkpoint.small_run import (
     save,
     state_at,
 )
+from trimtab.checkpoint.find import best_step
 from trimtab.checkpoint.healthy import HEALTHY, is_marked
 from trimtab.checkpoint.load import open_checkpoint
 from trimtab.checkpoint.step_folders import list_abandoned, list_steps, step_name
@@ -291,3 +292,49 @@ def test_the_best_that_a_healthy_checkpoint_knows_stays_with_it(store: Checkpoin
     assert healthy.load_state().best["step"] == 10
     assert 10 in list_steps(store.folder)
     assert 20 not in list_steps(store.folder)
+
+
+def test_the_best_that_an_heir_knows_stays_with_it_before_it_is_marked(store: CheckpointStore):
+    """A checkpoint that waits to be marked may be gone back to later, and then its best must be there."""
+    for step, best in ((10, 10), (20, 10), (30, 30), (40, 40)):
+        save(store, step, best=best)
+    assert store.mark_healthy(20)
+    healthy = store.healthy_before(39)
+    assert healthy is not None
+    assert healthy.step == 20
+    known = healthy.load_state().best["step"]
+    assert known == 10
+    save(store, 20, best=known, seconds=99.0)  # the run goes back
+    assert list_steps(store.folder) == [10, 20]
+    assert best_step(store.folder) == known
+    assert_whole(store.best())
+
+
+@given(
+    saves=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12),
+    keep=st.integers(1, 4),
+    settling=st.sampled_from([0, 2, 5]),
+)
+@settings(max_examples=40, deadline=None)
+@example([(True, False), (False, False), (False, False), (True, True), (True, False)], 3, 2)
+def test_no_checkpoint_stays_without_the_best_that_it_knows(saves, keep, settling):
+    """Each may be the one that the run goes back to, or resumes from where a newer one is damaged."""
+    shm = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-test-", dir=shm))
+    try:
+        store = CheckpointStore(folder / "checkpoints", keep=keep, settling=settling, tell=_quiet)
+        best = 1
+        for step, (better, marks) in enumerate(saves, start=1):
+            best = step if better else best
+            if marks:  # as the loop does before a save
+                for there in list_steps(store.folder):
+                    assert step - there < settling or store.mark_healthy(there)
+            save(store, step, best=best)
+            there = list_steps(store.folder)
+            known = [
+                open_checkpoint(store.folder / step_name(each)).load_state().best["step"] for each in there
+            ]
+            assert {*known} <= {*there}
+            assert len(there) <= keep + 4
+    finally:
+        shutil.rmtree(folder)

@@ -37,3 +37,8 @@ def test_every_key_of_a_recipe_stands_on_the_page():
     page = reference_page()
     names = {key.rsplit(".", 1)[-1] for key in known_keys()} - {"kind"}
     assert [name for name in sorted(names) if f"| `{name}` |" not in page] == []
+
+
+def test_no_group_stands_on_the_page_twice():
+    headings = [line for line in reference_page().splitlines() if line.startswith("## ")]
+    assert len(headings) == len(set(headings))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.document_run import CONTEXT, document_recipe
+from tests.document_run import CONTEXT, document_recipe, write_documents
+from tests.small_run import small_pairs
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.chunk import encode_chunk
@@ -20,7 +21,7 @@ def sources_of(folder, context, **changes):
     return open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
-def by_hand(sources, corpus, line, count, *, sides, max_tokens=32):
+def by_hand(sources, corpus, line, count, *, sides, max_tokens):
     """Source, target and context of the target, as a person would put them together."""
     tokenizer = sources.tokenizer
     separator = tokenizer.id("<sep>")
@@ -37,9 +38,9 @@ def by_hand(sources, corpus, line, count, *, sides, max_tokens=32):
 
 
 @pytest.mark.parametrize("sides", ["both", "source"])
-@pytest.mark.parametrize("vary", [True, False])
-def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary):
-    sources = sources_of(tmp_path, {**CONTEXT, "sides": sides, "vary": vary})
+@pytest.mark.parametrize(("vary", "room"), [(True, 32), (False, 32), (False, 14)])
+def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary, room):
+    sources = sources_of(tmp_path, {**CONTEXT, "sides": sides, "vary": vary}, **{"data.max_tokens": room})
     chunk = encode_chunk(sources.feed, start=0, count=150)
     turns = sources.feed.mixture.at(chunk.position).turn
     with_context = 0
@@ -47,12 +48,14 @@ def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary):
         count = 2
         if vary:
             count = int(random_stream(sources.feed.mixture.seed, int(turns[number]), 0, line, 2).integers(3))
-        source, target, prompt = by_hand(sources, sources.corpora[0], line, count, sides=sides)
+        source, target, prompt = by_hand(
+            sources, sources.corpora[0], line, count, sides=sides, max_tokens=room
+        )
         assert chunk.source.row(number).tolist() == source
         assert chunk.target.row(number).tolist() == target
         assert chunk.prompt[number] == prompt
         with_context += len(source) > len(sources.tokenizer.encode([sources.corpora[0].pair(line)[0]])[0])
-    assert with_context > 50
+    assert with_context > (50 if room == 32 else 20)
 
 
 def test_where_all_is_learned_the_same_rows_count_whole(tmp_path):
@@ -62,6 +65,61 @@ def test_where_all_is_learned_the_same_rows_count_whole(tmp_path):
     assert current.prompt.any()
     assert not whole.prompt.any()
     assert whole.counted[-1] == whole.target.offsets[-1] > current.counted[-1]
+
+
+def kept_before(pairs, *, drops, border):
+    """The pairs that are read along, by the rule as it is told: those that are dropped are left out, or end it."""
+    if border:
+        ends = [place for place, pair in enumerate(pairs) if drops(pair)]
+        return pairs[ends[-1] + 1 if ends else 0 :]
+    return [pair for pair in pairs if not drops(pair)]
+
+
+LONGEST_WORDS = {"kind": "length", "max": 4}
+
+
+@pytest.mark.parametrize(
+    ("loss", "drops"),
+    [
+        ("all", lambda pair: any(not 1 <= len(side.split()) <= 4 for side in pair)),
+        ("current", lambda pair: not all(pair)),
+    ],
+)
+def test_what_is_dropped_is_left_out_and_where_all_is_learned_it_is_a_border(tmp_path, loss, drops):
+    documents = [
+        [("the ship", "das schiff"), *pairs[:2], ("", ""), ("old", "alte"), *pairs[2:]]
+        for pairs in (small_pairs(6, seed=seed) for seed in range(12))
+    ]
+    context = {**CONTEXT, "sentences": 8, "vary": False, "loss": loss}
+    document_recipe(tmp_path)
+    write_documents(tmp_path / "found.jsonl", documents)
+    sources = sources_of(
+        tmp_path,
+        context,
+        **{
+            "data.transforms": [LONGEST_WORDS, context],
+            "data.train": [{"documents": "found.jsonl", "source": "src", "target": "tgt"}],
+            "data.max_tokens": 256,
+            "step.tokens_per_micro_batch": 256,
+        },
+    )
+    chunk, corpus = encode_chunk(sources.feed, start=0, count=110), sources.corpora[0]
+    tokenizer, separator = sources.tokenizer, sources.tokenizer.id("<sep>")
+    cut = 0
+    for number, line in enumerate(chunk.line.tolist()):
+        before = corpus.before(line, 8)
+        few = kept_before(list(before), drops=drops, border=loss == "all")
+        source, target = (
+            [
+                *joined([ids[:-1] for ids in tokenizer.encode([pair[side] for pair in few])], separator),
+                *tokenizer.encode([corpus.pair(line)[side]])[0],
+            ]
+            for side in (0, 1)
+        )
+        assert chunk.source.row(number).tolist() == source
+        assert chunk.target.row(number).tolist() == target
+        cut += 0 < len(few) < len(before)
+    assert cut > 10
 
 
 def test_tags_stay_in_front_and_the_oldest_sentence_goes_first(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.data.fake_feed import DeadlyPipeline, FakePipeline, fake_feed
+from tests.data.silence import LONG_SECONDS, end_soon
 from trimtab.data import crew as crews
 from trimtab.data.crew import POSITIONS_PER_CHUNK, Crew, make_chunk
 from trimtab.data.loader import chunks
@@ -18,8 +19,6 @@ NUM_CHUNKS = 40
 """More than lies ready in pipes and outboxes."""
 PIPE_BYTES = 2**16
 """What a pipe holds, if nobody makes it larger."""
-WAIT_SECONDS = 60.0
-"""Far more than a worker needs to begin with a chunk."""
 
 
 def ids(chunk):
@@ -38,7 +37,7 @@ def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced
     victim = multiprocessing.active_children()[0]
     # A pipe holds less than a chunk, so a worker of whose chunk something has come stands within it.
     assert len(pickle.dumps(make_chunk(feed, 1))) > PIPE_BYTES
-    assert all(pipe.poll(WAIT_SECONDS) for pipe in crew._pipes)
+    assert all(pipe.poll(LONG_SECONDS) for pipe in crew._pipes)
     os.kill(victim.pid, signal.SIGKILL)
     found += [crew.receive() for _ in range(NUM_CHUNKS)]
     crew.dismiss()
@@ -50,7 +49,7 @@ def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced
 
 
 def test_a_worker_that_is_stopped_is_ended_and_replaced(monkeypatch, caplog):
-    monkeypatch.setattr(crews, "SILENT_SECONDS", 3.0)
+    end_soon(monkeypatch, seconds=3.0)
     feed = fake_feed()
     stream = chunks(feed, from_position=0, workers=2)
     found = [next(stream), next(stream)]
@@ -90,7 +89,8 @@ def test_a_line_that_ends_three_workers_ends_the_run_and_is_named(death, told, m
     places = feed.mixture.at(np.arange(6000))
     position = int(np.flatnonzero((places.corpus == 0) & (places.line == 1234))[0])
     if death == "hangs":
-        # Looking for the line is a matter of seconds then, and of another test.
+        # Each is to be ended, so none can be ended too soon. Looking for the line is a matter of seconds then, and of
+        # another test.
         monkeypatch.setattr(crews, "SILENT_SECONDS", 2.0)
         monkeypatch.setattr(crews, "culprit", lambda feed, *, start, count: position)
     stream = chunks(feed, from_position=position, workers=1)

@@ -83,3 +83,32 @@ def test_a_few_lines_say_nothing():
     for count in range(4):
         some = np.arange(count) * 10
         assert find_drift(some, some[::-1], usual_lengths(some, some)) is None
+
+
+@pytest.mark.parametrize("odd", [0, 1, 3])
+@pytest.mark.parametrize("offset", [1, -1])
+def test_one_line_that_fits_its_neighbour_is_no_drift_however_well_it_does_and_three_are(odd, offset):
+    """A long sentence translated a line too late, or too early, says no more than the most that one line may say."""
+    source, target = np.full(60, 50), np.full(60, 50)
+    places = np.array([20, 26, 32])[:odd]
+    source[places], target[places + offset] = 250, 250
+    found = find_drift(source, target, Lengths(ratio=1.0, variance=6.8))
+    if odd == 3:
+        assert (found.kind, found.offset) == ("shifted", offset)
+        assert found.stop in (33, 34)
+    else:
+        assert found is None
+
+
+@pytest.mark.parametrize(("size", "found"), [(6, False), (9, False), (12, True), (20, True)])
+def test_a_stretch_of_fewer_than_ten_lines_is_no_drift(size, found):
+    source = np.random.default_rng(1).integers(20, 200, 80)
+    target = source.copy()
+    target[31 : 31 + size] = source[30 : 30 + size]
+    target[30] = 100
+    drift = find_drift(source, target, Lengths(ratio=1.0, variance=6.8))
+    assert (drift is not None) == found
+    if drift is not None:
+        assert (drift.kind, drift.offset) == ("shifted", 1)
+        assert drift.first == 30
+        assert 0 <= drift.stop - (30 + size) <= 1, "the line after it fits neither here nor there"

@@ -1,11 +1,9 @@
 import json
 
 import numpy as np
-import pytest
 
 from tests.data.fake_feed import FakeCorpus
 from trimtab.data.ledger import Ledger
-from trimtab.errors import InputError
 from trimtab.flow import DroppedExample, Ragged, Window
 
 CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
@@ -54,21 +52,3 @@ def test_merged_ledgers_count_what_one_ledger_would_have():
         ledger.add(seen)
     first.merge(second)
     assert first == both
-
-
-def test_changed_data_is_named_all_of_it():
-    ledger = Ledger.of(CORPORA)
-    ledger.check_unchanged(CORPORA)
-    ledger.check_unchanged([FakeCorpus("prose", 100, weight=3.0), FakeCorpus("ui", 50)])
-    with pytest.raises(InputError) as caught:
-        ledger.check_unchanged([FakeCorpus("prose", 101), FakeCorpus("ui", 51)])
-    assert [problem.what for problem in caught.value.problems] == [
-        "data.train: corpus 'prose' is not the one that this run began with",
-        "data.train: corpus 'ui' is not the one that this run began with",
-    ]
-
-
-def test_another_number_of_corpora_is_named_with_what_there_was():
-    with pytest.raises(InputError) as caught:
-        Ledger.of(CORPORA).check_unchanged(CORPORA[:1])
-    assert (caught.value.problems[0].got, caught.value.problems[0].allowed) == ("prose", "prose, ui")

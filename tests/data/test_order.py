@@ -1,4 +1,5 @@
 import itertools
+import math
 from collections import Counter
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.order import permuted, random_stream
+from trimtab.data.order import _root_rounded_up, permuted, random_stream
 
 keys = st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 100))
 
@@ -54,6 +55,46 @@ def test_the_order_is_written_in_stone():
     # A change of these numbers would give every resumed run other data than it began with.
     assert permuted(np.arange(10), n=10, key=(1, 2)).tolist() == [2, 8, 3, 5, 6, 1, 0, 4, 9, 7]
     assert random_stream(1, 2, 3).integers(0, 1000, 4).tolist() == [686, 400, 805, 272]
+
+
+@pytest.mark.parametrize(
+    ("n", "order"),
+    [
+        (1, [0]),
+        (2, [1, 0]),
+        (3, [0, 1, 2]),
+        (4, [0, 3, 2, 1]),
+        (9, [5, 3, 0, 8, 2, 1, 7, 4, 6]),
+        (16, [12, 3, 10, 14, 0, 9, 1, 5, 2, 4, 8, 11, 13, 7, 6, 15]),
+        (20, [0, 9, 10, 3, 4, 14, 12, 19, 2, 17, 6, 7, 5, 11, 15, 18, 16, 8, 1, 13]),
+    ],
+)
+def test_the_order_of_every_size_is_written_in_stone(n, order):
+    """Square sizes among them, whose root is whole and is not rounded up."""
+    assert permuted(np.arange(n), n=n, key=(1, 2)).tolist() == order
+
+
+@pytest.mark.parametrize(
+    ("n", "places"),
+    [
+        (99, [89, 69, 31]),
+        (100, [89, 69, 38]),
+        (101, [80, 61, 77]),
+        (2**20, [726108, 1009352, 1004626]),
+        (2**20 + 1, [853523, 530007, 759425]),
+        (3 * 10**9, [310137517, 2020638024, 782114230]),
+        (2**52, [3595493639808770, 1895411309421972, 2132030926796267]),
+        ((2**26 - 1) ** 2 + 1, [2427245582593745, 4174119345836553, 1052021850758465]),
+    ],
+)
+def test_the_first_two_and_the_last_of_a_large_order_are_written_in_stone(n, places):
+    assert permuted(np.array([0, 1, n - 1]), n=n, key=(1, 2)).tolist() == places
+
+
+@given(st.integers(1, 2**26))
+def test_the_root_is_the_smallest_whole_number_whose_square_is_not_below(root):
+    sizes = np.array([max(1, root * root - 1), root * root, root * root + 1], np.uint64)
+    assert _root_rounded_up(sizes).tolist() == [math.isqrt(int(size) - 1) + 1 for size in sizes]
 
 
 @pytest.mark.parametrize("n", [1000, 1024, 99_991])

@@ -1,18 +1,25 @@
 """Leading target tokens that do not count: in packs, in windows, and in the gradient for every cut."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, rows
 from tests.document_run import document_recipe
 from trimtab.build import build
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.cut import cut, pack_pairs
+from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
-from trimtab.flow import IGNORE, Window
+from trimtab.flow import IGNORE, Ragged, Window
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.decoder_session import PromptSession
 from trimtab.progress import Silent
 from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
@@ -43,6 +50,57 @@ def test_the_labels_of_all_packs_are_the_targets_without_their_prompts(found, nu
     assert sum(pack.num_tokens for pack in packs) == window.num_tokens
     again = list(pack_pairs(window.source, window.target, shape, prompt=window.prompt, **SYMBOLS))
     assert sum(pack.num_targets for pack in again) == len(wanted)
+
+
+@given(found=examples, fixed=st.booleans(), sort=st.booleans())
+def test_a_prefix_is_what_is_given_and_the_start_symbol_before_it(found, fixed, sort):
+    shape = PackShape(2, 512, 512, 100, 16, 16, fixed, sort, prefix=True)
+    window = window_of(found)
+    of_row = {
+        window.target.row(row)[-1]: int(prompt) + 1 if prompt else 0
+        for row, prompt in enumerate(window.prompt)
+    }
+    for pack in cut(window, shape, **SYMBOLS):
+        assert pack.target.prefix.dtype == torch.int32
+        assert len(pack.target.prefix) == len(pack.target.boundaries) - 1, "one for each segment"
+        ends = pack.target.boundaries[1 : pack.num_segments + 1].tolist()
+        assert pack.target.prefix.tolist()[: pack.num_segments] == [
+            of_row[int(pack.labels[end - 1])] for end in ends
+        ]
+        assert not pack.target.prefix[pack.num_segments :].any(), "nothing of the tail is given"
+
+
+@given(found=examples)
+def test_without_prompts_or_where_no_model_asks_for_it_no_prefix_is_told(found):
+    window = window_of(found)
+    shape = PackShape(1, 1024, 1024, 100, 16, 16, True, False, prefix=True)
+    (pack,) = pack_pairs(window.source, window.target, shape, **SYMBOLS)
+    assert not pack.target.prefix.any()
+    plain = replace(shape, prefix=False)
+    (pack,) = pack_pairs(window.source, window.target, plain, prompt=window.prompt, **SYMBOLS)
+    assert pack.target.prefix is None
+
+
+@pytest.mark.parametrize("how", ["causal", "bidirectional"])
+@given(prompt=st.integers(1, 7), count=st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_a_model_sees_a_prompt_in_training_as_it_sees_it_when_it_goes_on_from_it(how, prompt, count):
+    model = DecoderOnly(
+        DecoderModel(dim=16, heads=2, layers=2, feed_forward=24, prefix=how),
+        num_ids=40,
+        max_positions=32,
+        seed=1,
+    ).eval()
+    row = list(range(10, 10 + prompt + count))
+    shape = PackShape(1, 0, 32, 8, 0, 16, False, False, prefix=how == "bidirectional")
+    pack = assemble(Ragged.of([[]]), Ragged.of([row]), shape, prompt=np.array([prompt], np.int32), **SYMBOLS)
+    with torch.no_grad():
+        trained = (model(pack) @ model.output_matrix.T)[:, : model.num_ids]
+        session = PromptSession(model, rows=1, width=1)
+        session.feed(torch.tensor([[START, *row[: prompt - 1]]]), torch.tensor([0]))
+        for place in range(count):
+            went_on = session.step(torch.tensor([[row[prompt - 1 + place]]]))[0, 0]
+            torch.testing.assert_close(went_on, trained[prompt + place], rtol=1e-5, atol=1e-5)
 
 
 def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it(tmp_path):

@@ -1,4 +1,7 @@
-"""Runs `trimtab train` as a process of its own, ends it with a signal at a random moment, and compares what is left."""
+"""Runs `trimtab train` as a process of its own, ends it with a signal at a random moment, and compares what is left.
+
+However slow this process is, the signal comes in time: a few steps on, the other one waits at a gate until it is sent.
+"""
 
 import hashlib
 import json
@@ -15,6 +18,7 @@ from typing import Any
 
 import torch
 
+from tests.faults.gate import opened
 from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import list_steps, step_name
@@ -28,6 +32,8 @@ CHANGES = {
     "data.train.0.name": "words",
 }
 COMMAND = "from trimtab.cli.main import main; main()"
+GATED = f"from tests.faults.gate import wait; wait(step={{step}}, gate={{gate!r}}); {COMMAND}"
+ROOT = Path(__file__).parents[2]
 TIMES = {"seconds", "tokens_per_second"}
 """What differs between two runs of one recipe."""
 LONGEST_WAIT = 120.0
@@ -63,7 +69,8 @@ def killed_recipe(folder: Path, *, workers: int) -> Path:
 def moments(count: int, *, seed: int) -> list[Moment]:
     """The first as soon as the run has begun, the others at random steps, each a random while after its checkpoint."""
     draw = random.Random(seed)
-    steps = sorted(draw.sample(range(EVERY, STEPS - 4 * EVERY, EVERY), count - 1))
+    # So far apart that each is beyond what the run before it may have saved, which waits before a third checkpoint.
+    steps = sorted(draw.sample(range(EVERY, STEPS - 4 * EVERY, 2 * EVERY), count - 1))
     return [Moment(step, draw.uniform(0.0, 0.15)) for step in (0, *steps)]
 
 
@@ -76,18 +83,27 @@ def end_in_turn(
 
 def end_one(recipe: Path, run: Path, moment: Moment, *, number: int, resume: bool) -> Found:
     until = max(moment.step, newest(run) + 1)
-    process = start(recipe, run, resume=resume)
+    gate = run.with_name(f"{run.name}-gate")
+    gate.unlink(missing_ok=True)
+    process = start(recipe, run, resume=resume, command=GATED.format(step=gate_step(until), gate=str(gate)))
     try:
         for _ in waiting(process):
             if newest(run) >= until or (moment.step == 0 and (run / "recipe.yaml").exists()):
                 break
         time.sleep(moment.seconds)
         process.send_signal(number)
+        opened(gate)
         said = process.communicate(timeout=LONGEST_WAIT)[1]
     finally:
         process.kill()
     assert process.returncode != 0, f"the run had ended before the signal came: {said}"
     return found(run, process.returncode)
+
+
+def gate_step(until: int) -> int:
+    """Steps after which the process waits: two beyond the checkpoint that follows that of step `until`, so that it may
+    be ended while it writes that one."""
+    return -(-until // EVERY) * EVERY + EVERY + 2
 
 
 def finish(recipe: Path, run: Path, *, resume: bool) -> None:
@@ -97,12 +113,16 @@ def finish(recipe: Path, run: Path, *, resume: bool) -> None:
     assert process.returncode == 0, said
 
 
-def start(recipe: Path, run: Path, *, resume: bool) -> "subprocess.Popen[str]":
+def start(recipe: Path, run: Path, *, resume: bool, command: str = COMMAND) -> "subprocess.Popen[str]":
     arguments = ["train", str(recipe), "--out", str(run), *(["--resume"] if resume else [])]
     # As many threads as here: sums in another order have other bits.
     environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *arguments], env=environment, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", command, *arguments],
+        env=environment | {"PYTHONPATH": paths},
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.silence import end_soon
 from tests.faults.counting import Count
 from tests.faults.killing import logs
 from tests.training.small_line import Told
 from trimtab.checkpoint.step_folders import step_name
-from trimtab.data import crew
 from trimtab.errors import Terminated
 from trimtab.launch import train
 
@@ -73,7 +73,7 @@ def test_a_run_may_be_stopped_at_every_edge(trained_run: Path, tmp_path: Path, c
 def test_a_worker_that_dies_or_stops_changes_nothing(
     number: int, trained_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count
 ):
-    monkeypatch.setattr(crew, "SILENT_SECONDS", 3.0)
+    end_soon(monkeypatch, seconds=3.0, first=10.0)  # it may be stopped before it gave anything
     hit = []
 
     def watch(step: int) -> None:

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,3 +26,13 @@ def test_a_warning_is_given_once_until_the_run_has_calmed():
     for _ in range(50):
         budget.after(refused=False)
     assert sum(budget.after(refused=True) is not None for _ in range(10)) == 1
+
+
+@pytest.mark.parametrize(("left", "warnings"), [(3, [5]), (2, [5, 48])])
+def test_a_run_has_calmed_at_half_the_share_that_is_told_and_not_before(left, warnings):
+    budget = Budget(window=40, warn_above=0.1, stop_above=0.9)
+    steps = [True] * 5 + [False] * (40 - left) + [True] * 6
+    told = [number for number, refused in enumerate(steps, start=1) if budget.after(refused=refused)]
+    # Four of forty may be refused; so many of the first five were in the window when the others began.
+    assert told == warnings
+    assert len(budget.refused) > 4, "above the bound when all is done"

@@ -69,6 +69,16 @@ def test_more_than_one_in_a_hundred_is_told_once_and_one_in_twenty_is_the_end():
     assert said[0][0] < said[1][0] == 509
 
 
+def test_a_new_level_that_is_accepted_is_no_streak_any_more():
+    guard = warmed()
+    while not guard.judge(4.0, 1.0).unsettled:
+        pass
+    guard.accept_level()
+    verdicts = [guard.judge(math.nan, 1.0) for _ in range(8)]
+    assert [verdict.streak for verdict in verdicts] == list(range(1, 9))
+    assert [verdict.unsettled for verdict in verdicts] == [False] * 7 + [True]
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.sampled_from([2.0, 2.1, 1.9, 50.0, math.nan]), max_size=150),

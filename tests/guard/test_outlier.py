@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtab.config.guard import GuardConfig
+from trimtab.guard import Guard, outlier
 from trimtab.guard.outlier import OutlierRule, OutlierWindow, deviation, median
+from trimtab.guard.streak import CAP
+from trimtab.step import outlier_gate
 
 
 def filled(losses, norms=None, rule=None) -> OutlierWindow:
@@ -51,6 +55,12 @@ def test_a_loss_that_never_varies_may_vary_a_little():
     assert window.judge(2.0 * (1 + 7.9e-3), 1.6) is None
     assert window.judge(2.0 * (1 + 8.1e-3), 1.6) is not None
     assert window.judge(2.0, 1.64) is None
+
+
+def test_norms_that_are_all_over_the_range_of_numbers_leave_a_bound_that_is_a_number():
+    window = filled([2.0] * 99, [1e-30, 1.0, 1e30] * 33)
+    assert window.bounds()[1] == math.exp(700)
+    assert window.judge(2.0, 1e30) is None
 
 
 def spiked_stream(steps: int, at: set[int], *, seed: int, size: float) -> list[float]:
@@ -110,3 +120,17 @@ def test_a_window_that_was_saved_judges_as_the_one_that_was_not(before, after):
         window.accept(value, value)
         again.accept(value, value)
     assert window.bounds() == again.bounds()
+
+
+def test_a_guard_by_itself_has_the_numbers_of_a_run_that_writes_none():
+    """The constants stand twice, since neither stage reads the other's: in the recipe, and for other training loops."""
+    config, rule = GuardConfig(), OutlierRule()
+    shared = ("window", "active_from", "loss_deviations", "norm_deviations")
+    assert {name: getattr(config, name) for name in shared} == {name: getattr(rule, name) for name in shared}
+    assert (config.cap, Guard().streak.cap) == (CAP, CAP)
+    assert Guard().outliers.rule == rule
+    assert (outlier.NORMAL_MAD, outlier.LEAST_NORM) == (outlier_gate.NORMAL_MAD, outlier_gate.LEAST_NORM)
+    assert (rule.least_loss_deviation, rule.least_norm_deviation) == (
+        outlier_gate.LEAST_LOSS_DEVIATION,
+        outlier_gate.LEAST_NORM_DEVIATION,
+    )

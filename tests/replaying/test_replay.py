@@ -1,6 +1,8 @@
 import hashlib
 import json
+import random
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,7 @@ from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.replaying import replay as replaying
 from trimtab.replaying.replay import replay
+from trimtab.training import record
 
 
 def contents(folder):
@@ -35,6 +38,19 @@ def metrics(run):
 def few(monkeypatch):
     """Few windows to compare with, where it is not the verdict that is tested: they take most of the time."""
     monkeypatch.setattr(replaying, "OTHERS", 8)
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    """A clock by which a step takes 60 ms, now more and now less, however fast the machine is."""
+    draw, now = random.Random(1), 0.0
+
+    def read() -> float:
+        nonlocal now
+        now += draw.uniform(0.006, 0.018)  # it is read five times a step
+        return now
+
+    monkeypatch.setattr(record, "time", SimpleNamespace(perf_counter=read))
 
 
 @pytest.fixture
@@ -68,15 +84,15 @@ def test_a_healthy_step_gives_the_numbers_that_were_written_down_to_the_last_bit
             "step.clip": {"kind": "adaptive"},
         },
         {
-            "length": "0.01 minutes",
-            "step.schedule.warmup": "0.003 minutes",
-            "loss.truncate": {"error_norm": 1.2, "after": "6 steps"},
+            "length": "0.014 minutes",
+            "step.schedule.warmup": "0.004 minutes",
+            "loss.truncate": {"error_norm": 1.0, "after": "6 steps"},
             "step.batch_warmup": {"start": 64, "over": "9 steps"},
         },
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_other_recipes_are_replayed_to_the_last_bit_too(tmp_path, changes, few):
+def test_other_recipes_are_replayed_to_the_last_bit_too(tmp_path, changes, few, ticking):
     short = {
         "length": "14 steps",
         "step.schedule.warmup": "4 steps",
@@ -84,7 +100,14 @@ def test_other_recipes_are_replayed_to_the_last_bit_too(tmp_path, changes, few):
         "data.valid": None,
     }
     run = train(small_recipe(tmp_path, **{**short, **changes}), out=tmp_path / "run").run
-    found = replay(run, step=max(metrics(run)))
+    lines = metrics(run)
+    last = max(lines)
+    assert 10 < last < 20
+    if "loss.truncate" in changes:
+        assert any(line["truncated"] for line in lines.values())
+        assert len({line["target_tokens"] // 64 for line in lines.values()}) > 2, "steps have grown"
+        assert lines[last]["learning_rate"] < max(line["learning_rate"] for line in lines.values())
+    found = replay(run, step=last)
     assert found.evidence.exact, found.render()
     assert found.fault == "no_spike"
 

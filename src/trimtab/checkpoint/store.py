@@ -212,9 +212,9 @@ class CheckpointStore:
                 return  # it cannot be set aside either
             self._prune(best=best)
             return
-        # A run that goes back knows the best evaluation of that time, so its checkpoint must be there too.
-        targets = {healthy, *steps[: -self.keep]} - {None, *gone}
-        known_best = {self._best_known_at(step) for step in targets if step is not None}
+        # A run that goes back knows the best evaluation of that time, so its checkpoint must be there too. Each that
+        # stays may be marked later and gone back to, or be the newest sound one at the next start.
+        known_best = {self._best_known_at(step) for step in steps if step not in gone}
         for step in gone:
             if step not in known_best:
                 discard(self.folder / step_name(step), tell=self._tell)

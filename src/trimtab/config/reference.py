@@ -28,11 +28,12 @@ def reference_page() -> str:
 
 def _sections(place: Place, path: str) -> Iterator[str]:
     several = len(place.models) > 1
-    for model in place.models:
+    for number, model in enumerate(place.models, 1):
         yield from _section(model, path, with_kind=several or "kind" in model.model_fields)
         for key in model.model_fields:
-            below = field_of(model, key)
-            if below is not None and key != "kind":
+            below, rest = field_of(model, key), place.models[number:]
+            # What several kinds have in common stands once, below the last of them.
+            if below is not None and key != "kind" and below not in (field_of(each, key) for each in rest):
                 yield from _below(below, f"{path}.{key}" if path else key)
 
 

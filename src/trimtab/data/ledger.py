@@ -6,7 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from trimtab.errors import InputError, Problem
 from trimtab.flow import Window
 
 _MOST_LINES = 5
@@ -87,32 +86,6 @@ class Ledger:
             mine.kept += theirs.kept
             for name, reason in theirs.dropped.items():
                 mine.drop(name, count=reason.count, lines=reason.lines)
-
-    def check_unchanged(self, corpora: Sequence[Named]) -> None:
-        """Raises InputError where a run that goes on would read other data than this ledger is about."""
-        now = [(corpus.name, corpus.fingerprint) for corpus in corpora]
-        before = [(corpus.name, corpus.fingerprint) for corpus in self.corpora]
-        if len(now) != len(before):
-            raise InputError(
-                Problem(
-                    what="data.train: not the corpora that this run began with",
-                    got=", ".join(name for name, _ in now),
-                    allowed=", ".join(name for name, _ in before),
-                    fix="bring back what was there, or begin a new run with another --out",
-                )
-            )
-        problems = [
-            Problem(
-                what=f"data.train: corpus {new!r} is not the one that this run began with",
-                got=f"content {digest[:16]}",
-                allowed=f"content {old_digest[:16]}, called {old!r} then",
-                fix="bring back the files as they were, or begin a new run with another --out",
-            )
-            for (new, digest), (old, old_digest) in zip(now, before, strict=True)
-            if digest != old_digest
-        ]
-        if problems:
-            raise InputError(*problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `data_ledger.json` and a checkpoint's state hold them."""

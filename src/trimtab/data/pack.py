@@ -64,12 +64,6 @@ def assemble(
     )
 
 
-def empty_pack(shape: PackShape, *, pad_symbol: int) -> Pack:
-    """A pack without examples, for a rank that has nothing to do while others run theirs; never without tokens."""
-    nothing = Ragged.of([])
-    return assemble(nothing, nothing, shape, start_symbol=pad_symbol, pad_symbol=pad_symbol)
-
-
 def fill(packs: Sequence[Pack]) -> float:
     """Share of the slots of both streams that hold real tokens."""
     slots = sum(len(pack.source.ids) + len(pack.target.ids) for pack in packs)
@@ -85,9 +79,7 @@ def _leading(offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _tail(num_sources: int, num_targets: int, shape: PackShape) -> tuple[np.ndarray, np.ndarray]:
     """Lengths of the segments that fill the source and the target stream; as many on either side."""
     if not shape.fixed:
-        # A model cannot run on nothing, so an empty pack has one segment of one slot.
-        ones = np.ones(int(num_targets == 0), np.int64)
-        return ones if shape.has_source else 0 * ones, ones
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     source_left, target_left = shape.source_slots - num_sources, shape.target_slots - num_targets
     parts = -(-target_left // shape.target_longest)
     if shape.has_source:
