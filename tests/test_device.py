@@ -1,10 +1,12 @@
 import pytest
 import torch
 
+from tests.short_run import SHORT
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
-from trimtab.device import COMPILE_PAYS_FROM_TARGETS, choose_device, wants_compile
+from trimtab.device import COMPILE_PAYS_FROM_TARGETS, choose_device, set_arithmetic, wants_compile
 from trimtab.errors import InputError
+from trimtab.launch import train
 
 
 def test_a_device_is_the_one_that_is_named():
@@ -54,3 +56,23 @@ def test_compiling_pays_in_long_runs_in_whichever_unit_they_are_long(tmp_path, l
     for said in ("on", "off"):
         path = small_recipe(tmp_path, length=length, **{"step.compile": said})
         assert wants_compile(load_recipe(path).recipe, targets_per_epoch=1000.0) is (said == "on")
+
+
+def test_products_of_float32_are_rounded_only_where_tf32_is_named(tmp_path):
+    recipe = load_recipe(small_recipe(tmp_path)).recipe
+    before = torch.get_float32_matmul_precision()
+    try:
+        for precision, expected in (("tf32", "high"), ("fp32", "highest"), ("auto", "highest")):
+            step = recipe.step.model_copy(update={"precision": precision})
+            set_arithmetic(recipe.model_copy(update={"step": step}))
+            assert torch.get_float32_matmul_precision() == expected
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_deterministic_kernels_are_asked_for(tmp_path):
+    try:
+        train(small_recipe(tmp_path, **SHORT, **{"step.deterministic": True}), out=tmp_path / "run")
+        assert torch.are_deterministic_algorithms_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)

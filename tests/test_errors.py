@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,9 @@ from trimtab.errors import (
     input_error,
     not_utf8,
     one_line,
+    reading,
+    utf16_of,
+    utf16_text,
 )
 
 
@@ -64,6 +70,26 @@ def test_text_of_others_cannot_begin_a_line_of_its_own_in_a_problem():
     ]
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT, errno.EISDIR, errno.ESTALE])
+def test_what_the_system_does_not_let_be_read_is_the_users_to_mend(number):
+    with pytest.raises(InputError) as caught, reading("runs/a"):
+        raise OSError(number, os.strerror(number), "runs/a/x")
+    (problem,) = caught.value.problems
+    assert (problem.got, problem.where) == (os.strerror(number), "runs/a/x")
+    assert problem.allowed
+    assert ("chmod -R u+rX runs/a" in problem.fix) == (number == errno.EACCES)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "full"), BrokenPipeError(errno.EPIPE, "gone"), OSError("odd"), ValueError()],
+)
+def test_what_is_no_refusal_to_read_passes(error):
+    with pytest.raises(type(error)) as caught, reading("runs/a"):
+        raise error
+    assert caught.value is error
+
+
 def test_bytes_that_are_no_utf8_are_told_with_their_place():
     with pytest.raises(UnicodeDecodeError) as raised:
         "zwölf Söhne".encode().replace("Sö".encode(), b"S\xf6").decode()
@@ -73,3 +99,21 @@ def test_bytes_that_are_no_utf8_are_told_with_their_place():
     assert problem.where == "a.de:2:8"
     assert "WINDOWS-1252" in problem.fix
     assert "UTF-16" in not_utf8(raised.value, name="a", line=1, offset=0, is_utf16=True).problems[0].fix
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("offset", [0, 6])
+def test_utf_16_is_known_by_where_its_zero_bytes_stand(encoding, offset):
+    name = encoding.upper().replace("-L", "L").replace("-B", "B")
+    raw = "Grüße".encode(encoding)
+    assert utf16_of(raw, offset=offset) == name
+    assert utf16_of(raw[1:-1], offset=offset + 1) == name
+    assert f"iconv -f {name} " in utf16_text(name, name="a", line=1).problems[0].fix
+    with pytest.raises(UnicodeDecodeError) as raised:
+        raw.decode()
+    assert f"iconv -f {name} " in not_utf8(raised.value, name="a", line=1, offset=offset).problems[0].fix
+
+
+@pytest.mark.parametrize("raw", [b"", b"a", b"a\0", b"the\0small ship", b"\0\0 a \0", b"\0\0\0\0"])
+def test_a_few_zero_bytes_are_no_utf_16(raw):
+    assert utf16_of(raw, offset=0) == ""

@@ -38,13 +38,13 @@ def test_everything_that_a_recipe_names_is_opened(tmp_path):
 
 def test_the_tokenizer_is_trained_once_and_then_read_from_its_folder(tmp_path, monkeypatch):
     recipe, first = small_sources(tmp_path)
-    monkeypatch.setattr(tokenizers, "train_tokenizer", None)
+    monkeypatch.setattr(tokenizers, "train_fitting", None)
     assert opened_again(recipe, tmp_path / "tokenizer").tokenizer.fingerprint == first.tokenizer.fingerprint
 
 
 def test_a_given_tokenizer_is_adopted_and_must_know_the_tags(tmp_path, monkeypatch):
     _, first = small_sources(tmp_path)
-    monkeypatch.setattr(tokenizers, "train_tokenizer", None)
+    monkeypatch.setattr(tokenizers, "train_fitting", None)
     given = {"data.tokenizer": {"path": str(tmp_path / "tokenizer" / "sentencepiece.model")}}
     _, second = small_sources(tmp_path / "other", **given)
     assert second.tokenizer.fingerprint == first.tokenizer.fingerprint

@@ -14,6 +14,7 @@ import torch
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.cut import cut, pack_pairs
+from trimtab.data.fitting_vocabulary import with_sizes
 from trimtab.data.ledger import Ledger
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
@@ -217,6 +218,8 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)
     graphed = packed and recipe.step.cuda_graph != "off"
+    data = with_sizes(recipe.data, source=sources.tokenizers.source, target=sources.tokenizers.target)
+    recipe = recipe.model_copy(update={"data": data})
     recipe = settled(recipe, shape, precision=precision, compiled=compiled, graphed=graphed)
     model = build_model(recipe, sources.tokenizers, device=device)
     if precision == "bf16":

@@ -1,6 +1,10 @@
 """What goes wrong through no fault of the code: one base class, each with its exit code and a message that helps."""
 
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 
 def one_line(text: str) -> str:
@@ -66,13 +70,69 @@ def not_utf8(
     """
     raw, start = error.object, error.start
     bad = raw[start : max(error.end, start + 1)].hex(" ")
-    encoding = "UTF-16" if is_utf16 else "WINDOWS-1252"
+    first_zero = raw.find(0)
+    by_zeros = _UTF16[(offset + first_zero) % 2] if first_zero >= 0 else ""
+    encoding = "UTF-16" if is_utf16 else utf16_of(raw, offset=offset) or by_zeros or "WINDOWS-1252"
     return input_error(
         f"{name}: line {line} is not UTF-8",
         got=f"byte{'s' * (len(bad) > 2)} {bad} at byte {start} of the line, {offset + start} of the text, from 0",
         allowed="UTF-8 text",
         fix=f"convert it, for instance with `iconv -f {encoding} -t UTF-8`, or correct that line",
         where=f"{name}:{line}:{len(raw[:start].decode('utf-8')) + 1}",
+    )
+
+
+_UTF16 = ("UTF-16BE", "UTF-16LE")
+"""By where the zero bytes of Latin letters stand: at even places of the text, or at odd ones."""
+
+
+def utf16_of(raw: bytes, *, offset: int) -> str:
+    """The kind of UTF-16 that bytes look like, which begin at `offset` of a text; empty where they do not: of every
+    second byte most are zero, and of the others none is."""
+    halves = raw[0::2], raw[1::2]
+    for place, half in enumerate(halves):
+        if half.count(0) >= max(2, len(half) / 2) and 0 not in halves[1 - place]:
+            return _UTF16[(offset + place) % 2]
+    return ""
+
+
+def utf16_text(encoding: str, *, name: str, line: int) -> InputError:
+    """An InputError for a line that is text in another encoding, though each of its bytes is UTF-8."""
+    return input_error(
+        f"{name}: line {line} looks like {encoding}",
+        got="a zero byte (NUL) beside every letter",
+        allowed="UTF-8 text",
+        fix=f"convert it: `iconv -f {encoding} -t UTF-8`",
+        where=f"{name}:{line}",
+    )
+
+
+_NOT_OF_A_FILE = frozenset({None, errno.ENOSPC, errno.EDQUOT, errno.EPIPE})
+"""A full disk and a reader that has gone away are told elsewhere; without a number it is no refusal of the system."""
+
+
+@contextmanager
+def reading(path: Path | str) -> Generator[None, None, None]:
+    """Says what the operating system refuses inside the block, which reads `path` or what lies in it, as InputError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NOT_OF_A_FILE:
+            raise
+        raise unreadable(error, path) from None
+
+
+def unreadable(error: OSError, path: Path | str) -> InputError:
+    """An InputError for what the operating system does not let be read: `path`, or what lies in it."""
+    denied = isinstance(error, PermissionError)
+    return input_error(
+        f"{path}: cannot be read",
+        got=error.strerror or str(error),
+        allowed="what you have the right to read" if denied else "what the disk can give",
+        fix=f"have its owner give you the right, `chmod -R u+rX {path}` where that is you, or name another"
+        if denied
+        else "see that it is there and that the disk is sound, or name another",
+        where=str(error.filename or path),
     )
 
 

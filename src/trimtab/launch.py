@@ -21,7 +21,12 @@ from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
 from trimtab.sources import Sources, open_sources
 from trimtab.training.announce import describe
-from trimtab.training.early_checks import check_exports, check_metrics, check_room_for_one
+from trimtab.training.early_checks import (
+    check_exports,
+    check_metrics,
+    check_room_for_one,
+    check_tokenizers_outside,
+)
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
 from trimtab.training.rates import rate_jumps
@@ -65,6 +70,8 @@ def train(
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
     with places_told(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
+        for note in () if resume else loaded.notes:
+            progress.message(note)
         return train_in(run, resolve_paths(loaded), progress=progress)
 
 
@@ -80,6 +87,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     )
     checkpoint = store.latest()
     if checkpoint is None:
+        run.check_nothing_lost()
+        check_tokenizers_outside(run, recipe)
         # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
         shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
@@ -95,6 +104,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     if checkpoint is not None:
         stored = recipe_fingerprints(without_places(load_recipe(run.recipe).recipe))
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
+    was_begun = run.is_run
     run.write_recipe(render_recipe(parts.recipe))
     state = restore(parts, checkpoint) if checkpoint else TrainState()
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0
@@ -112,7 +122,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         )
     if checkpoint is None:
         check_room_for_one(store, parts)
-        if lost:
+        if was_begun:
             progress.message(f"no checkpoint is there, so the run begins anew; {lost} steps had been taken")
         run_preflight(parts, recorder)
     with stopping(recorder) as signals:

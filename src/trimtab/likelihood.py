@@ -11,7 +11,7 @@ import torch
 from trimtab.build import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.data.reference_rows import reference_rows
-from trimtab.decode.given_texts import check_texts
+from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.errors import InputError, input_error
 from trimtab.flow import Ragged
@@ -68,7 +68,7 @@ def score(
     of the training was tagged so. Raises InputError where one side has more lines than the other, or is one text and no
     list, and for a tag that is none, besides what `load_model` raises.
     """
-    _check_sides(sources, targets)
+    sources, targets = _checked_sides(sources, targets)
     return score_pairs(open_model(run, device=device), sources, targets, tags=tags)
 
 
@@ -80,7 +80,7 @@ def score_pairs(
     tags: Sequence[str] = (),
 ) -> Iterator[PairScore]:
     """The same for a model that is loaded."""
-    _check_sides(sources, targets)
+    sources, targets = _checked_sides(sources, targets)
     model.look_at(tags)
     return _in_blocks(model, sources, targets, tags)
 
@@ -152,9 +152,8 @@ def log_probabilities(
     return [sums[place] for place in back.tolist()]
 
 
-def _check_sides(sources: Iterable[str], targets: Iterable[str]) -> None:
-    check_texts(sources, name="sources")
-    check_texts(targets, name="targets")
+def _checked_sides(sources: Iterable[str], targets: Iterable[str]) -> tuple[Iterable[str], Iterable[str]]:
+    return checked_texts(sources, name="sources"), checked_texts(targets, name="targets")
 
 
 def _unequal(line: int, *, longer: str) -> InputError:

@@ -13,6 +13,17 @@ LONGEST = 1e18
 
 _WORD = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*((?:[kKMGBT](?![A-Za-z]))?)\s*([A-Za-z]+)\s*$")
 _SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+_MINUTES = {
+    "s": 1 / 60,
+    "sec": 1 / 60,
+    "second": 1 / 60,
+    "min": 1,
+    "h": 60,
+    "hr": 60,
+    "hour": 60,
+    "day": 1440,
+}
+"""How many minutes a unit of time has that lengths are not written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +43,17 @@ class Duration:
                 "'2M tokens' or '30 minutes'"
             )
         number, scale, word = match.groups()
+        count = float(number.replace("_", "").replace(",", "")) * _SCALE[scale]
         unit = word.lower() if word.lower().endswith("s") else word.lower() + "s"
         if unit not in get_args(LengthUnit):
+            if minutes := _MINUTES.get(word.lower() if len(word) == 1 else unit[:-1]):
+                told = Duration(max(0.01, round(count * minutes, 2)), "minutes")
+                raise ValueError(f"got {text.strip()!r}; write '{told}'")
             raise ValueError(f"got the unit {word!r}; allowed are steps, epochs, tokens and minutes")
-        count = float(number.replace("_", "").replace(",", "")) * _SCALE[scale]
         if not 0 < count < LONGEST:
-            raise ValueError(f"got {text!r}; a length is greater than zero and below {LONGEST:.0e}")
+            raise ValueError(f"got {text!r}; allowed is more than zero, and less than 1e18")
         if unit in ("steps", "tokens") and count != int(count):
-            raise ValueError(f"got {text!r}; {unit} are whole numbers")
+            raise ValueError(f"got {text!r}; allowed are whole numbers of {unit}")
         return cls(count, unit)  # type: ignore[arg-type]
 
     @property

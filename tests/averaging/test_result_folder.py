@@ -2,12 +2,12 @@ import pytest
 import torch
 
 from trimtab.averaging.members import open_member
-from trimtab.averaging.result_folder import plain_tokenizer, write_result
+from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.room import RESUME
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
-from trimtab.errors import NoRoom
+from trimtab.errors import InputError, NoRoom
 from trimtab.translator import load_model
 
 
@@ -22,6 +22,15 @@ def test_it_is_a_run_of_the_weights_without_moments_or_a_best(run, tmp_path):
     assert (tmp_path / "r" / "recipe.yaml").read_bytes() == (run / "recipe.yaml").read_bytes()
     names = {path.name: path.read_bytes() for path in (tmp_path / "r" / "tokenizer").iterdir()}
     assert names == {path.name: path.read_bytes() for path in (run / "tokenizer").iterdir()}
+
+
+def test_it_is_never_written_beside_other_things(run, tmp_path):
+    for folder in (tmp_path / "new", tmp_path):
+        check_result_place(folder)
+    (tmp_path / "README.md").write_text("mine")
+    for folder, words in ((tmp_path, "README.md"), (run, "holds a run already")):
+        with pytest.raises(InputError, match=words):
+            check_result_place(folder)
 
 
 @pytest.mark.parametrize("was_there", [False, True])

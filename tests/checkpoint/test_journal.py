@@ -1,3 +1,4 @@
+import errno
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.checkpoint.dying import dies_before_call, start_child, wait
 from trimtab.checkpoint import journal as journals
 from trimtab.checkpoint.journal import Journal, cut_back, read_journal
+from trimtab.errors import InputError
 from trimtab.finding import Finding
 
 
@@ -280,3 +282,18 @@ def test_a_kill_while_cutting_back_leaves_the_old_log_or_the_new_one(in_memory: 
         if not died:
             break
     assert seen == {old, b'{"step": 1}\n'}
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+def test_a_log_that_cannot_be_read_is_told_and_not_taken_for_an_empty_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    path.write_bytes(b'{"step": 1}\n')
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    for read in (lambda: list(read_journal(path)), lambda: cut_back(path, 0)):
+        with pytest.raises(InputError, match=os.strerror(number)):
+            read()

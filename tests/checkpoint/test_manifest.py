@@ -137,5 +137,18 @@ def test_damage_says_which_checkpoint_which_file_and_why():
     assert str(caught.value) == (
         "checkpoint step-00000003 is damaged: manifest.json cannot be read as a manifest   "
         "(run/checkpoints/step-00000003/manifest.json)\n"
-        "  fix     use another checkpoint of the run (RUN@last, RUN@STEP), or restore the file from a copy"
+        "  got     manifest.json cannot be read as a manifest\n"
+        "  allowed what was committed, byte by byte\n"
+        "  fix     restore the file from a copy; the run has no other checkpoint"
+    )
+
+
+def test_damage_names_the_other_checkpoints_of_the_run_and_not_the_damaged_one(tmp_path: Path):
+    run = tmp_path / "run"
+    for step in (1, 2, 3, 4, 5):
+        (run / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+    with pytest.raises(Damaged) as caught:
+        parse(b"", checkpoint=run / "checkpoints" / "step-00000005")
+    assert caught.value.problems[0].fix == (
+        f"use another checkpoint of the run ({run}@4, {run}@3, {run}@2), or restore the file from a copy"
     )

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,12 @@ def test_another_checkpoint_is_refused_with_those_that_exist(run: Path, which: s
 def test_a_run_that_is_missing_names_what_is_near(run: Path):
     with pytest.raises(InputError) as caught:
         resolve_checkpoint(f"{run.parent}/en_dee@last")
-    assert str(caught.value) == f"there is no run {run.parent}/en_dee\n  fix     did you mean {run}?"
+    assert str(caught.value) == (
+        f"there is no run {run.parent}/en_dee\n"
+        "  got     nothing there\n"
+        "  allowed the folder of a run\n"
+        f"  fix     did you mean {run}?"
+    )
     with pytest.raises(InputError, match="name the folder of a run"):
         resolve_checkpoint("/no/such/place")
 
@@ -110,6 +116,23 @@ def test_a_run_without_checkpoints_says_so(tmp_path: Path):
         folder.write_recipe("seed: 1\n")
     with pytest.raises(InputError, match="has no checkpoint yet"):
         resolve_checkpoint(str(tmp_path / "run"))
+
+
+def test_where_every_checkpoint_was_set_aside_these_are_named(run: Path):
+    for folder in list((run / "checkpoints").iterdir()):
+        folder.rename(folder.with_name(f".corrupt-{folder.name}-ab12"))
+    with pytest.raises(InputError, match=r"no checkpoint of the run .* is sound") as caught:
+        resolve_checkpoint(f"{run}@last")
+    (problem,) = caught.value.problems
+    assert ".corrupt-step-00000003-ab12, .corrupt-step-00000004-ab12" in problem.got
+    assert "--resume" not in problem.fix
+
+
+def test_where_the_checkpoints_are_gone_nobody_is_told_to_wait_for_them(run: Path):
+    shutil.rmtree(run / "checkpoints")
+    RunFolder(run).data_ledger.touch()
+    with pytest.raises(InputError, match=r"are gone(.|\n)*is their disk mounted"):
+        resolve_checkpoint(str(run))
 
 
 def test_looking_changes_nothing_even_where_something_is_damaged(run: Path):

@@ -52,6 +52,10 @@ def leave_metrics(run: RunFolder) -> None:
     run.metrics.touch()
 
 
+def leave_a_ledger(run: RunFolder) -> None:
+    run.data_ledger.touch()
+
+
 def leave_a_checkpoint(run: RunFolder) -> None:
     save(CheckpointStore(run.checkpoints, keep=1), 1)
 
@@ -61,7 +65,7 @@ def leave_a_damaged_checkpoint(run: RunFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "leave", [leave_a_recipe, leave_metrics, leave_a_checkpoint, leave_a_damaged_checkpoint]
+    "leave", [leave_a_recipe, leave_metrics, leave_a_ledger, leave_a_checkpoint, leave_a_damaged_checkpoint]
 )
 def test_where_a_run_is_no_other_is_begun(tmp_path: Path, leave):
     leave(RunFolder(tmp_path))
@@ -80,6 +84,14 @@ def test_a_folder_with_other_things_can_take_a_new_run_but_not_resume_one(tmp_pa
         RunFolder.open(tmp_path)
     assert caught.value.exit_code == 3
     RunFolder.create(tmp_path).close()
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "checkpoints", "samples.jsonl", "findings.jsonl"])
+def test_what_others_put_there_by_the_name_of_a_file_of_a_run_is_not_written_over(tmp_path: Path, name: str):
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=f"holds what is no run's(.|\n)*got     {name}"):
+        RunFolder.create(tmp_path)
+    assert os.listdir(tmp_path) == [name]
 
 
 def test_resuming_what_is_not_there_names_what_is_near(tmp_path: Path):
@@ -102,13 +114,32 @@ def test_a_folder_of_other_things_is_not_told_as_what_is_near_to_itself(tmp_path
     assert "near" not in str(caught.value)
 
 
+def test_an_empty_folder_is_no_run_to_resume_but_one_can_be_begun_in_it(tmp_path: Path):
+    with pytest.raises(NothingToResume, match="got     an empty folder"):
+        RunFolder.open(tmp_path)
+    assert os.listdir(tmp_path) == []
+    RunFolder.create(tmp_path).close()
+
+
+def test_where_a_checkpoint_was_once_committed_nothing_begins_anew(tmp_path: Path):
+    run = RunFolder(tmp_path)
+    run.check_nothing_lost()
+    leave_a_ledger(run)
+    with pytest.raises(NothingToResume, match=r"the checkpoints of .* are gone") as caught:
+        run.check_nothing_lost()
+    assert caught.value.exit_code == 3
+    assert "is their disk mounted" in str(caught.value)
+
+
 def test_resuming_a_file_says_so(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(NothingToResume, match="got     a file"):
         RunFolder.open(tmp_path / "file")
 
 
-def test_a_run_killed_at_any_moment_of_its_beginning_can_be_resumed_once_its_folder_is_there(in_memory: Path):
+def test_a_run_killed_at_any_moment_of_its_beginning_can_be_resumed_once_something_is_in_its_folder(
+    in_memory: Path,
+):
     def begin() -> None:
         run = RunFolder.create(path)
         run.tokenizer.mkdir()
@@ -118,7 +149,7 @@ def test_a_run_killed_at_any_moment_of_its_beginning_can_be_resumed_once_its_fol
     for number in range(40):
         path = in_memory / str(number)
         died = dies_before_call(number, begin)
-        if path.exists():
+        if path.exists() and any(path.iterdir()):
             with RunFolder.open(path) as run:
                 assert CheckpointStore(run.checkpoints, keep=1).latest() is None
         if not died:
@@ -153,7 +184,9 @@ def test_a_place_where_no_folder_can_be_made_is_the_users_to_change(
         with pytest.raises(InputError, match="cannot be made a run folder"):
             RunFolder.create(path)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(InputError, match="cannot be written to"):
+    with pytest.raises(
+        InputError, match=r"a run cannot be trained there(.|\n)*got     no permission: the folder"
+    ):
         RunFolder.create(tmp_path / "run")
 
 

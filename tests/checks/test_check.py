@@ -4,6 +4,7 @@ import os
 import pytest
 
 import trimtab
+from tests.cli.refusal import has_four_parts
 from trimtab.checks import check as module
 from trimtab.checks.baseline import write_baseline
 from trimtab.checks.check import check, found_files, walked_folders
@@ -57,9 +58,44 @@ def test_a_file_that_cannot_be_read_does_not_keep_others_from_being_checked(fold
 
 def test_what_is_no_configuration_is_told_only_where_it_was_named(folder):
     (folder / "notes.yaml").write_text("title: x\n")
-    assert [each.path for each in run("notes.yaml").skipped] == ["notes.yaml"]
-    assert run("notes.yaml").exit_code == 0
-    assert run(".").skipped == ()
+    report = run("notes.yaml")
+    assert [each.where for each in report.problems] == ["notes.yaml"]
+    assert (report.exit_code, report.files) == (2, ())
+    assert (run(".").skipped, run(".").problems, run(".").exit_code) == ((), (), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "got"),
+    [
+        ("empty.yaml", "", "nothing"),
+        ("hello.yaml", "hello\n", "text, no keys"),
+        ("list.yaml", "[1, 2]\n", "a list"),
+        ("keys.json", '{"a": 1}', "only `a`"),
+        ("script.py", "print(1)\n", "a script"),
+        ("own.sh", "make all\n", "only `make`"),
+    ],
+)
+def test_a_named_file_that_nobody_knows_is_refused_unless_it_is_passed_over(folder, name, text, got):
+    (folder / name).write_text(text)
+    (problem,) = run(name).problems
+    assert (problem.what, problem.got) == (f"{name}: not a configuration that trimtab knows", got)
+    assert has_four_parts(f"error: {problem}")
+    passed = module.check_as_asked(name, module.Asked(ignore_unknown=True))
+    assert (passed.problems, passed.exit_code) == ((), 0)
+
+
+def test_what_the_user_says_it_is_and_has_nothing_in_it_is_told_and_no_mistake(folder):
+    (folder / "plain.py").write_text("print(1)\n")
+    report = run("plain.py", as_kind="python")
+    assert (report.problems, report.exit_code) == ((), 0)
+
+
+def test_only_a_report_without_problems_and_errors_counts_as_true(folder):
+    (folder / "good.json").write_text(GOOD)
+    (folder / "bad.json").write_text(BAD)
+    (folder / "odd.yaml").write_text("hello\n")
+    for name, ok in {"good.json": True, "bad.json": False, "odd.yaml": False, "gone.yaml": False}.items():
+        assert (bool(run(name)), run(name).ok) == (ok, ok)
 
 
 def test_of_a_folder_what_cannot_be_read_is_a_problem_only_where_it_speaks_of_training(folder):

@@ -73,7 +73,7 @@ def test_an_unknown_kind_names_the_nearest(name: str, fix: str):
 def test_a_word_like_no_kind_has_no_suggestion():
     with pytest.raises(InputError, match="there is no such kind") as caught:
         named_kind("zzzzzzzz")
-    assert caught.value.problems[0].fix == ""
+    assert caught.value.problems[0].fix == "name one of these"
 
 
 def kind(name: str) -> Kind:

@@ -54,8 +54,8 @@ def test_everything_that_is_wrong_is_told_at_once():
         parse_versions(["transformers", "trl=new", "transfomers=5", "numpy=2.0"])
     told = [(problem.what, problem.fix) for problem in caught.value.problems]
     assert told == [
-        ("--with transformers: no library with its version", ""),
-        ("--with trl=new: no library with its version", ""),
+        ("--with transformers: no library with its version", "write it such as `--with transformers=5.24.0`"),
+        ("--with trl=new: no library with its version", "write it such as `--with transformers=5.24.0`"),
         ("--with transfomers=5: the version of transfomers decides nothing", "did you mean `transformers`?"),
         ("--with numpy=2.0: the version of numpy decides nothing", "leave it out"),
     ]

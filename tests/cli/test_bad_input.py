@@ -85,7 +85,7 @@ FILES = {
     "files of unequal length": (
         {"train.de": b"eins\n"},
         {},
-        ["have different numbers of lines", "got     200 lines and 1 lines", "recipe.yaml:4:"],
+        ["have different numbers of lines", "got     200 lines and 1 line", "recipe.yaml:4:"],
     ),
     "an empty corpus": (
         {"train.en": b"", "train.de": b""},

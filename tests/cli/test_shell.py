@@ -90,6 +90,23 @@ def test_a_command_keeps_its_signature():
     assert guarded(command).__wrapped__ is command
 
 
+def test_a_file_that_may_not_be_read_is_told_wherever_it_was_met(capsys):
+    assert outcome(PermissionError(errno.EACCES, "Permission denied", "data/a.en")) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: data/a.en: cannot be read")
+    assert "\n  got     Permission denied\n  allowed " in told
+    with pytest.raises(PermissionError):
+        outcome_of_a_bug()
+
+
+def outcome_of_a_bug():
+    @guarded
+    def command() -> None:
+        raise PermissionError("of nobody knows what")
+
+    command()
+
+
 def test_a_broken_pipe_is_quiet(monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)

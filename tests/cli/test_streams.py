@@ -107,3 +107,13 @@ def test_only_a_stream_that_main_put_there_counts_as_closed(monkeypatch):
     with opened_output(None) as file:
         file.write("eins\n")
     assert sys.stdout.buffer.getvalue() == b"eins\n"
+
+
+def test_a_broken_link_is_told_by_what_it_leads_to(tmp_path):
+    (tmp_path / "dev.en").symlink_to("gone.en")
+    with (
+        pytest.raises(InputError, match=r"dev\.en: a broken link(.|\n)*gone\.en") as caught,
+        opened_input(tmp_path / "dev.en"),
+    ):
+        pass
+    assert "did you mean" not in str(caught.value)

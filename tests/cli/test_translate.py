@@ -151,11 +151,17 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly():
         assert process.wait(timeout=30) == 141
 
 
-def test_an_interrupt_ends_it_quietly():
+def test_an_interrupt_ends_it_with_one_line():
     with start() as process:
         assert process.stdout.readline() == b"line\n"
         process.send_signal(signal.SIGINT)
         while process.stdout.read(1 << 16):
             pass
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == b"stopped: by Ctrl-C\n"
         assert process.wait(timeout=30) == 130
+
+
+def test_a_text_in_the_place_of_a_run_is_answered_with_the_option_for_it(call, tmp_path):
+    (tmp_path / "dev.en").write_text("the wind\n")
+    message = refused(call("translate", "run", tmp_path / "dev.en"), f"--input {tmp_path / 'dev.en'}")
+    assert has_four_parts(message)

@@ -15,6 +15,27 @@ def only(**changes):
     return complaint
 
 
+@pytest.mark.parametrize(
+    ("written", "what", "got"),
+    [(0, "out of range", "0"), (-1, "out of range", "-1"), (100000, "out of range", "100000"),
+     ("x", "wrong type", "'x'"), (None, "wrong type", "nothing (null)"), (True, "wrong type", "true")],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [{}, {"kind": "encoder_decoder"}])
+def test_a_shorthand_is_told_by_its_own_name_once_and_with_its_bounds(kind, written, what, got):
+    found = only(model={**MODEL, **kind, "layers": written})
+    assert (found.path, found.what, found.got) == ("model.layers", what, got)
+    assert found.allowed == "a whole number, at least 1 and at most 1000"
+
+
+def test_a_field_beside_its_shorthand_is_told_by_its_own_name():
+    assert only(model={**MODEL, "layers": 2, "encoder_layers": 0}).path == "model.encoder_layers"
+
+
+def test_a_length_in_hours_is_told_in_minutes():
+    found = only(length="2 hours")
+    assert (found.got, found.fix) == ("'2 hours'", "write '120 minutes'")
+
+
 def test_a_right_recipe_has_no_complaints():
     assert complaints_about(tree()) == []
 
@@ -148,3 +169,9 @@ def test_a_wrong_item_of_a_list_is_not_also_a_list_that_is_too_short():
 def test_a_union_of_plain_values_is_one_complaint():
     complaint = only(data={"train": [{"source": 1.5, "target": "b"}]})
     assert (complaint.path, complaint.allowed) == ("data.train.0.source", "text or a whole number")
+
+
+def test_a_merge_key_is_told_as_one_and_how_a_group_is_named_twice():
+    complaint = only(checkpoint={"<<": {"keep": 2}})
+    assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not have")
+    assert "&name" in complaint.fix

@@ -190,3 +190,34 @@ def test_an_average_that_is_refreshed_too_seldom_is_told_by_how_often(ema, lengt
     complaints = found(step={"ema": ema}, length=f"{length} steps")
     assert [path for path, _, _ in complaints] == ([] if refreshes is None else ["step.ema.every"])
     assert all(f"so {refreshes} refreshes in {length} steps" in got for _, got, _ in complaints)
+
+
+@pytest.mark.parametrize(
+    ("tied", "output", "got"),
+    [
+        ({}, 1.0, None),
+        ({}, 0.5, "0.5, with `model.tie_embeddings: all`, the default"),
+        ({"tie_embeddings": "decoder"}, 0.5, "0.5, with `model.tie_embeddings: decoder`"),
+        ({"tie_embeddings": "none"}, 0.5, None),
+    ],
+)
+def test_a_tied_output_has_no_rate_of_its_own(tied, output, got):
+    optimizer = {"kind": "adamw", "learning_rate_multipliers": {"output": output, "hidden": 0.5}}
+    complaints = found(model={"preset": "tiny", **tied}, step={"optimizer": optimizer})
+    path = "step.optimizer.learning_rate_multipliers.output"
+    assert complaints == ([(path, got, "1, or `model.tie_embeddings: none`")] if got else [])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_nor_has_that_of_a_language_model(tied):
+    tree = {
+        "task": "language_model",
+        "data": {"train": [{"text": "a"}]},
+        "model": {"kind": "decoder", "preset": "tiny", "tie_embeddings": tied},
+        "step": {"optimizer": {"kind": "sgd", "learning_rate_multipliers": {"output": 2}}},
+        "length": "1000 steps",
+    }
+    complaints = contradictions(Recipe.model_validate(tree))
+    assert [(each.got, each.allowed) for each in complaints] == (
+        [("2, with `model.tie_embeddings: true`", "1, or `model.tie_embeddings: false`")] if tied else []
+    )

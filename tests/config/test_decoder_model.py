@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_refused(values, what):
 
 
 def test_the_width_is_even():
-    assert "an even number is needed" in refused(dim=9, heads=3, layers=1, feed_forward=8)
+    assert "allowed is an even number" in refused(dim=9, heads=3, layers=1, feed_forward=8)
 
 
 def test_an_odd_size_of_heads_is_well_without_rotary_positions():

@@ -52,7 +52,7 @@ def test_rotary_positions_need_an_even_head_size():
 
 
 def test_the_width_is_even():
-    assert "an even number is needed" in refused(dim=9, heads=3, layers=1, feed_forward=8)
+    assert "allowed is an even number" in refused(dim=9, heads=3, layers=1, feed_forward=8)
 
 
 def test_attention_dropout_is_refused():

@@ -78,7 +78,8 @@ def test_all_duplicates_are_reported_at_once():
         ("a: !!python/object x", "a value with a tag of its own", "r.yaml:1:4"),
         ("? [a]\n: 3", "a key that is not a word", "r.yaml:1:3"),
         ("a: " + "[" * 2000, "nested too deeply", "r.yaml:1:53"),
-        ("a: &x [*x]", "nested too deeply", "r.yaml:1:4"),
+        ("a: &x [*x]", "an alias inside what it names", "r.yaml:1:4"),
+        ("a: &x {b: [1, {c: *x}]}", "an alias inside what it names", "r.yaml:1:4"),
     ],
 )  # fmt: skip
 def test_what_is_not_yaml_is_said_with_its_place(text, what, where):
@@ -91,7 +92,24 @@ def test_a_billion_laughs_are_not_laughed():
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
     found = problem("\n".join(lines))
     assert found.what == "too many values"
-    assert str(MAX_NODES) in found.allowed
+    assert f"{MAX_NODES:,}" in found.allowed
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &x [*x]", "a: " + "[" * 2000, "? [a]\n: 3", "a: [" + "1, " * 20000 + "]", "? {a: 1}\n: 3"]
+)
+def test_what_is_no_recipe_is_told_with_what_was_got_and_what_to_do(text):
+    found = problem(text)
+    assert found.got
+    assert found.allowed
+    assert found.fix
+
+
+def test_an_alias_beside_what_it_names_is_no_alias_inside_it():
+    assert read_yaml("a: &x [1]\nb: {c: *x, d: [*x, *x]}", name="r.yaml").value["b"] == {
+        "c": [1],
+        "d": [[1], [1]],
+    }
 
 
 @settings(max_examples=300, deadline=None)

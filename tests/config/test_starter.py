@@ -1,3 +1,8 @@
+from typing import get_args
+
+import pytest
+
+from trimtab.config.exporting import ExportTarget, obstacles
 from trimtab.config.load import parse_recipe
 from trimtab.config.starter import init_recipe
 
@@ -15,10 +20,22 @@ def test_it_shows_the_keys_a_beginner_should_know_each_with_a_comment_near():
     for key in [
         "data.train", "data.valid", "data.tokenizer", "data.max_tokens", "model", "step.tokens_per_step",
         "step.tokens_per_micro_batch", "step.optimizer", "step.schedule", "step.clip", "length", "evaluate.every",
-        "evaluate.best", "evaluate.patience", "checkpoint.every", "seed",
+        "evaluate.best", "evaluate.patience", "checkpoint.every", "export", "seed",
     ]:  # fmt: skip
         assert lines[positions[key].line - 2].lstrip().startswith("#"), key
 
 
 def test_its_lines_fit_a_screen():
     assert max(len(line) for line in init_recipe().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("target", get_args(ExportTarget))
+def test_what_it_describes_can_be_exported_for_every_target(target):
+    recipe = parse_recipe(init_recipe(), overrides=[f"export=[{target}]"]).recipe
+    assert obstacles(target, model=recipe.model, transforms=recipe.data.transforms) == []
+    assert recipe.data.tokenizer.normalization == "nmt_nfkc"
+
+
+def test_what_the_one_of_language_models_describes_can_be_exported_for_hf():
+    recipe = parse_recipe(init_recipe("language_model")).recipe
+    assert obstacles("hf", model=recipe.model, transforms=recipe.data.transforms) == []

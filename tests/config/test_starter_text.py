@@ -15,7 +15,7 @@ def test_it_shows_the_keys_a_beginner_should_know_each_with_a_comment_near():
     for key in [
         "data.train", "data.valid", "data.tokenizer", "data.max_tokens", "model", "loss", "step.tokens_per_step",
         "step.tokens_per_micro_batch", "step.optimizer", "step.schedule", "step.clip", "length", "evaluate.every",
-        "evaluate.best", "evaluate.patience", "checkpoint.every", "seed",
+        "evaluate.best", "evaluate.patience", "checkpoint.every", "export", "seed",
     ]:  # fmt: skip
         assert lines[positions[key].line - 2].lstrip().startswith("#"), key
 

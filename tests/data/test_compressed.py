@@ -48,8 +48,9 @@ def test_parts_packed_one_after_another_are_one_text(tmp_path, on_disk, packing,
 def test_a_file_cut_short_is_named(tmp_path, on_disk, packing, pack, share):
     packed = pack(TEXT)
     file = on_disk(packed[: int(share * len(packed))])
-    with pytest.raises(InputError, match=r"train\.gz: the file is cut short"):
+    with pytest.raises(InputError, match=r"train\.gz: the file is cut short") as caught:
         list(read_blocks(file, path=tmp_path / "train.gz", packing=packing))
+    assert caught.value.problems[0].got.startswith(f"{int(share * len(packed)):,} bytes, then the end")
 
 
 @pytest.mark.parametrize(("packing", "pack"), PACKERS)

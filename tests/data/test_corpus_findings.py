@@ -36,6 +36,20 @@ def test_a_lost_line_is_told_with_its_place(found):
     assert "1 line of the target" in finding.message
 
 
+def test_lines_with_a_nul_are_told_with_their_places(found):
+    odd = [
+        (f"{each}\0", other) if number in (3, 7) else (each, other)
+        for number, (each, other) in enumerate(TRAIN)
+    ]
+    (finding,) = found(odd, VALID)
+    assert (finding.code, finding.severity) == ("D210", "warning")
+    assert "2 of 1,500 lines" in finding.message
+    assert "(4, 8)" in finding.message
+    assert finding.where.endswith("train.en:4")
+    (finding,) = found([(TRAIN[0][0], f"a\0{TRAIN[0][1]}"), *TRAIN[1:]], VALID)
+    assert "1 of 1,500 lines looked at has a NUL in it (1)" in finding.message
+
+
 @pytest.mark.parametrize("sign", ["/", "\\"])
 def test_lines_out_of_all_proportion_are_told_with_their_places(found, sign):
     train = list(TRAIN)

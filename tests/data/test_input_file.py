@@ -70,3 +70,12 @@ def test_a_file_without_permission_is_named(tmp_path, monkeypatch):
 def test_an_impossible_name_is_an_input_error(tmp_path, name):
     with pytest.raises(InputError):
         open_input(tmp_path / name)
+
+
+def test_a_broken_link_is_told_by_what_it_leads_to_and_not_proposed_again(tmp_path):
+    (tmp_path / "train.en").symlink_to("gone.en")
+    with pytest.raises(InputError, match=r"train\.en: a broken link") as caught:
+        open_input(tmp_path / "train.en")
+    (problem,) = caught.value.problems
+    assert "gone.en" in problem.got
+    assert "did you mean" not in problem.fix

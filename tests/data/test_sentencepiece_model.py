@@ -1,6 +1,8 @@
+import errno
 import io
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.data.small_text import sentences, small_tokenizer
 from trimtab.data.sentencepiece_model import SentencePiece, load_tokenizer
+from trimtab.data.tokenizer import write_tokenizer
 from trimtab.errors import InputError
 from trimtab.flow import Tokenizer
 
@@ -193,4 +196,21 @@ def test_a_card_of_brackets_without_an_end_is_wrong_input(tmp_path):
     (tmp_path / "sentencepiece.model").write_bytes(small_tokenizer().model)
     (tmp_path / "tokenizer.json").write_text("[" * 100_000)
     with pytest.raises(InputError, match="brackets too deep"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_stored_tokenizer_that_was_damaged_is_told_as_such_and_not_as_one_to_leave_out(tmp_path):
+    write_tokenizer(small_tokenizer(), tmp_path)
+    (tmp_path / "sentencepiece.model").write_bytes(b"garbage")
+    with pytest.raises(InputError, match="not the tokenizer that was stored here") as caught:
+        load_tokenizer(tmp_path)
+    assert "restore the file" in caught.value.problems[0].fix
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(InputError, match=r"cannot be read(.|\n)*got     Permission denied"):
         load_tokenizer(tmp_path)

@@ -37,13 +37,32 @@ def test_only_line_feeds_separate_lines(data, lines):
 @settings(max_examples=50)
 @given(
     st.lists(
-        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])).filter(
+        st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])).filter(
             lambda line: not line.endswith("\r") and not line.startswith("\ufeff")
         )
     )
 )
 def test_what_was_written_line_by_line_is_read_back(lines):
     assert read("".join(line + "\n" for line in lines).encode()) == lines
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["Hello\nworld\n", "\nHello", "Grüße\n", "a Hi\n"])
+def test_utf_16_without_a_mark_is_refused_with_what_turns_it_into_utf_8(encoding, text):
+    with pytest.raises(InputError) as caught:
+        read(text.encode(encoding))
+    assert f"`iconv -f {encoding.upper().replace('-L', 'L').replace('-B', 'B')} -t UTF-8`" in str(
+        caught.value
+    )
+
+
+def test_a_few_nuls_are_kept_and_told_by_line(caplog):
+    data = b"".join(b"a\0b\n" if number in (1, 3, 4, 6, 7) else b"ok\n" for number in range(8))
+    assert len(list(read_lines(io.BytesIO(data), name="x.en"))) == 8
+    assert [message.partition(" has")[0] for message in caplog.messages] == [
+        "x.en: line 2", "x.en: line 4", "x.en: line 5"
+    ]  # fmt: skip
+    assert "further lines" in caplog.messages[-1]
 
 
 def test_a_wrong_byte_is_named_by_line_value_and_offset_after_the_lines_before_it():

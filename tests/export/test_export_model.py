@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from typing import get_args
 
 import pytest
 import torch
@@ -10,12 +11,15 @@ import torch
 import trimtab
 from tests.data.demo_pairs import demo_pairs
 from tests.export.runs import of_model, trained
-from tests.small_run import write_pairs
+from tests.small_run import small_recipe, write_pairs
+from trimtab.config.exporting import ExportTarget
+from trimtab.config.starter import init_recipe
 from trimtab.errors import InputError, RunFailed
 from trimtab.export import export_model as module
 from trimtab.export.export_model import build_target, export_model
 from trimtab.export.gate import BOUND
 from trimtab.export.quantized import Quantized
+from trimtab.launch import train
 from trimtab.translator.exported import is_export
 
 AFTER = {"norm_position": "after"}
@@ -260,6 +264,32 @@ def test_a_kind_of_weights_may_be_said_by_its_name_alone(trained_run, tmp_path):
 def test_a_run_without_a_checkpoint_is_wrong_input(trained_run, tmp_path):
     run = shutil.copytree(trained_run, tmp_path / "run")
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(InputError, match="has no checkpoint yet"):
+    with pytest.raises(InputError, match="are gone"):
         export_model(str(run), out=tmp_path / "hf")
     assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.fixture(scope="module")
+def started_run(own_cache, tmp_path_factory):
+    """A few steps of the recipe that `trimtab init` writes; what is overridden is only its size."""
+    folder = tmp_path_factory.mktemp("started")
+    small_recipe(folder)  # for its text
+    (folder / "init.yaml").write_text(init_recipe(), encoding="utf-8")
+    smaller = {
+        "data.tokenizer.vocabulary_size": 300,
+        "data.max_tokens": 32,
+        "model.preset": "tiny",
+        "evaluate.lines": 2,
+        "step.tokens_per_step": 512,
+        "step.tokens_per_micro_batch": 512,
+        "step.schedule.warmup": "1 steps",
+        "length": "2 steps",
+    }
+    overrides = [f"{key}={value}" for key, value in smaller.items()]
+    return train(folder / "init.yaml", overrides=overrides, out=folder / "run").run
+
+
+@pytest.mark.parametrize("target", get_args(ExportTarget))
+def test_a_run_of_the_recipe_to_start_from_is_exported_for_every_target(started_run, tmp_path, target):
+    exported = export_model(f"{started_run}@last", to=target, out=tmp_path / "exported")
+    assert any(exported.folder.iterdir())

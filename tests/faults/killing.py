@@ -78,7 +78,10 @@ def end_in_turn(
     recipe: Path, run: Path, when: Sequence[Moment], *, number: int = signal.SIGKILL
 ) -> list[Found]:
     """Begins the run, then resumes it, as often as there are moments; each process is ended with the signal."""
-    return [end_one(recipe, run, moment, number=number, resume=run.exists()) for moment in when]
+    return [
+        end_one(recipe, run, moment, number=number, resume=run.exists() and any(run.iterdir()))
+        for moment in when
+    ]
 
 
 def end_one(recipe: Path, run: Path, moment: Moment, *, number: int, resume: bool) -> Found:

@@ -101,6 +101,18 @@ RECIPES = {
             "data.valid": None,
         },
     ),
+    "rates by role, as muP has them for four times the width": (
+        small_recipe,
+        {
+            "step.optimizer": {
+                "kind": "adamw",
+                "learning_rate": 1e-2,
+                "weight_decay": 0.4,
+                "learning_rate_multipliers": {"embedding": 0.5, "hidden": 0.25, "output": 0.25},
+            },
+            "model.tie_embeddings": "none",
+        },
+    ),
     "real text, steps that grow, truncation": (real_recipe, {"model.activation": "silu"}),
     "real text, grouped heads, rotary, a larger decay": (
         real_recipe,
@@ -118,6 +130,7 @@ RECIPES = {
 TRAINED = {
     "as it comes": {},
     "adafactor, smoothing, z-loss, rms norms after, rotary": {},
+    "rates by role, as muP has them for four times the width": {},
     # So early a translator of real sentences gives one answer to all of them, and is rightly told so.
     "real text, grouped heads, rotary, a larger decay": {"data.valid": None},
 }

@@ -53,7 +53,7 @@ def untie_when_loading(patch: pytest.MonkeyPatch) -> None:
 
 
 LABELS = "_filled(target.values, target_offsets, IGNORE)"
-RATE = 'group["lr"] = learning_rate.float() if on_gpu else learning_rate'
+RATE = 'group["lr"] = rate.float() if on_gpu else rate'
 EACH_PACK = "for pack in packs:\n"
 
 BUGS = {
@@ -77,7 +77,7 @@ BUGS = {
         {"S204"},
     ),
     "optimizer on a copy": Bug(
-        rewriting(build_optimizer, ("(config, model)", "(config, __import__('copy').deepcopy(model))")),
+        rewriting(build_optimizer, ("(config, model,", "(config, __import__('copy').deepcopy(model),")),
         "S210",
     ),
     "frozen embeddings": Bug(

@@ -31,6 +31,16 @@ def test_a_model_that_could_not_be_exported_as_the_recipe_says_is_not_trained(tm
     check_exports(load_recipe(recipe, ["export=[ctranslate2]"]).recipe)
 
 
+def test_a_tokenizer_that_is_named_is_not_removed_for_the_run_s_own(tmp_path, trained_run):
+    run = tmp_path / "run"
+    shutil.copytree(trained_run / "tokenizer", run / "tokenizer")
+    (run / ".lock").touch()  # as after a try that ended early
+    recipe = small_recipe(tmp_path, **SHORT, **{"data.tokenizer": {"path": str(run / "tokenizer")}})
+    with pytest.raises(InputError, match=r"data\.tokenizer\.path: lies where the run puts"):
+        train(recipe, out=run)
+    assert (run / "tokenizer" / "sentencepiece.model").is_file()
+
+
 def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step(tmp_path, monkeypatch):
     def without_library(**_):
         raise RuntimeError("Japanese tokenization requires extra dependencies")

@@ -36,6 +36,23 @@ def test_a_rate_that_is_far_too_high_is_told_and_one_for_sgd_is_not(tmp_path):
     assert peaks(tmp_path, optimizer={"kind": "sgd", "learning_rate": 2.0}) == []
 
 
+def test_the_rates_of_roles_are_judged_and_the_weights_are_named(tmp_path):
+    def found(rate, **multipliers):
+        optimizer = {"kind": "adamw", "learning_rate": rate, "learning_rate_multipliers": multipliers}
+        return peaks(tmp_path, optimizer=optimizer)
+
+    assert found(1e-2, hidden=0.01) == []
+    assert found(0.2, embedding=0.1, hidden=0.1, vector=0.1) == []
+    ((message, fix),) = found(5e-4, hidden=0.01)
+    assert "the learning rate of hidden weights peaks at 5e-06 (at least 1e-05 is usual)" in message
+    assert "learning_rate is 0.0005, and learning_rate_multipliers say 0.01 times it" in message
+    assert "learning_rate: 0.07, for a peak of 0.0007, or another multiplier" in fix
+    ((message, fix),) = found(0.2, hidden=0.01)
+    assert "the learning rate of embedding and vector weights peaks at 0.2 (at most 0.1 is usual)" in message
+    assert fix == "set step.optimizer.learning_rate: 0.0007, for a peak of 0.0007"
+    assert len(found(1e-6, hidden=0.01)) == 2
+
+
 @pytest.mark.parametrize(
     ("step", "before", "jumps"), [(5, 0.0, False), (3, 1e-3, False), (5, 1e-3, True), (5, 7e-3, False)]
 )

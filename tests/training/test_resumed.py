@@ -15,7 +15,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
-from trimtab.errors import InputError
+from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import train
@@ -226,11 +226,23 @@ def test_a_run_that_never_saved_begins_again_with_empty_logs_and_a_new_tokenizer
     assert (tmp_path / "run" / "tokenizer" / "sentencepiece.model").read_bytes() != before
 
 
-def test_a_run_whose_checkpoints_are_gone_says_that_it_begins_anew(copied_run):
-    run, recipe = copied_run
-    shutil.rmtree(run / "checkpoints")
+def test_a_run_that_began_anew_says_so(recipe, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=tmp_path / "run", progress=StopsAt(step=3))
     told = Told()
     messages = []
     told.message = messages.append
-    train(recipe, out=run, resume=True, progress=told)
-    assert any("the run begins anew; 60 steps had been taken" in each for each in messages)
+    train(recipe, out=tmp_path / "run", resume=True, progress=told)
+    assert any("the run begins anew; 3 steps had been taken" in each for each in messages)
+
+
+@pytest.mark.parametrize("emptied", [True, False], ids=["emptied", "gone"])
+def test_a_run_whose_checkpoints_are_gone_does_not_begin_anew(copied_run, emptied):
+    run, recipe = copied_run
+    shutil.rmtree(run / "checkpoints")
+    if emptied:
+        (run / "checkpoints").mkdir()
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name != ".lock"}
+    with pytest.raises(NothingToResume, match=r"the checkpoints of .* are gone"):
+        train(recipe, out=run, resume=True)
+    assert {path: path.read_bytes() for path in before} == before

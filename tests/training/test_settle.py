@@ -6,9 +6,9 @@ import torch
 from tests.training.small_line import Line, small_line
 from trimtab.errors import RunFailed
 from trimtab.flow import LossOutput
-from trimtab.launch import forget
 from trimtab.training import recovery
 from trimtab.training.restore import restore
+from trimtab.training.resumed import forget
 from trimtab.training.settle import MARGIN, rewind
 
 CHANGES = {

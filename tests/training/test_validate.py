@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.language_run import PAIRS, language_recipe
 from tests.small_run import small_recipe
 from tests.training.small_line import equal, small_line
 from trimtab.checkpoint.journal import read_journal
@@ -298,3 +299,18 @@ def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
     validate(line.parts, TrainState(step=60), line.recorder)
     assert line.recorder.findings.standing == []
     assert [(each["code"], each["severity"]) for each in line.log("findings")] == [("E901", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({}, False), (PAIRS, False), ({**PAIRS, "evaluate.metrics": ["perplexity", "chrf"]}, True)],
+    ids=["texts", "pairs", "pairs that are translated"],
+)
+def test_a_loss_that_is_no_number_speaks_of_translations_where_there_would_be_some(
+    tmp_path, monkeypatch, changes, told
+):
+    monkeypatch.setattr(stage, "loss_of", lambda *_, **__: math.nan)
+    run = tmp_path / "run"
+    train(language_recipe(tmp_path, **changes, length="10 steps"), out=run)
+    (found,) = [each for each in read_journal(run / "findings.jsonl") if each["code"] == "E906"]
+    assert ("nothing was translated" in found["message"]) is told

@@ -36,9 +36,12 @@ def test_an_export_that_translates_is_sent_to_translate(exported_run):
         load_exported_text(exported_run)
 
 
+PAIRS = ["data.train=[{source: a.en, target: a.de}]", "data.valid={source: b.en, target: b.de}"]
+
+
 def test_an_export_that_learned_pairs_alone_goes_on_from_no_text(exported_text, tmp_path):
     copy = shutil.copytree(exported_text, tmp_path / "copy")
-    recipe = load_recipe(copy / RECIPE, overrides=["data.train=[{source: a.en, target: a.de}]"]).recipe
+    recipe = load_recipe(copy / RECIPE, overrides=PAIRS).recipe
     (copy / RECIPE).write_text(recipe.model_dump_json(exclude_unset=True))
     with pytest.raises(InputError, match="was trained on pairs alone"):
         load_exported_text(copy)

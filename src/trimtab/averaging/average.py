@@ -12,7 +12,7 @@ from trimtab.averaging.comparing import compared
 from trimtab.averaging.gauge import Gauge, check_metric
 from trimtab.averaging.members import Member, best_of_run, open_members
 from trimtab.averaging.report import AverageReport
-from trimtab.averaging.result_folder import plain_tokenizer, write_result
+from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import mean_of, not_finite
 from trimtab.config.run import Metric
 from trimtab.errors import InputError, Problem, input_error
@@ -41,6 +41,7 @@ def average(
     holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
     `across_starts` says why different first weights may be averaged all the same; it stands in the card.
     """
+    check_result_place(Path(out))
     weights = "ema" if ema else None
     members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
     check_alike(members)

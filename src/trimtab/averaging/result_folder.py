@@ -11,13 +11,29 @@ from torch import Tensor
 
 from trimtab.averaging.members import Member
 from trimtab.checkpoint.durable import replace_file
+from trimtab.checkpoint.lock import LOCK
 from trimtab.checkpoint.room import RESUME
-from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.run_folder import RunFolder, check_free
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe
 from trimtab.data.input_file import open_input
 from trimtab.data.tokenizers import load_tokenizers
-from trimtab.errors import NoRoom, input_error
+from trimtab.errors import NoRoom, input_error, reading
+
+
+def check_result_place(folder: Path) -> None:
+    """InputError, before the work, where something is there: a result that is given up half made goes as a whole."""
+    check_free(folder)
+    with reading(folder):
+        taken = sorted({*os.listdir(folder)} - {LOCK}) if folder.is_dir() else []
+    if taken:
+        raise input_error(
+            f"--out {folder}: has something in it",
+            got=", ".join(taken[:5]),
+            allowed="a new or an empty folder",
+            fix="name another folder",
+            where=str(folder),
+        )
 
 
 def write_result(
@@ -66,7 +82,8 @@ def _recipe(like: Member, home: RunFolder) -> str:
     """That of the run; the weights of the result are what was averaged, and there are no others beside them."""
     recipe = like.recipe
     if recipe.evaluate.weights == "raw":
-        return home.recipe.read_text(encoding="utf-8")
+        with reading(home.recipe):
+            return home.recipe.read_text(encoding="utf-8")
     evaluate = recipe.evaluate.model_copy(update={"weights": "raw"})
     return render_recipe(recipe.model_copy(update={"evaluate": evaluate}))
 
@@ -75,7 +92,9 @@ def plain_tokenizer(member: Member) -> dict[str, bytes]:
     """What the files of a run's tokenizer hold; InputError for a pipe, a device, or a link, and where it is none."""
     folder = RunFolder(member.checkpoint.run).tokenizer
     held: dict[str, bytes] = {}
-    for path in sorted(folder.rglob("*")):
+    with reading(folder):
+        inside = sorted(folder.rglob("*"))
+    for path in inside:
         if path.is_symlink():
             raise input_error(
                 f"{path}: is a link",

@@ -13,7 +13,7 @@ from trimtab.averaging.comparing import compared
 from trimtab.averaging.gauge import Gauge, Measured, check_metric
 from trimtab.averaging.members import Member, open_members
 from trimtab.averaging.report import AverageReport, Tried
-from trimtab.averaging.result_folder import plain_tokenizer, write_result
+from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import WeightSum
 from trimtab.config.run import Metric, Weights
 from trimtab.errors import input_error
@@ -47,6 +47,7 @@ def greedy_soup(
 
     Raises InputError as `average` does, and where the validation sets cannot be read or no score is a number.
     """
+    check_result_place(Path(out))
     members = open_members(checkpoints, last=last, weights=weights, least=2)
     check_alike(members)
     unlike = other_start(members)

@@ -12,6 +12,7 @@ from typing import Any
 
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.telling import Tell, log_finding
+from trimtab.errors import reading
 from trimtab.finding import Finding
 
 MAX_PENDING = 16 * 2**20
@@ -110,9 +111,10 @@ class Journal:
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """The records of a log; lines that are no object, such as one cut off by a kill, are left out."""
-    if path.exists():
-        with open(path, "rb") as file:
-            yield from (record for line in file if (record := _parse(line)) is not None)
+    with reading(path):
+        if path.exists():
+            with open(path, "rb") as file:
+                yield from (record for line in file if (record := _parse(line)) is not None)
 
 
 def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: str = "") -> int:
@@ -121,9 +123,10 @@ def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: 
     Records without a step stay, and those of the stretches `but`, each a first and a last step; with `only` also those
     in which this key is not true. A reader sees the old file or the new one. Raises NoRoom where the disk is full.
     """
-    if not path.exists():
-        return 0
-    lines = path.read_bytes().splitlines(keepends=True)
+    with reading(path):
+        if not path.exists():
+            return 0
+        lines = path.read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if line.endswith(b"\n") and _stays(line, step, but, only)]
     if len(kept) < len(lines):
         replace_file(path, b"".join(kept))

@@ -149,7 +149,9 @@ def _reading(folder: Path, name: str) -> Iterator[None]:
     except PermissionError as error:
         raise input_error(
             f"{name} of checkpoint {folder.name} cannot be read: {error.strerror}",
-            fix="give yourself the right to read it",
+            got=error.strerror or str(error),
+            allowed="a file that you may read",
+            fix="have its owner give you the right to read it, or use another checkpoint",
             where=str(folder / name),
         ) from None
     except FileNotFoundError:

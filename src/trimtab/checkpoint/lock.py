@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from trimtab.checkpoint.rights import CLOSED, not_ours_to_write
 from trimtab.checkpoint.room import failures_told
 from trimtab.errors import InputError, input_error
 
@@ -62,6 +63,8 @@ def _open(path: Path) -> int:
     except OSError as error:
         if error.errno in _NOT_PLAIN:
             raise _no_lock(path) from None
+        if error.errno in CLOSED:
+            raise not_ours_to_write(path.parent, got=f"{error.strerror}: {path.name}", where=path) from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -70,13 +73,20 @@ def _open(path: Path) -> int:
 
 
 def _no_lock(path: Path) -> InputError:
-    return input_error(f"{path.name} is not a plain file", fix="remove it", where=str(path))
+    return input_error(
+        f"{path.name} is not a plain file",
+        got="a link, a folder, a pipe or a device",
+        allowed="a file that training makes, or nothing",
+        fix="remove it",
+        where=str(path),
+    )
 
 
 def _held(folder: Path, holder: str) -> InputError:
     return input_error(
         f"another process is training in {folder}",
         got=f"process {holder}",
+        allowed="one process at a time",
         fix="wait for it or stop it, or train elsewhere with --out",
         where=str(folder / LOCK),
     )

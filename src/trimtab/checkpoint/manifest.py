@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.errors import InputError, Problem
 
 FORMAT = 1
@@ -24,6 +25,8 @@ MANIFEST = "manifest.json"
 
 MAX_BYTES = 16 * 2**20
 """No honest manifest comes near; a larger one is not read at all. As lists it takes some twenty times its size."""
+
+_MOST_NAMED = 3
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -97,10 +100,24 @@ class Damaged(InputError):
         super().__init__(
             Problem(
                 what=f"checkpoint {checkpoint.name} is damaged: {file} {reason}",
-                fix="use another checkpoint of the run (RUN@last, RUN@STEP), or restore the file from a copy",
+                got=f"{file} {reason}",
+                allowed="what was committed, byte by byte",
+                fix=_other_than(checkpoint),
                 where=str(checkpoint / file),
             )
         )
+
+
+def _other_than(checkpoint: Path) -> str:
+    """What to use in place of a checkpoint: those beside it, the newest first, whether they are sound or not."""
+    try:
+        others = [step for step in list_steps(checkpoint.parent) if step_name(step) != checkpoint.name]
+    except InputError:  # what is beside it may not be read
+        others = []
+    if not others:
+        return "restore the file from a copy; the run has no other checkpoint"
+    names = [f"{checkpoint.parent.parent}@{step}" for step in sorted(others, reverse=True)[:_MOST_NAMED]]
+    return f"use another checkpoint of the run ({', '.join(names)}), or restore the file from a copy"
 
 
 class NewerFormat(InputError):

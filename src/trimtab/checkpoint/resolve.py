@@ -12,11 +12,14 @@ from trimtab.checkpoint.load import Checkpoint, open_checkpoint
 from trimtab.checkpoint.manifest import MANIFEST
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.checkpoint.step_folders import list_steps, step_name
+from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
 from trimtab.checkpoint.telling import log_finding
 from trimtab.config.run import Weights
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, input_error, reading
 from trimtab.finding import Finding
+
+_ALLOWED = "the folder of a run"
+_MADE = "name a folder that `trimtab train` made"
 
 
 def resolve_checkpoint(spec: str) -> Checkpoint:
@@ -27,15 +30,13 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
     Raises InputError, saying what exists, where there is no such run or checkpoint; Damaged where it is not sound.
     """
     path, which, weights = _split(spec)
-    if not which and (path / MANIFEST).is_file():
-        return replace(open_checkpoint(path), weights=weights)
+    with reading(path):
+        if not which and (path / MANIFEST).is_file():
+            return replace(open_checkpoint(path), weights=weights)
     run = run_at(path)
     steps = list_steps(run.checkpoints)
     if not steps:
-        raise input_error(
-            f"the run {path} has no checkpoint yet",
-            fix="wait for the first one, or go on with the run by `trimtab train ... --resume`",
-        )
+        raise _without_checkpoints(run)
     step = _step(run.checkpoints, which)
     if step in steps:
         return replace(open_checkpoint(run.checkpoints / step_name(step)), weights=weights)
@@ -44,6 +45,32 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
         got=spec,
         allowed=", ".join(f"{path}@{each}" for each in ["last", *steps]),
         fix="name one of these, or the run alone for its best",
+    )
+
+
+def _without_checkpoints(run: RunFolder) -> InputError:
+    allowed = "a run that has committed a checkpoint"
+    if damaged := list_damaged(run.checkpoints):
+        return input_error(
+            f"no checkpoint of the run {run.path} is sound",
+            got=f"found damaged and set aside: {', '.join(damaged)}",
+            allowed=allowed,
+            fix="restore a checkpoint from a copy, or train again with another --out",
+            where=str(run.checkpoints),
+        )
+    if os.path.lexists(run.data_ledger):
+        return input_error(
+            f"the checkpoints of the run {run.path} are gone",
+            got=f"none, though {run.data_ledger.name} was written beside one",
+            allowed=allowed,
+            fix="put them back (is their disk mounted?), or train again with another --out",
+            where=str(run.checkpoints),
+        )
+    return input_error(
+        f"the run {run.path} has no checkpoint yet",
+        got=f"none in {run.checkpoints}",
+        allowed=allowed,
+        fix="wait for the first one, or go on with the run by `trimtab train ... --resume`",
     )
 
 
@@ -74,21 +101,20 @@ def run_at(path: Path) -> RunFolder:
         whole, at, _ = str(path).rpartition("@")
         if at and os.path.exists(whole):
             fix = f"name the run alone, {whole}, without a checkpoint"
-        raise input_error(f"there is no run {path}", fix=fix)
+        raise input_error(f"there is no run {path}", got="nothing there", allowed=_ALLOWED, fix=fix)
     run = RunFolder(path)
-    if not run.recipe.is_file():
-        raise _no_run(path)
+    with reading(path):
+        if not run.recipe.is_file():
+            raise _no_run(path)
     return run
 
 
 def _no_run(path: Path) -> InputError:
     if not path.is_dir():
-        return input_error(f"{path} is no run", got="a file", allowed="the folder of a run")
+        return input_error(f"{path} is no run", got="a file", allowed=_ALLOWED, fix=_MADE)
     inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
-    fix = f"did you mean {' or '.join(inside)}?" if inside else "name a folder that `trimtab train` made"
-    return input_error(
-        f"{path} is no run", got="no recipe.yaml in it", allowed="the folder of a run", fix=fix
-    )
+    fix = f"did you mean {' or '.join(inside)}?" if inside else _MADE
+    return input_error(f"{path} is no run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)
 
 
 def _step(checkpoints: Path, which: str) -> int | None:

@@ -8,17 +8,19 @@ from pathlib import Path
 from trimtab.checkpoint.durable import replace_file, sync_folder
 from trimtab.checkpoint.lock import LOCK, Lock
 from trimtab.checkpoint.nearby import near_names
+from trimtab.checkpoint.rights import check_rights
 from trimtab.checkpoint.room import failures_told, is_full
 from trimtab.checkpoint.step_folders import ever_committed
-from trimtab.errors import InputError, NothingToResume, Problem, input_error
+from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """Paths of a run. Made by `create` or `open` it holds the lock as well; made from a path alone it is for reading.
 
-    A folder is a run as soon as it holds the recipe, metrics or a committed checkpoint. A process that was killed
-    before that left at most a lock and half-made files; such a folder can be resumed, from nothing, or begun anew.
+    A folder is a run as soon as it holds the recipe, metrics, the data's ledger or a committed checkpoint. A process
+    that was killed before that left at most a lock and half-made files; such a folder can be resumed, from nothing, or
+    begun anew.
     """
 
     path: Path
@@ -28,11 +30,13 @@ class RunFolder:
     def create(cls, path: Path) -> "RunFolder":
         """A locked folder for a new run.
 
-        Raises InputError where a run is in it already, another process trains in it, or no folder can be made there.
+        Raises InputError where a run is in it already, or something of a name that a run uses; where another process
+        trains in it, or no folder can be made there.
         """
-        _refuse_a_run(path)
+        check_free(path)
         _make_folder(path)
         _refuse_what_is_not_ours(path)
+        _check_rights(path)
         lock = Lock(path)
         try:
             _refuse_a_run(path)  # another process may have begun and ended since
@@ -45,7 +49,8 @@ class RunFolder:
     def open(cls, path: Path) -> "RunFolder":
         """The locked folder of a run that is to go on; whether from a checkpoint or from nothing, the store says.
 
-        Raises NothingToResume where there is no run, InputError where another process trains in it.
+        Raises NothingToResume where there is no run, InputError where another process trains in it, or where it is
+        not this process's to read and write.
         """
         if not _begun(path):
             found = _what_lies_at(path)
@@ -56,12 +61,28 @@ class RunFolder:
                 + "  fix     name the folder of a run with --out, or leave --resume out to begin one"
             )
         _refuse_what_is_not_ours(path)
+        _check_rights(path)
         return cls(path, Lock(path))
+
+    def check_nothing_lost(self) -> None:
+        """To be called where no checkpoint is found: NothingToResume where one was once committed.
+
+        The ledger of the data is written beside each checkpoint, after it. Where it is alone, the folder was emptied,
+        or the disk that held it is not there; to begin anew would take the rest of the run as well.
+        """
+        if not os.path.lexists(self.data_ledger):
+            return
+        raise NothingToResume(
+            f"the checkpoints of {self.path} are gone, and training does not start again from nothing by itself\n"
+            f"  got     none in {self.checkpoints}, though {self.data_ledger.name} was written beside one\n"
+            f"  fix     put them back (is their disk mounted?), or begin a new run with another --out"
+        )
 
     @property
     def is_run(self) -> bool:
         """Whether a run was begun here and got as far as leaving something to lose."""
-        return any(map(os.path.exists, (self.recipe, self.metrics))) or ever_committed(self.checkpoints)
+        traces = (self.recipe, self.metrics, self.data_ledger)
+        return any(map(os.path.exists, traces)) or ever_committed(self.checkpoints)
 
     @property
     def recipe(self) -> Path:
@@ -129,33 +150,61 @@ class RunFolder:
         self.close()
 
 
+def check_free(path: Path) -> None:
+    """InputError where a new run would write over what is there: a run, or something of others that has the name of a
+    file of a run. What a process of ours left that died early has a lock beside it, and may go."""
+    _refuse_a_run(path)
+    run = RunFolder(path)
+    ours = (run.tokenizer, run.checkpoints, *_logs(run))
+    taken = [each.name for each in ours if os.path.lexists(each)]
+    if taken and not os.path.lexists(path / LOCK):
+        raise input_error(
+            f"{path} holds what is no run's, by names that are needed there",
+            got=", ".join(taken),
+            allowed="a new or an empty folder, or one without these names",
+            fix="name another folder with --out, or move them",
+            where=str(path / taken[0]),
+        )
+
+
 def _begun(path: Path) -> bool:
     if not os.path.isdir(path):
         return False
-    # An empty folder is what a kill between making it and locking it leaves.
-    return RunFolder(path).is_run or (path / LOCK).exists() or not os.listdir(path)
+    return RunFolder(path).is_run or os.path.lexists(path / LOCK)
 
 
 def _what_lies_at(path: Path) -> str:
     if os.path.isdir(path):
-        return "a folder with other things"
+        with reading(path):
+            return "a folder with other things" if os.listdir(path) else "an empty folder"
     return "a file" if os.path.exists(path) else "nothing there"
 
 
 def _refuse_a_run(path: Path) -> None:
     if RunFolder(path).is_run:
+        with reading(path):
+            names = sorted(name for name in os.listdir(path) if not name.startswith("."))
         raise input_error(
             f"{path} holds a run already",
-            got=", ".join(sorted(name for name in os.listdir(path) if not name.startswith("."))),
+            got=", ".join(names),
+            allowed="a folder without a run",
             fix="go on with it by --resume, or name another folder with --out",
         )
+
+
+def _check_rights(path: Path) -> None:
+    run = RunFolder(path)
+    check_rights(path, written=(path / LOCK, run.checkpoints, *_logs(run)), read=(run.recipe, run.tokenizer))
+
+
+def _logs(run: RunFolder) -> tuple[Path, ...]:
+    return (run.metrics, run.evaluations, run.samples, run.findings, run.quarantine, run.health)
 
 
 def _refuse_what_is_not_ours(path: Path) -> None:
     """What is written into a run stays in it, also where the folder came from somebody else: no links, no pipes."""
     run = RunFolder(path)
-    logs = (run.metrics, run.evaluations, run.samples, run.findings, run.quarantine, run.health)
-    files = (run.recipe, run.data_ledger, *logs)
+    files = (run.recipe, run.data_ledger, *_logs(run))
     problems = [
         Problem(
             what=f"{each.name} of the run is not {kind}, and nothing is read or written through it",
@@ -184,10 +233,12 @@ def _make_folder(path: Path) -> None:
             if is_full(error):
                 raise
             raise input_error(
-                f"{path} cannot be made a run folder: {error.strerror}", fix="name another folder with --out"
+                f"{path} cannot be made a run folder: {error.strerror}",
+                got=error.strerror or str(error),
+                allowed="a folder that you may write to",
+                fix="name another folder with --out",
+                where=str(error.filename or path),
             ) from None
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise input_error(f"{path} cannot be written to", fix="name another folder with --out")
 
 
 def _nearest_existing(path: Path) -> Path:

@@ -22,6 +22,7 @@ _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _COMMITTED = re.compile(r"step-([0-9]{8,18})")
 _DRAFT = re.compile(r"\.draft-(step-[0-9]{8,18})-[0-9]+-[0-9a-f]+")
 _ONCE_COMMITTED = re.compile(r"\.(corrupt|abandoned)-step-.*")
+_CORRUPT = re.compile(r"\.corrupt-step-.*")
 _ABANDONED = re.compile(r"\.abandoned-step-.*")
 _TRASH = re.compile(r"\.trash-step-.*")
 
@@ -66,6 +67,11 @@ def list_abandoned(folder: Path) -> list[Path]:
     return sorted(folder / name for name in _names(folder) if _ABANDONED.fullmatch(name))
 
 
+def list_damaged(folder: Path) -> list[str]:
+    """Names of checkpoints that were found damaged and set aside."""
+    return sorted(name for name in _names(folder) if _CORRUPT.fullmatch(name))
+
+
 def ever_committed(folder: Path) -> bool:
     """Whether any checkpoint was ever committed, sound or not."""
     return bool(list_steps(folder)) or any(_ONCE_COMMITTED.fullmatch(name) for name in _names(folder))
@@ -79,5 +85,9 @@ def _names(folder: Path) -> list[str]:
             return []
         # To take it for empty would mean to start again from nothing.
         raise input_error(
-            f"{folder} cannot be read: {error.strerror}", fix="make it readable, or name another run"
+            f"{folder} cannot be read: {error.strerror}",
+            got=error.strerror or str(error),
+            allowed="a folder that you may read",
+            fix="make it readable, or name another run",
+            where=str(folder),
         ) from None

@@ -81,6 +81,7 @@ def read_baseline(path: Path) -> Baseline:
         raise input_error(
             f"--baseline {path}: cannot be read",
             got=error.strerror or str(error),
+            allowed="a file that --write-baseline wrote",
             fix=f"make it with --write-baseline {path}",
         ) from None
     except (ValueError, RecursionError):

@@ -13,15 +13,15 @@ from trimtab.checks.report import Report, Skipped
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
 from trimtab.checks.silence.run import Silences
+from trimtab.checks.unrecognised import unrecognised
 from trimtab.checks.versions import parse_versions
 from trimtab.checks.walk import Found, walk
-from trimtab.errors import InputError, Problem
+from trimtab.errors import InputError, Problem, input_error
 
 if TYPE_CHECKING:
     from trimtab.checks.baseline import Baseline
 
 Paths = str | Path | Sequence[str | Path]
-UNKNOWN = "not a configuration that trimtab knows; `--as KIND` says what it is"
 NOTHING = "there is nothing in it that trimtab checks"
 
 
@@ -38,8 +38,8 @@ def check(
     """Checks files and folders; `-` is standard input.
 
     `select` and `ignore` take codes, their beginnings, names and aliases, `as_kind` what `--as` takes, `versions` words
-    such as `transformers=5.24.0`. Raises InputError for a wrong option; a file that cannot be read is a problem of the
-    report.
+    such as `transformers=5.24.0`. Raises InputError for a wrong option; a file that cannot be read, and one that is
+    named and nobody's configuration, is a problem of the report, which then is not `ok`.
     """
     asked = Asked(
         select=select,
@@ -102,7 +102,22 @@ def walked_folders(paths: Paths) -> tuple[Path, ...]:
 
 
 def _listed(paths: Paths) -> Sequence[str | Path]:
-    return [paths] if isinstance(paths, str | Path) else paths
+    if isinstance(paths, Sequence) and not isinstance(paths, str):
+        for path in paths:
+            _check_path(path)
+        return paths
+    _check_path(paths)
+    return [paths]
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | Path):
+        raise input_error(
+            "paths: not a path",
+            got=f"{type(path).__name__}: {path!r}"[:60],
+            allowed="a file or a folder, or a list of them, each a str or a pathlib.Path",
+            fix="name the file, or - for standard input",
+        )
 
 
 class _Run:
@@ -139,8 +154,10 @@ class _Run:
             self.problems += problems
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
                 self.found.setdefault(identity(diagnosis), diagnosis)
+        elif file.named and self.files.is_recognised(file.path):
+            self.skipped.append(Skipped(file.path, NOTHING))
         elif file.named:
-            self.skipped.append(Skipped(file.path, NOTHING if self.files.kind else UNKNOWN))
+            self.problems.append(unrecognised(self.files.document(file.path)))
 
     def report(self, *, strict: bool, remembered: "Baseline | None") -> Report:
         """What it all came to."""

@@ -13,6 +13,7 @@ from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.registry import all_kinds, kinds_of
 from trimtab.checks.read.dialects import in_dialect
 from trimtab.checks.setting import Setting
+from trimtab.checks.unrecognised import tool_not_read, what_is_there, what_may_be
 from trimtab.errors import InputError, input_error
 
 TITLES = {
@@ -145,7 +146,10 @@ def _read(path: Path) -> Document:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise input_error(
-            f"{path}: no such file", got="nothing there", allowed="a configuration of another tool"
+            f"{path}: no such file",
+            got="nothing there",
+            allowed="a configuration of another tool",
+            fix="look at the path",
         ) from None
     except OSError as error:
         raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
@@ -165,11 +169,30 @@ def _kind_of(document: Document, name: str) -> Kind:
     ]
     if len(found) == 1:
         return found[0]
+    if not found:
+        raise _of_nobody(document)
     raise input_error(
-        f"{document.path}: {'whose configuration is it?' if found else 'not a configuration of any known tool'}",
-        got=" or ".join(kind.title for kind in found) or "keys that no tool has",
-        allowed=", ".join(kind.title for kind in found or kinds_of(document.syntax)),
-        fix="say it: `--as KIND`, where KIND is " + " or ".join(kind.name for kind in found or all_kinds()),
+        f"{document.path}: whose configuration is it?",
+        got=" or ".join(kind.title for kind in found),
+        allowed=", ".join(kind.title for kind in found),
+        fix="say it: `--as KIND`, where KIND is " + " or ".join(kind.name for kind in found),
+    )
+
+
+def _of_nobody(document: Document) -> InputError:
+    if tool := tool_not_read(document):
+        return input_error(
+            f"{document.path}: of {tool}, which is not supported",
+            got=what_is_there(document),
+            allowed=what_may_be(document),
+            fix="write the recipe by hand: `trimtab init` prints one to begin with",
+        )
+    return input_error(
+        f"{document.path}: not a configuration of any known tool",
+        got=what_is_there(document),
+        allowed=what_may_be(document),
+        fix="say it: `--as KIND`, where KIND is "
+        + " or ".join(kind.name for kind in kinds_of(document.syntax) or all_kinds()),
     )
 
 

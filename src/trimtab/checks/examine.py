@@ -59,8 +59,9 @@ def named_kind(name: str) -> Kind:
     ]
     raise input_error(
         f"--as {name}: there is no such kind",
+        got=name,
         allowed=", ".join(sorted(kinds)),
-        fix=f"did you mean `--as {near[0]}`?" if near else "",
+        fix=f"did you mean `--as {near[0]}`?" if near else "name one of these",
     )
 
 

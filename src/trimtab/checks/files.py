@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Document
-from trimtab.checks.examine import examine_document, named_kind, syntax_for
+from trimtab.checks.examine import examine_document, named_kind, recognise, syntax_for
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
@@ -60,6 +60,10 @@ class Files:
         surroundings = self._surroundings(document.path)
         return examine_document(document, kind=self.kind, surroundings=surroundings)
 
+    def is_recognised(self, path: str) -> bool:
+        """Whether it is known what a file is, by itself or because the user said it."""
+        return self.kind is not None or recognise(self.document(path)) is not None
+
     def _surroundings(self, path: str) -> Surroundings:
         folder = os.path.dirname(path)
         if folder not in self._around:
@@ -76,7 +80,15 @@ def read_bytes(path: str) -> bytes:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
         got = error.strerror or str(error)
-        raise input_error(f"{path}: cannot be read", got=got, allowed="a text file", where=path) from None
+        raise input_error(
+            f"{path}: cannot be read",
+            got=f"a broken link to {os.readlink(path)}"
+            if os.path.islink(path) and not os.path.exists(path)
+            else got,
+            allowed="a text file",
+            fix="change its permissions, or name another file",
+            where=path,
+        ) from None
 
 
 def speaks_of_training(path: str) -> bool:

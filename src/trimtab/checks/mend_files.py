@@ -52,7 +52,12 @@ def mend_files(
     mended: list[MendedFile] = []
     for file in found_files(paths)[0]:
         if file.path == STANDARD_INPUT:
-            raise input_error("--fix: standard input cannot be mended", fix="name a file")
+            raise input_error(
+                "--fix: standard input cannot be mended",
+                got="-",
+                allowed="files and folders",
+                fix="name a file",
+            )
         if file.closed:
             continue
         files = Files(as_kind=as_kind, versions=asked)

@@ -29,7 +29,7 @@ class Report:
     """Those that were checked."""
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """What kept files from being read, perhaps several of one file; the others are checked all the same."""
+    """What kept files from being checked, perhaps several of one file; the others are checked all the same."""
     silenced: int = 0
     known: int = 0
     """Findings that the baseline remembers."""
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def num_unreadable(self) -> int:
-        """Files with problems; one that has several mistakes counts once."""
+        """Files with problems, so that they were not checked; one that has several mistakes counts once."""
         return len({re.sub(r"(:\d+){1,2}$", "", each.where) or each.what for each in self.problems})
 
     def count(self, severity: Severity) -> int:
@@ -50,8 +50,18 @@ class Report:
         return sum(each.finding.severity == severity for each in self.diagnoses)
 
     @property
+    def ok(self) -> bool:
+        """Whether every file was read and checked, and nothing in it counts: `exit_code` is 0."""
+        return self.exit_code == 0
+
+    def __bool__(self) -> bool:
+        """As `ok`, so that a file that is not there is not taken for a clean one."""
+        return self.ok
+
+    @property
     def exit_code(self) -> int:
-        """2 where a file could not be read, else 1 on an error (under `strict` on a warning too), else 0."""
+        """2 where a file could not be read or recognised, else 1 on an error (under `strict` on a
+        warning too), else 0."""
         if self.problems:
             return InputError.exit_code
         return int(bool(self.count("error") or (self.strict and self.count("warning"))))

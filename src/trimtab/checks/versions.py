@@ -53,7 +53,9 @@ def parse_versions(items: Iterable[str]) -> dict[str, Version]:
             problems.append(
                 Problem(
                     what=f"--with {item}: no library with its version",
-                    allowed="such as `--with transformers=5.24.0`",
+                    got=item,
+                    allowed="a library and its version, LIBRARY=VERSION",
+                    fix="write it such as `--with transformers=5.24.0`",
                 )
             )
         elif library is None:

@@ -75,7 +75,13 @@ def walk(paths: Sequence[str], *, named_as_found: bool = False) -> list[Found]:
 def _problem(path: str) -> Problem | None:
     """What is wrong with a path that a user named: somebody who names a folder wants to know that nothing was seen."""
     if not os.path.lexists(path):
-        return Problem(what=f"{path}: no such file or folder", where=path)
+        return Problem(
+            what=f"{path}: no such file or folder",
+            got="nothing there",
+            allowed="files and folders that are there, or - for standard input",
+            fix=_near(path),
+            where=path,
+        )
     if os.path.isdir(path):
         try:
             with os.scandir(path):
@@ -83,9 +89,25 @@ def _problem(path: str) -> Problem | None:
         except OSError as error:
             got = error.strerror or str(error)
             return Problem(
-                what=f"{path}: cannot be read", got=got, allowed="a folder to look into", where=path
+                what=f"{path}: cannot be read",
+                got=got,
+                allowed="a folder to look into",
+                fix="change its permissions, or name another",
+                where=path,
             )
     return None
+
+
+def _near(path: str) -> str:
+    from difflib import get_close_matches
+
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return "look at the path"
+    near = [os.path.join(folder, each) for each in get_close_matches(name, names, n=2)]
+    return f"did you mean {' or '.join(near)}?" if near else "look at the path"
 
 
 def _inside(top: Path) -> Iterator[Found]:

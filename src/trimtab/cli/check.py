@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from trimtab.cli.shell import outcome, tell
-from trimtab.errors import InputError, one_line
+from trimtab.errors import InputError, input_error, one_line
 
 if TYPE_CHECKING:
     from trimtab.checks.mend_files import MendedFile
@@ -23,7 +23,7 @@ def run_check(arguments: Sequence[str]) -> int:
     if reconfigure is not None:  # names of files and values may hold what the terminal cannot show
         reconfigure(errors="backslashreplace")
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser(arguments).parse_args(arguments)
     except SystemExit as end:  # --help, or wrong usage, both told
         return int(end.code or 0)
     return outcome(lambda: _run(options))
@@ -128,15 +128,35 @@ def _words(given: list[str] | None) -> tuple[str, ...]:
     return tuple(word for text in given or () for word in text.replace(",", " ").split())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with its arguments as every other wrong input is told."""
+
+    given = ""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with exit code 2."""
+        tell(
+            input_error(
+                message.removeprefix("argument "),
+                got=self.given or "nothing",
+                allowed="files and folders, and the options that `trimtab check --help` shows",
+                fix="`trimtab check --help` shows how they are written",
+            )
+        )
+        self.exit(InputError.exit_code)
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = _Parser(
         prog="trimtab check",
         description="Checks training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
         "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines. Nothing "
         "is imported or run.",
-        epilog="Exit code: 0 nothing or only warnings and notes, 1 an error, 2 a file that cannot be read.",
+        epilog="Exit code: 0 nothing or only warnings and notes, 1 an error, 2 a file that cannot be read, "
+        "or that is named and nobody's configuration.",
         allow_abbrev=False,
     )
+    parser.given = one_line(" ".join(arguments))
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="files and folders; - is standard input")
     add("--format", choices=FORMATS, default="text", help="how findings are written")

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from trimtab.cli.arguments import Device, Model
-from trimtab.cli.choosing import MinP, Seed, Temperature, TopK, TopP, choice_of
+from trimtab.cli.chances import Seed, TopK
+from trimtab.cli.choosing import MinP, Temperature, TopP, choice_of
 from trimtab.cli.numbers import Range, number_option
+from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import InputError, input_error
 
@@ -75,6 +77,7 @@ def generate(
             fix="leave one out",
         )
     sampling = choice_of(temperature=temperature, top_p=top_p, min_p=min_p, top_k=top_k, seed=seed)
+    check_output(output, inputs={"--input": source} if prompt is None else {}, models=[run])
     with opened_input(source) as lines:
         from trimtab.decode.reading import read_lines
         from trimtab.decode.tally import Tally

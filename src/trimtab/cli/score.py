@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.arguments import Device, Json, Model, Tag
+from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_input
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def score(
 
     Natural logarithms, end symbol included, tab-separated, one line a pair; with --json an object a line.
     """
+    check_output(None, inputs={"--source": source, "--target": target})
     with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:
         from trimtab import likelihood
         from trimtab.decode.reading import read_lines

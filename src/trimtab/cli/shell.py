@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError
+from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError, unreadable
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
@@ -50,6 +50,9 @@ def outcome(command: Callable[[], int | None]) -> int:
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:
+        if isinstance(error, PermissionError) and error.filename is not None:
+            tell(unreadable(error, os.fsdecode(error.filename)))
+            return InputError.exit_code
         if not is_full(error):
             raise
         tell(no_room(error))

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from trimtab.cli.output_place import not_writable
 from trimtab.cli.shell import is_full
 from trimtab.errors import NoRoom, input_error
 
@@ -25,6 +26,13 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
     try:
         file = path.open("rb")
     except FileNotFoundError:
+        if path.is_symlink():
+            raise input_error(
+                f"{option} {path}: a broken link",
+                got=f"a link to {os.readlink(path)}, which is not there",
+                allowed="a text file",
+                fix="mend the link, or name the file itself",
+            ) from None
         from trimtab.config.nearest import did_you_mean, nearest_words
 
         names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -85,12 +93,7 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         if is_full(error):
             raise
-        raise input_error(
-            f"--output {path}: cannot be written",
-            got=error.strerror or str(error),
-            allowed="a file in a folder that exists",
-            fix="make the folder, or name another file",
-        ) from None
+        raise not_writable(path, error) from None
     try:
         with file:
             yield file

@@ -21,7 +21,7 @@ def train(
         bool, typer.Option("--resume", help="Go on from the newest checkpoint of the run.")
     ] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Overfit one step's worth in seconds, to see that the line works.")
+        bool, typer.Option("--smoke", help="Overfit one window, to see that the line works.")
     ] = False,
 ) -> None:
     """Train a model."""

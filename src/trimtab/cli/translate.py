@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
-from trimtab.cli.drawing import Epsilon, Sample, Seed, Temperature, TopK, TopP, sampling_of
+from trimtab.cli.chances import Seed, TopK
+from trimtab.cli.drawing import Epsilon, Sample, Temperature, TopP, sampling_of
+from trimtab.cli.output_place import check_output
 from trimtab.cli.shaping import EnsembleMode, NBest, NoRepeatNgram, Prefix, PrefixFile, opened_prefixes
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
@@ -48,11 +50,11 @@ def translate(
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    if documents is not None:
-        _alone({"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
+    _check_words(runs, documents, {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
     sampling = sampling_of(
         sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
     )
+    check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         from trimtab.decode.search import Search
         from trimtab.translator import load_translator
@@ -77,9 +79,26 @@ def translate(
                 translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
 
 
-def _alone(others: "dict[str, object]") -> None:
+def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:
+    _refuse_texts(runs)
+    _alone(documents, others)
+
+
+def _refuse_texts(runs: list[str]) -> None:
+    """A text where a run is expected: what is translated comes by an option, since several runs may be named."""
+    for name in runs:
+        if Path(name).is_file():
+            raise input_error(
+                f"{name}: no run, but a file",
+                got="a file among the runs",
+                allowed="folders of runs, which translate together",
+                fix=f"text to translate is named with --input: `--input {name}`",
+            )
+
+
+def _alone(documents: str | None, others: "dict[str, object]") -> None:
     for option, value in others.items():
-        if value is not None:
+        if documents is not None and value is not None:
             raise input_error(
                 f"--documents: does not go together with {option}",
                 got="both",

@@ -85,6 +85,14 @@ def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -
         return None
     owners = [kind_of(other) for other in holder.models if other is not model and name in keys_of(other)]
     got, allowed = f"{name}: {shown(group[name])}", f"the keys {join_words(keys_of(model), 'and')}"
+    if name == "<<":
+        return Complaint(
+            path=path + name,
+            what="a merge key, which recipes do not have",
+            got=got,
+            allowed=allowed,
+            fix="write the keys out here, or name the whole group once with `key: &name` and again with `key: *name`",
+        )
     if owners:
         return Complaint(
             path=path + name,
@@ -110,12 +118,23 @@ def _path_of(error: ErrorDetails, tree: Any) -> str:
     for depth, part in enumerate(location):
         absent = error["type"] == "missing" and depth == len(location) - 1
         if isinstance(value, Mapping) and part not in value and not absent:
-            continue  # the kind of a group, or the name given to a single set
+            shorthand = _short_for(part, ".".join(names), cast("Mapping[str, Any]", value), tree)
+            if shorthand is None:
+                continue  # the kind of a group, or the name given to a single set
+            part = shorthand
         if not isinstance(value, Mapping | list):
             break  # a member of a union of plain values
         names.append(part)
         value = child(value, part)
     return ".".join(names)
+
+
+def _short_for(field: str, path: str, group: Mapping[str, Any], tree: Any) -> str | None:
+    """The key of this group that a field was filled from, where it is short for it."""
+    place = place_of(path, tree) if path else ROOT
+    model = place.model_for(group) if place is not None else None
+    shorthands = model.shorthands.items() if model is not None else ()
+    return next((name for name, fields in shorthands if field in fields and name in group), None)
 
 
 _RANGE = {

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.config.complain import Complaint
 from trimtab.config.documents import document_contradictions
+from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.reserved import reserved_tags
@@ -11,7 +12,6 @@ from trimtab.config.run import OF_TRANSLATIONS, Recipe
 from trimtab.config.step import Constant
 from trimtab.config.tasks import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
-from trimtab.units import Duration
 
 BYTE_PIECES = 256
 
@@ -70,14 +70,13 @@ def _warmup(recipe: Recipe) -> Iterator[Complaint]:
     if warmup is None or warmup.unit != length.unit or warmup.count <= length.count:
         return
     written = "warmup" in recipe.step.schedule.model_fields_set
-    share = Duration(max(1, length.count // 20), length.unit)
     less = " or leave it out" if isinstance(recipe.step.schedule, Constant) else ""
     yield Complaint(
         path="step.schedule.warmup",
         what="the warmup is longer than the run",
         got=str(warmup) + ("" if written else ", the default"),
         allowed=f"at most {length}, which is `length`",
-        fix=f"set it to `{share}`{less}, or raise `length`",
+        fix=f"set it to `{fitting_warmup(length)}`{less}, or raise `length`",
     )
 
 

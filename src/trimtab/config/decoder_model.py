@@ -95,7 +95,7 @@ class DecoderModel(Settings):
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DecoderModel":
         if self.dim % 2:
-            raise ValueError(f"dim: got {self.dim}; an even number is needed")
+            raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         if self.dim % self.heads:
             near = near_divisor(self.dim, self.heads)
             raise refused(

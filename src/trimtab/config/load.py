@@ -8,11 +8,13 @@ from typing import Any
 from trimtab.config.complain import Complaint, complaints_about
 from trimtab.config.consistency import contradictions
 from trimtab.config.describe import shown
+from trimtab.config.fitting import fitted
+from trimtab.config.given_path import path_text
 from trimtab.config.nearest import did_you_mean, nearest_words
 from trimtab.config.overrides import apply_overrides
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
-from trimtab.errors import InputError, Problem, input_error
+from trimtab.errors import InputError, Problem, input_error, unreadable
 
 MAX_BYTES = 1_000_000
 """A recipe is a page or two; a file beyond this is something else."""
@@ -31,6 +33,9 @@ class LoadedRecipe:
     overridden: Mapping[str, str]
     """Dotted path to where it was overridden, such as `command line: seed=2`."""
 
+    notes: tuple[str, ...] = ()
+    """What nobody wrote and is not the usual default, since that does not fit the run; a line each."""
+
     def where(self, path: str) -> str:
         """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
         return _where(path, str(self.path), self.positions, self.overridden)
@@ -38,13 +43,17 @@ class LoadedRecipe:
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
     """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong."""
-    return parse_recipe(_read_text(Path(path)), path=Path(path), overrides=overrides)
+    path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file"))
+    return parse_recipe(_read_text(path), path=path, overrides=overrides)
 
 
 def parse_recipe(
     text: str, *, path: Path = Path("recipe.yaml"), overrides: Sequence[str] = ()
 ) -> LoadedRecipe:
-    """The same from a text; `path` is for messages and for the folder that relative paths start from."""
+    """The same from a text; `path` is for messages and for the folder that relative paths start from.
+
+    Raises InputError with everything that is wrong.
+    """
     read = read_yaml(text, name=str(path))
     value: Any = read.value
     if value is None:
@@ -62,7 +71,9 @@ def parse_recipe(
     tree, overridden = apply_overrides(value, tuple(overrides))
     found = complaints_about(tree)
     recipe = None if found else Recipe.model_validate(tree)
+    notes: tuple[str, ...] = ()
     if recipe is not None:
+        recipe, notes = fitted(recipe)
         found = contradictions(recipe)
     if recipe is None or found:
         raise InputError(*_placed(found, str(path), read.positions, overridden))
@@ -72,6 +83,7 @@ def parse_recipe(
         folder=path.absolute().parent,
         positions=read.positions,
         overridden=overridden,
+        notes=notes,
     )
 
 
@@ -130,7 +142,7 @@ def _read_text(path: Path) -> str:
             fix=_near_files(path),
         ) from None
     except OSError as error:
-        raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None
+        raise unreadable(error, path) from None
     if len(data) > MAX_BYTES:
         raise input_error(f"{path}: too large for a recipe", allowed=f"at most {MAX_BYTES} bytes")
     if b"\0" in data:

@@ -1,5 +1,7 @@
 """The shape of the model: presets, or every value spelled out."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -21,7 +23,9 @@ ENCODER_DECODER_PRESETS: dict[str, dict[str, int]] = {
 class EncoderDecoderModel(Settings):
     """A transformer encoder-decoder (Vaswani et al. 2017, arXiv 1706.03762) with a shared vocabulary."""
 
-    shorthands: ClassVar[tuple[str, ...]] = ("layers",)
+    shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+        {"layers": ("encoder_layers", "decoder_layers")}
+    )
     """`layers` sets encoder_layers and decoder_layers where they are not given."""
 
     kind: Literal["encoder_decoder"] = "encoder_decoder"
@@ -91,10 +95,9 @@ class EncoderDecoderModel(Settings):
         if not isinstance(value, dict):
             return value
         given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
-        if "layers" in given:
-            layers = given.pop("layers")
-            for side in ("encoder_layers", "decoder_layers"):
-                given.setdefault(side, layers)
+        for shorthand, fields in cls.shorthands.items():
+            if shorthand in given:
+                given = {**dict.fromkeys(fields, given.pop(shorthand)), **given}
         return filled_from_preset(given, ENCODER_DECODER_PRESETS)
 
     @field_validator("positions", mode="before")
@@ -113,7 +116,7 @@ class EncoderDecoderModel(Settings):
     @model_validator(mode="after")
     def _sizes_fit(self) -> "EncoderDecoderModel":
         if self.dim % 2:
-            raise ValueError(f"dim: got {self.dim}; an even number is needed")
+            raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         self._check_side(self.encoder, "encoder")
         self._check_side(self.decoder, "decoder")
         return self

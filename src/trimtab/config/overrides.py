@@ -60,7 +60,11 @@ def _put(tree: Any, names: list[str], value: Any, *, where: str) -> None:
         elif not isinstance(holder, dict):
             raise InputError(
                 Problem(
-                    what=f"{'.'.join(names[:depth])}: not a group of keys", got=shown(holder), where=where
+                    what=f"{'.'.join(names[:depth])}: not a group of keys",
+                    got=shown(holder),
+                    allowed="a path through groups of keys and the numbers of items",
+                    fix=f"write `{'.'.join(names[:depth])}=VALUE`, or look for the key that is meant",
+                    where=where,
                 )
             )
         last = depth == len(names) - 1

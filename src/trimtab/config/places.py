@@ -65,7 +65,7 @@ class Place:
             if self.named and self.item is not None:
                 return self.item.below(group, name) if is_one_set(group) else self.item
             model = self.model_for(group)
-            return field_of(model, name) if model is not None else None
+            return field_of(model, model.shorthands.get(name, (name,))[0]) if model is not None else None
         return self.item if isinstance(value, list) and not self.named else None
 
 

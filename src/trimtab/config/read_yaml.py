@@ -88,7 +88,13 @@ def _code(character: Any) -> int:
 
 
 def _raise_depth(where: str) -> NoReturn:
-    raise input_error("nested too deeply", allowed=f"at most {MAX_DEPTH} levels", where=where) from None
+    raise input_error(
+        "nested too deeply",
+        got=f"more than {MAX_DEPTH} levels",
+        allowed=f"at most {MAX_DEPTH} levels in a recipe",
+        fix="look for brackets that are opened again and again, and take levels out",
+        where=where,
+    ) from None
 
 
 def _raise_syntax(error: MarkedYAMLError, name: str) -> NoReturn:
@@ -137,29 +143,58 @@ class _Reader:
         self.positions: dict[str, Position] = {}
         self.problems: list[Problem] = []
         self.num_nodes = 0
+        self.open: list[Node] = []
+        """The groups and lists around what is read."""
 
     def read(self, node: Node, path: tuple[str, ...]) -> Any:
+        """The plain value of a node at a path of keys. Raises InputError where there are too many values or they are
+        nested too deeply; other problems are gathered."""
         self.num_nodes += 1
         if self.num_nodes > MAX_NODES:
             raise input_error(
-                "too many values", allowed=f"at most {MAX_NODES}, aliases written out", where=self.where(node)
+                "too many values",
+                got=f"more than {MAX_NODES:,}",
+                allowed=f"at most {MAX_NODES:,} in a recipe, aliases written out",
+                fix="look for aliases of groups that hold aliases, or whether this is another kind of file",
+                where=self.where(node),
+            )
+        if any(node is each for each in self.open):
+            raise input_error(
+                "an alias inside what it names",
+                got="a value that holds itself",
+                allowed="aliases of what stands before them",
+                fix="write the value out instead of the alias",
+                where=self.where(node),
             )
         if len(path) > MAX_DEPTH:
             _raise_depth(self.where(node))
         self.positions.setdefault(".".join(path), _position(node))
-        if isinstance(node, MappingNode):
-            return self.mapping(node, path)
-        if isinstance(node, SequenceNode):
+        if isinstance(node, ScalarNode):
+            return self.scalar(node)
+        self.open.append(node)
+        try:
+            if isinstance(node, MappingNode):
+                return self.mapping(node, path)
+            assert isinstance(node, SequenceNode)
             return [self.read(item, (*path, str(index))) for index, item in enumerate(node.value)]
-        assert isinstance(node, ScalarNode)
-        return self.scalar(node)
+        finally:
+            self.open.pop()
 
     def mapping(self, node: MappingNode, path: tuple[str, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         first: dict[str, Node] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, ScalarNode):
-                self.problems.append(Problem(what="a key that is not a word", where=self.where(key_node)))
+                group = isinstance(key_node, MappingNode)
+                self.problems.append(
+                    Problem(
+                        what="a key that is not a word",
+                        got="a group of keys" if group else "a list",
+                        allowed="a word, such as `length`",
+                        fix="write `key: value`; put text that begins with { or [ between quotes",
+                        where=self.where(key_node),
+                    )
+                )
                 continue
             key = str(key_node.value)
             if key in first:

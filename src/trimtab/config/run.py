@@ -144,5 +144,5 @@ class Recipe(Settings):
     @classmethod
     def _at_least_a_step(cls, value: Duration) -> Duration:
         if value.unit == "steps" and value.count < 1:
-            raise ValueError(f"got {value}; at least one step is needed")
+            raise ValueError(f"got {value}; allowed is at least one step")
         return value

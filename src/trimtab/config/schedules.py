@@ -91,7 +91,7 @@ class Noam(Settings):
     def _warmup_in_steps(self) -> "Noam":
         if self.warmup.unit != "steps":
             raise ValueError(
-                f"warmup: got {self.warmup}; this schedule's peak follows from it, so it is in steps"
+                f"warmup: got {self.warmup}; allowed is a number of steps, since this schedule's peak follows from it"
             )
         return self
 

@@ -15,8 +15,8 @@ class Settings(BaseModel):
         extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
     )
 
-    shorthands: ClassVar[tuple[str, ...]] = ()
-    """Keys that may be written and are resolved into fields before validation."""
+    shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    """Keys that may be written and are resolved before validation, each into these fields where they are not given."""
 
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The kinds of groups that must be written and may leave their `kind` out."""

@@ -39,10 +39,10 @@ data:
   # One vocabulary for both languages, learned from the training text when the run begins. 4000 to 8000 pieces for
   # less than 100,000 lines, 16000 to 32000 for millions. Where there is little text, splitting each line in another way
   # each time makes more of it: sampling: {kind: subword_regularization, alpha: 0.1}
-  tokenizer: {kind: sentencepiece, model: unigram, vocabulary_size: 16000}
+  # normalization makes one character of those that look alike, and goes along with the model wherever it is exported.
+  tokenizer: {kind: sentencepiece, model: unigram, vocabulary_size: 16000, normalization: nmt_nfkc}
   # Applied to each pair in this order, while training. What a filter drops is counted in data_ledger.json.
   transforms:
-    - {kind: normalize, form: nfc}
     - {kind: length, unit: words, min: 1, max: 200}
     - {kind: ratio, max: 4.0}
   # Longest side in tokens; longer training pairs are dropped and counted.
@@ -84,6 +84,9 @@ checkpoint:
   # `trimtab train recipe.yaml --resume` goes on from the newest one.
   every: 500 steps
   keep: 3
+
+# Where the model is meant to go, such as [hf, ctranslate2, onnx]: what cannot be exported is refused before training.
+export: []
 
 # The same seed and data give the same order of examples and the same first weights.
 seed: 1

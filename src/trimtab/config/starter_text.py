@@ -63,6 +63,9 @@ checkpoint:
   every: 500 steps
   keep: 3
 
+# Where the model is meant to go, such as [hf]: what cannot be exported is refused before training.
+export: []
+
 # The same seed and data give the same order of documents and the same first weights.
 seed: 1
 """

@@ -91,7 +91,8 @@ class StepConfig(Settings):
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
-    """How the learning rate goes over the run."""
+    """How the learning rate goes over the run. A default warmup that is
+    longer than the run is a twentieth of it (that of `noam`, from which its peak follows, is refused)."""
     clip: Clip = ClipGlobalNorm()
     """How large gradients are bounded."""
     weight_clip: float | None = Field(default=None, ge=1)

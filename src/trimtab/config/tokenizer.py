@@ -15,7 +15,8 @@ class SentencePieceTokenizer(Settings):
     model: Literal["unigram", "bpe"] = "unigram"
     """How pieces are chosen: Kudo 2018 (arXiv 1804.10959) or Sennrich et al. 2016 (arXiv 1508.07909)."""
     vocabulary_size: int = Field(default=16000, ge=64, le=1_000_000)
-    """Pieces in the vocabulary, special symbols included."""
+    """Pieces in the vocabulary, special symbols included. Where it is not written and the text holds fewer different
+    pieces, it is as many as it holds."""
     character_coverage: float = Field(default=0.9995, gt=0.9, le=1.0)
     """Share of characters that get a piece of their own."""
     byte_fallback: bool = True

@@ -61,14 +61,14 @@ def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[byt
     except EOFError:
         raise input_error(
             f"{path}: the file is cut short",
-            got=f"{unpacked} bytes unpacked, then its end",
+            got=f"{file.tell():,} bytes, then the end of the file within its {packing} data",
             allowed=f"a complete {packing} file",
             fix="fetch or pack it again",
         ) from None
     except _damage(packing) as error:
         raise input_error(
             f"{path}: the file is damaged",
-            got=f"{unpacked} bytes unpacked, then: {error}",
+            got=f"{unpacked:,} bytes unpacked, then: {error}",
             allowed=f"a sound {packing} file",
             fix="fetch or pack it again",
         ) from None

@@ -10,11 +10,12 @@ from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
-from trimtab.data.formats.jsonl_passages import JsonlPassages, open_jsonl_passages
+from trimtab.data.formats.jsonl_passages import open_jsonl_passages
 from trimtab.data.formats.passage import Passage
+from trimtab.data.formats.passages import Passages
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.formats.table import TablePairs, open_dataset, open_parquet
-from trimtab.data.formats.text_passages import TextPassages, open_text_passages
+from trimtab.data.formats.text_passages import holds_jsonl, open_text_passages
 from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
@@ -22,9 +23,6 @@ _MOST_PROBLEMS = 10
 MOST_BYTES = 2**24
 """A line of more is never read: it is longer than any limit on tokens allows, and one of a gigabyte would not fit."""
 
-
-Passages = TextPassages | JsonlPassages
-"""Documents of language models."""
 Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs | Passages
 """What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
 
@@ -214,7 +212,7 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
     if _is_jsonl(path):
         return open_jsonl_passages(path, most=most, cache=cache)
     text = open_text_passages(path, most=most, cache=cache)
-    if not text.is_jsonl:
+    if not holds_jsonl(text):
         return text
     if not has_name:
         return open_jsonl_passages(path, most=most, cache=cache)

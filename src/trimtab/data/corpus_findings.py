@@ -4,7 +4,8 @@ name only."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from trimtab.data.checks import NamedPairs, quick_alignment, quick_shared, swapped_among
+from trimtab.data.alignment import quick_lines
+from trimtab.data.checks import QUICK_LINES, NamedPairs, quick_alignment, quick_shared, swapped_among
 from trimtab.data.checks_report import drift_in_words
 from trimtab.data.corpus import Corpus
 from trimtab.finding import Finding
@@ -38,6 +39,7 @@ def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Ite
     """Warnings; reads a bounded number of lines, see `data.checks`."""
     yield from validation_in_training(train, valid)
     yield from lines_out_of_proportion(train)
+    yield from lines_with_zeros(train)
     for corpus in train:
         if corpus.is_reversed or corpus.is_monolingual:
             continue
@@ -87,6 +89,28 @@ def lines_out_of_proportion(train: Sequence[Corpus]) -> Iterator[Finding]:
             "without being read, as too_long; everything else is trained on as if they were not there.",
             fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
             where=corpus.place(longest),
+        )
+
+
+def lines_with_zeros(train: Sequence[Corpus]) -> Iterator[Finding]:
+    """A warning for each corpus with NULs in those of its lines that are looked at, `QUICK_LINES` at most."""
+    for corpus in (corpus for corpus in train if not corpus.is_reversed):
+        looked_at = quick_lines(len(corpus), most=QUICK_LINES)
+        if not (lines := [line for line in looked_at if any("\0" in side for side in corpus.pair(line))]):
+            continue
+        places = ", ".join(str(line + 1) for line in lines[:MOST_PLACES])
+        yield Finding(
+            code="D210",
+            name="nul-in-text",
+            severity="warning",
+            message=f"{corpus.name}: {len(lines):,} of {len(looked_at):,} lines looked at "
+            f"ha{'ve' if len(lines) > 1 else 's'} a NUL in {'them' if len(lines) > 1 else 'it'} "
+            f"({places}{', ...' * (len(lines) > MOST_PLACES)})",
+            why="No text has a NUL in it: it comes from a damaged copy, or from text in another encoding that was "
+            "joined to this one. Such a line is trained on as it is.",
+            fix="look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
+            "`tr -d '\\000'` removes the NULs alone",
+            where=corpus.place(lines[0]),
         )
 
 

@@ -41,6 +41,13 @@ def open_input(path: Path) -> BinaryIO:
 
 
 def _missing(path: Path) -> InputError:
+    if path.is_symlink():
+        return input_error(
+            f"{path}: a broken link",
+            got=f"a link to {os.readlink(path)}, which is not there",
+            allowed=_ALLOWED,
+            fix="mend the link, or name the file itself",
+        )
     missing, folder = path.name, path.parent
     while not folder.is_dir():
         missing, folder = folder.name, folder.parent

@@ -17,7 +17,7 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from trimtab.data.input_file import open_input
-from trimtab.errors import input_error
+from trimtab.errors import input_error, reading
 
 MODEL_FILE = "sentencepiece.model"
 CARD_FILE = "tokenizer.json"
@@ -137,20 +137,21 @@ def load_tokenizer(folder_or_file: Path) -> SentencePiece:
 
     Raises InputError where it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
     """
-    file = folder_or_file / MODEL_FILE if folder_or_file.is_dir() else folder_or_file
-    with open_input(file) as opened:
-        model = opened.read()
-    card = _read_card(file.parent / CARD_FILE) if file.name == MODEL_FILE else {}
-    tokenizer = SentencePiece(model, symbols=card.get("symbols", ()), name=str(file))
-    said = card.get("fingerprint", tokenizer.fingerprint)
-    if said != tokenizer.fingerprint:
+    with reading(folder_or_file):
+        file = folder_or_file / MODEL_FILE if folder_or_file.is_dir() else folder_or_file
+        with open_input(file) as opened:
+            model = opened.read()
+        card = _read_card(file.parent / CARD_FILE) if file.name == MODEL_FILE else {}
+    found = hashlib.sha256(model).hexdigest()
+    # Before it is parsed: of a file that is damaged it helps to know that it is not the one.
+    if (said := card.get("fingerprint", found)) != found:
         raise input_error(
             f"{file}: not the tokenizer that was stored here",
-            got=f"sha256 {tokenizer.fingerprint[:16]}",
+            got=f"sha256 {found[:16]}",
             allowed=f"{str(said)[:16]}, as {CARD_FILE} says",
-            fix="restore the file, or name another tokenizer",
+            fix="restore the file from a copy, or name another tokenizer",
         )
-    return tokenizer
+    return SentencePiece(model, symbols=card.get("symbols", ()), name=str(file))
 
 
 def _refuse_half_characters(lines: Sequence[str]) -> None:

@@ -11,10 +11,11 @@ from trimtab.config.tokenizer import ByteTokenizer
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.corpus import Corpus
 from trimtab.data.exact_text import NEWLINE, check_exact
+from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.formats.passage import cuts
 from trimtab.data.order import permuted
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
-from trimtab.data.tokenizer import adopt_tokenizer, train_tokenizer, write_tokenizer
+from trimtab.data.tokenizer import adopt_tokenizer, write_tokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.errors import input_error
@@ -62,9 +63,16 @@ def _made(
         check_exact(tokenizer, key=key)
         return tokenizer
     progress.message(f"training a tokenizer of {config.tokenizer.vocabulary_size} pieces")
-    lines = sample_text(corpora, config.tokenizer.training_lines, pipeline=pipeline)
-    return train_tokenizer(
-        config.tokenizer, lines=lines, symbols=symbols, pieces=(NEWLINE,), out=folder, key=key, exact=True
+    limit = config.tokenizer.training_lines
+    return train_fitting(
+        config.tokenizer,
+        lines=lambda: sample_text(corpora, limit, pipeline=pipeline),
+        progress=progress,
+        symbols=symbols,
+        pieces=(NEWLINE,),
+        out=folder,
+        key=key,
+        exact=True,
     )
 
 

@@ -17,10 +17,11 @@ from trimtab.data.cache import committed
 from trimtab.data.corpus import Corpus
 from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiece, load_tokenizer
 from trimtab.data.transforms.apply import Dropped, Pipeline
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, Problem, input_error
 
 __all__ = [
     "SentencePiece",
+    "TooManyPieces",
     "adopt_tokenizer",
     "load_tokenizer",
     "sample_lines",
@@ -37,6 +38,17 @@ _AS_IT_IS = {
     "remove_extra_whitespaces": False,
     "allow_whitespace_only_pieces": True,
 }
+
+
+class TooManyPieces(InputError):
+    """The lines hold fewer different pieces than the vocabulary has; `most` is how many it can have."""
+
+    def __init__(self, *problems: Problem, most: int) -> None:
+        super().__init__(*problems)
+        self.most = most
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[Problem, ...]]:
+        return InputError, self.problems
 
 
 def train_tokenizer(
@@ -208,12 +220,14 @@ def _explained(
 ) -> InputError:
     size = config.vocabulary_size
     if found := re.search(r"too high.*<= (\d+)", message):
-        return input_error(
-            f"{key}.vocabulary_size: {num_lines:,} lines do not hold so many different pieces",
+        error = input_error(
+            f"{key}.vocabulary_size: {num_lines:,} line{'s do' if num_lines != 1 else ' does'} not hold so many "
+            "different pieces",
             got=str(size),
             allowed=f"at most {found[1]} for these lines",
             fix=f"set {key}.vocabulary_size to {found[1]} or less, or train on more text",
         )
+        return TooManyPieces(*error.problems, most=int(found[1]))
     if found := re.search(r"required_chars\D+\d+ vs (\d+)", message):
         return input_error(
             f"{key}.vocabulary_size: too small for the characters of the text"
@@ -232,7 +246,9 @@ def _explained(
             )
         return input_error(
             f"{key}: there is no text to train on",
-            got=f"{num_lines:,} lines without text" if num_lines else "no line; every pair was dropped",
+            got=f"{num_lines:,} line{'s' * (num_lines != 1)} without text"
+            if num_lines
+            else "no line; every pair was dropped",
             allowed="lines with words in them",
             fix="look at `trimtab data inspect`; transforms may have dropped every pair",
         )

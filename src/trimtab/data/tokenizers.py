@@ -11,11 +11,12 @@ from trimtab.config.reserved import PROTECTED
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
 from trimtab.data.corpus import Corpus
+from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.noises import mask_symbols
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
-from trimtab.data.tokenizer import adopt_tokenizer, sample_lines, train_tokenizer
+from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import Pipeline
-from trimtab.errors import input_error
+from trimtab.errors import input_error, reading
 from trimtab.progress import Progress
 
 SOURCE, TARGET = "source", "target"
@@ -53,9 +54,10 @@ class Tokenizers:
 
 def load_tokenizers(folder: Path) -> Tokenizers:
     """The tokenizers of a run folder's `tokenizer/`; InputError where one is missing or damaged."""
-    if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
-        return Tokenizers(load_tokenizer(folder / SOURCE), load_tokenizer(folder / TARGET))
-    shared = load_tokenizer(folder)
+    with reading(folder):
+        if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
+            return Tokenizers(load_tokenizer(folder / SOURCE), load_tokenizer(folder / TARGET))
+        shared = load_tokenizer(folder)
     return Tokenizers(shared, shared)
 
 
@@ -68,10 +70,11 @@ def prepare_tokenizers(
     Raises InputError where the folder holds what the recipe does not ask for.
     """
     separate = config.source_tokenizer is not None
-    held = [
-        (folder / CARD_FILE).exists(),
-        all((folder / side / CARD_FILE).exists() for side in (SOURCE, TARGET)),
-    ]
+    with reading(folder):
+        held = [
+            (folder / CARD_FILE).exists(),
+            all((folder / side / CARD_FILE).exists() for side in (SOURCE, TARGET)),
+        ]
     if any(held):
         if held[not separate]:
             raise _other_sides(folder, separate=separate)
@@ -117,8 +120,17 @@ class _Maker:
             return adopt_tokenizer(config, out, symbols=symbols, pieces=self.pieces, key=key)
         whose = f" of the {side}" if side else ""
         self.progress.message(f"training a tokenizer{whose} of {config.vocabulary_size} pieces")
-        lines = sample_lines(self.corpora, config.training_lines, pipeline=self.pipeline, side=side)
-        return train_tokenizer(config, lines=lines, symbols=symbols, pieces=self.pieces, out=out, key=key)
+        return train_fitting(
+            config,
+            lines=lambda: sample_lines(
+                self.corpora, config.training_lines, pipeline=self.pipeline, side=side
+            ),
+            progress=self.progress,
+            symbols=symbols,
+            pieces=self.pieces,
+            out=out,
+            key=key,
+        )
 
 
 def _separators(transforms: Sequence[Transform]) -> tuple[str, ...]:

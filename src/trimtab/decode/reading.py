@@ -1,12 +1,15 @@
 """Text lines out of bytes: split at line feeds only, strict UTF-8, a wrong byte named by its place."""
 
+import logging
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from trimtab.errors import InputError, input_error, not_utf8
+from trimtab.errors import InputError, input_error, not_utf8, utf16_of, utf16_text
 
 LONGEST_LINE_BYTES = 1_000_000
 """A longer line is refused before it is read whole: it is a file without line feeds, or no text."""
+MOST_WARNINGS = 3
+"""Lines with a NUL of which the log warns."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -22,20 +25,38 @@ class BinaryLines(Protocol):
 def read_lines(binary: BinaryLines, *, name: str = "input") -> Iterator[str]:
     r"""The lines of a binary stream, without `\n` and without one `\r` before it.
 
-    A byte order mark at the beginning is dropped; a last line without a line feed counts; control characters and
-    NUL are text like any other, and so are other line separators. Raises InputError at the first line that is not
-    UTF-8, or that is longer than `LONGEST_LINE_BYTES`, with `name`, line and offset; lines before it have been given.
+    A byte order mark at the beginning is dropped; a last line without a line feed counts; control characters are text
+    like any other, and so are other line separators; a NUL is too, and the log warns of it. Raises InputError at the
+    first line that is not UTF-8, that looks like UTF-16, or that is longer than `LONGEST_LINE_BYTES`, with `name`, line
+    and offset; lines before it have been given.
     """
-    offset = 0
-    number = 0
+    offset = number = num_zeros = 0
     while raw := binary.readline(LONGEST_LINE_BYTES + 1):
         number += 1
         if len(raw) > LONGEST_LINE_BYTES and not raw.endswith(b"\n"):
             raise _too_long(name, number=number, offset=offset)
         start = len(_BYTE_ORDER_MARK) if number == 1 and raw.startswith(_BYTE_ORDER_MARK) else 0
         if raw[start:]:
-            yield _decoded(raw, start=start, name=name, number=number, offset=offset)
+            line = _decoded(raw, start=start, name=name, number=number, offset=offset)
+            if "\0" in line:
+                if encoding := utf16_of(raw[start:], offset=offset + start):
+                    raise utf16_text(encoding, name=name, line=number)
+                num_zeros += 1
+                _warn_of_zeros(name, number=number, count=num_zeros)
+            yield line
         offset += len(raw)
+
+
+def _warn_of_zeros(name: str, *, number: int, count: int) -> None:
+    if count > MOST_WARNINGS:
+        return
+    more = "; of further lines nothing is said" if count == MOST_WARNINGS else ""
+    logging.getLogger("trimtab").warning(
+        "%s: line %d has a NUL character in it; it is kept (`tr -d '\\000'` removes them)%s",
+        name,
+        number,
+        more,
+    )
 
 
 def _decoded(raw: bytes, *, start: int, name: str, number: int, offset: int) -> str:

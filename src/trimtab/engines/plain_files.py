@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, input_error, reading, unreadable
 
 JSON_BYTES = 2**20
 """Settings of a model take a few kilobytes."""
@@ -21,6 +21,8 @@ def plain_file(folder: Path, name: str, *, most: int | None = None) -> Path:
         raise _refused(path, got=f"the name {name!r}", allowed="a file of the folder itself")
     try:
         mode = path.stat()
+    except PermissionError as error:
+        raise unreadable(error, path) from None
     except OSError as error:
         raise _refused(path, got=error.strerror or str(error)) from None
     if not stat.S_ISREG(mode.st_mode):
@@ -38,6 +40,8 @@ def read_object(folder: Path, name: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             content = json.loads(file.read(JSON_BYTES + 1))
+    except PermissionError as error:
+        raise unreadable(error, path) from None
     except OSError as error:
         raise _refused(path, got=error.strerror or str(error)) from None
     except (ValueError, RecursionError) as error:
@@ -50,7 +54,7 @@ def read_object(folder: Path, name: str) -> dict[str, Any]:
 
 def sha256_of(path: Path) -> str:
     """The fingerprint of a file, in hexadecimal digits."""
-    with open(path, "rb") as file:
+    with reading(path), open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -17,13 +17,13 @@ from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import run_at
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
+from trimtab.config.given_path import path_text
 from trimtab.config.load import load_recipe
 from trimtab.data.tokenizers import load_tokenizers
-from trimtab.device import choose_device
+from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.flow import TrainState
 from trimtab.guard.outlier import OutlierRule
-from trimtab.launch import MAY_CHANGE, set_arithmetic, without_places
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.evidence import Column, Evidence, Measure
 from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
@@ -33,6 +33,7 @@ from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded,
 from trimtab.sources import open_sources
 from trimtab.training.blame import blame
 from trimtab.training.restore import restore
+from trimtab.training.resumed import MAY_CHANGE, without_places
 from trimtab.training.trace import trace
 from trimtab.training.warm_start import warm_start
 
@@ -58,7 +59,8 @@ def replay(
     Writes nothing into the run, so that it may be training meanwhile. Raises InputError where there is no such run or
     step, where data, tokenizer or settings are not those of the run any more, and for wrong devices.
     """
-    folder, progress = run_at(Path(run)), progress or Silent()
+    folder = run_at(Path(path_text(run, name="run", allowed="the folder of a run")))
+    progress = progress or Silent()
     newest = next(sound_before(folder, ANY_STEP, Silent()), None)
     guard = newest.load_state().guard if newest else {}
     records = {

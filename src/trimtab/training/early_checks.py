@@ -1,10 +1,14 @@
 """What would end a run at its first save, evaluation or export, told before it begins."""
 
+import os
+from pathlib import Path
+
 from trimtab.build import Parts
+from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.exporting import obstacles
 from trimtab.config.run import Recipe
-from trimtab.errors import InputError
+from trimtab.errors import InputError, input_error
 from trimtab.scoring.scores import bleu_metric
 
 MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
@@ -18,6 +22,20 @@ def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
     copies = MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
     store.check_room(int(1.1 * (weights + moments * copies)))
+
+
+def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
+    """InputError where the recipe names a tokenizer in the folder of the run's own, which a new run empties."""
+    place = os.path.realpath(run.tokenizer)
+    for key in ("tokenizer", "source_tokenizer"):
+        path = getattr(getattr(recipe.data, key), "path", None)
+        if path is not None and Path(os.path.realpath(Path(path).expanduser())).is_relative_to(place):
+            raise input_error(
+                f"data.{key}.path: lies where the run puts a tokenizer of its own",
+                got=str(path),
+                allowed=f"a place outside {run.tokenizer}",
+                fix="move it, or train in another folder with --out",
+            )
 
 
 def check_metrics(recipe: Recipe) -> None:

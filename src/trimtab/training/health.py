@@ -9,10 +9,10 @@ from torch import nn
 
 from trimtab.build import Parts
 from trimtab.config.step import ClipGlobalNorm
+from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
 from trimtab.flow import StepReport
 from trimtab.model.kinds import Model
-from trimtab.sources import ValidSet
 from trimtab.training.inside import Inside, watching
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
@@ -135,7 +135,7 @@ class HealthCheck:
         ratios = self.ratios.medians()
         if ratios:
             scores["update_ratio_median"] = sorted(ratios.values())[len(ratios) // 2]
-        return out_of_range(ratios, lookups=self.lookups)
+        return out_of_range(ratios, lookups=self.lookups, multipliers=self.parts.multipliers)
 
     def look_at_steps(self, scores: dict[str, float]) -> list[Finding]:
         """S922, S923 and P901."""

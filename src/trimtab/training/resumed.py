@@ -6,6 +6,7 @@ from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
+from trimtab.errors import reading
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.training.findings import OF_AN_EVALUATION
@@ -49,9 +50,11 @@ def standing(run: RunFolder, state: TrainState) -> list[Finding]:
 
 
 def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
-    """The recipe with what was chosen when the run began (precision, compile, budgets), where it leaves them open."""
-    if not run.recipe.exists():
-        return recipe
+    """The recipe with what was chosen when the run began (precision, compile, budgets, warmup), where it leaves them
+    open."""
+    with reading(run.path):
+        if not run.recipe.exists():
+            return recipe
     begun = load_recipe(run.recipe).recipe
     recipe, step = started_as(recipe, begun), begun.step
     chosen: dict[str, Any] = {}
@@ -64,6 +67,9 @@ def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
     ):
         if getattr(recipe.step, key) in (None, "auto"):
             chosen[key] = getattr(step, key)
+    schedule, warmup = recipe.step.schedule, step.schedule.warmup
+    if "warmup" not in schedule.model_fields_set and schedule.kind == step.schedule.kind:
+        chosen["schedule"] = schedule.model_copy(update={"warmup": warmup})  # may have gone by another length
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
 
 

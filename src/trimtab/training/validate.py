@@ -10,6 +10,7 @@ import torch
 
 from trimtab.build import Parts
 from trimtab.config.run import LOWER_IS_BETTER, OF_TRANSLATIONS, Metric
+from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Ragged, TrainState
 from trimtab.model.kinds import Model
@@ -22,9 +23,9 @@ from trimtab.scoring.repetition import (
     repeated_4grams,
 )
 from trimtab.scoring.scores import Score, bleu, chrf, ter
-from trimtab.sources import ValidSet
 from trimtab.step.precision import autocast
 from trimtab.training.record import Recorder
+from trimtab.training.refreshes import few_refreshes_so_far
 from trimtab.translator import Translator
 
 LEARNED_SHARE = 0.7
@@ -52,6 +53,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in sets.items()}
         parts.model.train()
         look_at_health(state, recorder)
+    look_at_average(parts, state, recorder)
     recorder.start_clock()
     state = replace(state, evaluated=state.step)
     return with_best(state, scores, parts) if scores else state
@@ -71,7 +73,8 @@ def score_set(
         scores |= perplexities(loss, num_targets=targets, num_bytes=valid.num_bytes)
     if len(valid.target) and not math.isfinite(scores["loss"]):
         # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
-        recorder.finding(loss_not_finite(valid, scores["loss"]))
+        told = "" if parts.recipe.is_language_model and not translated else ": nothing was translated"
+        recorder.finding(loss_not_finite(valid, scores["loss"], told=told))
         scores |= dict.fromkeys(translated, math.nan)
     elif translated or (first and not parts.recipe.is_language_model):
         scores |= translation_scores(parts, model, valid, state, recorder, loss=scores["loss"])
@@ -177,6 +180,13 @@ def look_at_health(state: TrainState, recorder: Recorder) -> None:
         recorder.finding(finding)
 
 
+def look_at_average(parts: Parts, state: TrainState, recorder: Recorder) -> None:
+    """A finding, once, where a moving average is refreshed too seldom for the pace of the run."""
+    for finding in few_refreshes_so_far(parts, state):
+        if finding.code not in {each.code for each in recorder.findings.standing}:
+            recorder.finding(replace(finding, severity="warning"))
+
+
 def look_for_repetition(recorder: Recorder, *, outputs: list[str], references: list[str]) -> None:
     """A finding where translations loop."""
     finding = find_repetition(outputs, references)
@@ -213,13 +223,13 @@ def look_at_source(parts: Parts, model: Model, valid: ValidSet, recorder: Record
         recorder.finding(source_ignored(right, wrong))
 
 
-def loss_not_finite(valid: ValidSet, loss: float) -> Finding:
-    """The model gives no number for a validation set."""
+def loss_not_finite(valid: ValidSet, loss: float, *, told: str) -> Finding:
+    """The model gives no number for a validation set; `told` says what was not done therefore."""
     return Finding(
         code="E906",
         name="evaluation-not-finite",
         severity="error",
-        message=f"the loss of the validation set {valid.name} is {loss:g}: nothing was translated",
+        message=f"the loss of the validation set {valid.name} is {loss:g}{told}",
         why="The weights hold numbers that are not finite, or so large that they overflow.",
         fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
     )

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from trimtab.checkpoint.telling import log_finding
+from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.tags import check_tags, unlike_training
@@ -26,7 +27,7 @@ from trimtab.engines.onnx_files import DECODER, ENCODER, SETTINGS
 from trimtab.engines.onnx_files import WEIGHTS as ONNX_WEIGHTS
 from trimtab.engines.onnx_runtime import OnnxModel, open_onnx
 from trimtab.engines.plain_files import JSON_BYTES, plain_file
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, input_error, reading
 from trimtab.flow import Ragged
 from trimtab.translator.export_card import (
     CARD,
@@ -90,6 +91,7 @@ class ExportedModel:
 
 def open_model(spec: str, *, device: str | None = None) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError where there is neither."""
+    spec = path_text(spec, name="run", allowed=RUN)
     return (
         load_exported(Path(spec), device=device) if is_export(Path(spec)) else load_model(spec, device=device)
     )
@@ -97,11 +99,18 @@ def open_model(spec: str, *, device: str | None = None) -> LoadedModel | Exporte
 
 def is_export(folder: Path) -> bool:
     """Whether a folder says that an export wrote it."""
-    return (folder / CARD).is_file()
+    with reading(folder):
+        return (folder / CARD).is_file()
 
 
 def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
-    """The exported model in a folder. Raises InputError where something of it is missing, damaged or too new."""
+    """The exported model in a folder. Raises InputError where something of it is missing, closed to this user, damaged
+    or too new."""
+    with reading(folder):
+        return _loaded(folder, device=device)
+
+
+def _loaded(folder: Path, *, device: str | None) -> ExportedModel:
     card = read_card(folder)
     tokenizers = read_tokenizers(folder, card)
     recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe

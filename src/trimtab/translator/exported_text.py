@@ -10,7 +10,7 @@ from trimtab.device import choose_device
 from trimtab.engines.hugging_face_files import WEIGHTS
 from trimtab.engines.llama import LlamaModel, open_llama
 from trimtab.engines.plain_files import JSON_BYTES, plain_file
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, input_error, reading
 from trimtab.translator.export_card import RECIPE, check_weights, read_card, read_tokenizers, unknown_card
 from trimtab.translator.pairs_alone import refuse_pairs_alone
 
@@ -26,8 +26,13 @@ class ExportedText:
 
 
 def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedText:
-    """The exported language model in a folder. Raises InputError where something of it is missing, damaged or too new,
-    and where it translates, as a model of pairs alone does too."""
+    """The exported language model in a folder. Raises InputError where something of it is missing, closed to this user,
+    damaged or too new, and where it translates, as a model of pairs alone does too."""
+    with reading(folder):
+        return _loaded(folder, device=device)
+
+
+def _loaded(folder: Path, *, device: str | None) -> ExportedText:
     card = read_card(folder)
     tokenizer = read_tokenizers(folder, card).target
     recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import torch
 
+from trimtab.config.given_path import RUN, path_text
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
-from trimtab.decode.given_texts import check_texts
+from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL, Writing
 from trimtab.model.decoder_only import DecoderOnly
@@ -40,7 +41,7 @@ def generate(
     read no more, and says which. Raises InputError for a run that translates, for one text in place of a list, and for
     a prompt that is longer than the model can read, besides what `load_model` raises.
     """
-    check_texts(prompts, name="prompts")
+    prompts = checked_texts(prompts, name="prompts")
     writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
     return load_generator(run, device=device).generate(prompts, writing)
 
@@ -48,6 +49,7 @@ def generate(
 def load_generator(spec: str, *, device: str | None = None) -> Generator:
     """The language model of a run or an export, ready to generate; for many calls, or to see a text as it is written
     (`Generator.stream`). Raises InputError for a model that translates, and one that was trained on pairs alone."""
+    spec = path_text(spec, name="run", allowed=RUN)
     if is_export(Path(spec)):
         exported = load_exported_text(Path(spec), device=device)
         return _generator(

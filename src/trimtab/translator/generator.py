@@ -10,7 +10,7 @@ import torch
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation, Stop
 from trimtab.decode.continuing import Continues, Drawing, Written, continuations
-from trimtab.decode.given_texts import check_texts
+from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.growing_text import GrowingText
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.repeated import repeated_share
@@ -46,12 +46,12 @@ class Generator:
         the sample, whatever stands around it. Raises InputError for prompts that are one text and no list, and for a
         prompt that is longer than the model's window, after those before it.
         """
-        check_texts(prompts, name="prompts")
+        prompts = checked_texts(prompts, name="prompts")
         return self._written(prompts, writing or Writing(), first=first)
 
     def check(self, prompts: Iterable[str]) -> None:
         """InputError for the first prompt that is longer than the model's window; in bounded memory."""
-        check_texts(prompts, name="prompts")
+        prompts = checked_texts(prompts, name="prompts")
         for _ in self._read_all(prompts, first=0):
             pass
 

@@ -11,6 +11,7 @@ from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.telling import log_finding
+from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.sentencepiece_model import SentencePiece
@@ -88,7 +89,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     not those that it was trained with; and where it has no averaged weights.
     """
     place = choose_device(device)
-    checkpoint = resolve_checkpoint(spec)
+    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
     run = RunFolder(checkpoint.run)
     recipe = load_recipe(run.recipe).recipe
     tokenizers = load_tokenizers(run.tokenizer)

@@ -1,13 +1,13 @@
 """A language model that was trained on pairs alone: it writes behind a separator, and knows no text without one."""
 
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.errors import input_error
 
 
 def learns_pairs_alone(recipe: Recipe) -> bool:
     """Whether every row that a language model is trained on is a source, a separator and a target."""
-    return recipe.is_language_model and all(corpus.text is None for corpus in recipe.data.train)
+    return recipe.is_language_model and not recipe.reads_texts
 
 
 def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None) -> None:

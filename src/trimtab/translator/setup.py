@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.context import context_of
-from trimtab.data.text_tokenizers import SEPARATOR
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.search import Search

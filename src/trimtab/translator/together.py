@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trimtab.config.given_path import RUN, path_texts
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.ensemble import Ensemble, EnsembleMode
 from trimtab.decode.search import Search
@@ -33,7 +34,7 @@ def load_translator(
     what `load_model` raises.
     """
     search = search or Search(beam=beam, length_penalty=length_penalty)
-    specs = [spec] if isinstance(spec, str) else list(spec)
+    specs = path_texts(spec, name="run", allowed=f"{RUN}; or a list of them")
     models = [open_model(each, device=device) for each in specs]
     translator = models[0].translator(search=search, tags=tuple(tags))
     if len(models) > 1:

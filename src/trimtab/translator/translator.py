@@ -12,7 +12,7 @@ from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.document_lines import json_documents, json_line, text_documents
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
-from trimtab.decode.given_texts import check_texts, checked_documents
+from trimtab.decode.given_texts import checked_documents, checked_texts
 from trimtab.decode.lines import n_best_lines, translate_lines
 from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
@@ -85,7 +85,7 @@ class Translator:
         vocabulary by itself, so it should end where a word ends. Raises InputError for a prefix that cannot be
         forced, and where there are not as many as lines; and for a text alone in place of a list.
         """
-        check_texts(lines, name="lines")
+        lines = checked_texts(lines, name="lines")
         translate = partial(translate_lines, setup=self.setup, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
@@ -101,7 +101,7 @@ class Translator:
     ) -> Iterator[list[Candidate]]:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
-        check_texts(lines, name="lines")
+        lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is told now
         translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.cli.refusal import has_four_parts
 from trimtab.checks.read.compose import compose
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode
@@ -106,3 +107,14 @@ def test_a_file_of_data_is_refused(monkeypatch: pytest.MonkeyPatch):
     assert compose(Lines("f.yaml", "[" + "1," * 900 + "1]"))
     with pytest.raises(InputError, match="too many values"):
         compose(Lines("f.yaml", "[" + "1," * 1_100 + "1]"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: &x [*x]", "? [a, b]\n: 1", "? {a: b}\n: 1", "a: {{ name }}", "a: " + "[" * 200, "[" + "a," * 70_000 + "]"],
+)  # fmt: skip
+def test_what_is_refused_says_what_it_got_and_what_to_do(text: str):
+    with pytest.raises(InputError) as raised:
+        compose(Lines("f.yaml", text))
+    assert has_four_parts(f"error: {raised.value}")
+    assert ("template" in str(raised.value)) == text.startswith("a: {{")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.refusal import has_four_parts
 from trimtab.checks.document import Document
 from trimtab.checks.read.json import read_json
 from trimtab.errors import InputError
@@ -117,8 +118,9 @@ def test_of_a_key_written_twice_the_last_counts_as_for_python():
 
 @pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, '[{"a":' * 100_000])
 def test_deep_nesting_is_refused(text: str):
-    with pytest.raises(InputError, match="nested too deeply"):
+    with pytest.raises(InputError, match="nested too deeply") as raised:
         read_json("f", text)
+    assert has_four_parts(f"error: {raised.value}")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def lines_of(folder, content, *, name="train.en"):
 
 
 @given(
-    st.lists(st.text(st.characters(exclude_characters="\n\r\ufeff", exclude_categories=["Cs"])), min_size=1)
+    st.lists(st.text(st.characters(exclude_characters="\n\r\ufeff\0", exclude_categories=["Cs"])), min_size=1)
 )
 @settings(max_examples=50, deadline=None)
 def test_text_comes_back_as_it_was_written(tmp_path_factory, texts):
@@ -51,3 +51,20 @@ def test_a_line_that_ends_within_a_character_is_named(tmp_path):
 def test_utf16_is_recognised(tmp_path):
     with pytest.raises(InputError, match="iconv -f UTF-16"):
         text_of(lines_of(tmp_path, "one\ntwo\n".encode("utf-16")), 0)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["Hello\nworld\nagain\n", "Grüße\nworld\nagain\n"])
+def test_utf_16_without_a_mark_is_named_with_what_turns_it_into_utf_8(tmp_path, encoding, text):
+    lines = lines_of(tmp_path, text.encode(encoding))
+    for number in range(3):
+        with pytest.raises(InputError) as caught:
+            text_of(lines, number)
+        assert (
+            f"`iconv -f {encoding.upper().replace('-L', 'L').replace('-B', 'B')} -t UTF-8`"
+            in caught.value.problems[0].fix
+        )
+
+
+def test_a_single_nul_is_text_like_any_other(tmp_path):
+    assert text_of(lines_of(tmp_path, b"the\0small ship\n"), 0) == "the\0small ship"

@@ -2,6 +2,7 @@ import pytest
 
 from trimtab.build import shape_for
 from trimtab.flow import LossOutput
+from trimtab.step.accumulate import accumulate as right
 from trimtab.training.preflight import cut
 from trimtab.training.preflight.cut import cut_two_ways
 
@@ -38,6 +39,30 @@ def test_the_loss_of_a_poisoned_objective_differs_between_two_cuts(parts):
     # What a batch statistic does: the objective of a pack depends on what else is in it.
     parts.objective = lambda pack: LossOutput(healthy(pack).objective * pack.num_segments, healthy(pack).loss)
     assert [each.code for each in cut_two_ways(parts)] == ["S201"]
+
+
+def wrong_at_first(calls):
+    """Wrong for so many windows, right for those after them."""
+    left = [calls]
+
+    def accumulate(objective, packs, *, scale=None):
+        left[0] -= 1
+        (everything_twice if left[0] >= 0 else right)(objective, packs, scale=scale)
+
+    return accumulate
+
+
+@pytest.mark.parametrize(("calls", "codes"), [(1, []), (2, []), (3, ["S201"])])
+def test_what_one_or_two_windows_show_and_the_next_does_not_is_rounding(parts, monkeypatch, calls, codes):
+    monkeypatch.setattr(cut, "accumulate", wrong_at_first(calls))
+    assert [each.code for each in cut_two_ways(parts)] == codes
+
+
+def test_the_fix_can_be_followed_and_every_difference_is_told(parts, monkeypatch):
+    monkeypatch.setattr(cut, "accumulate", everything_twice)
+    (found,) = cut_two_ways(parts)
+    assert found.message.endswith("of its norm (bound 0.0001); in other windows by 1, 1")
+    assert "set step.tokens_per_micro_batch to step.tokens_per_step" in found.fix
 
 
 def test_nothing_is_found_where_nothing_is_wrong(parts):

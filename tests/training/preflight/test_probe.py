@@ -23,6 +23,7 @@ from trimtab.training.preflight.probe import (
     one_pack,
     probe_window,
     size,
+    windows_to_cut,
 )
 
 
@@ -51,6 +52,30 @@ def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
     whole = in_one_pack(probe_window(parts), parts)
     assert len(on_device(parts, whole)) == 1
     assert 4 < len(whole.target) < roomy
+
+
+@pytest.mark.parametrize(("tokens", "short"), [(64, False), (256, False), (1024, True)])
+def test_three_windows_are_cut_and_share_no_example_where_there_are_enough(tmp_path, tokens, short):
+    parts = small_parts(tmp_path, **{"step.tokens_per_step": 1024, "step.tokens_per_micro_batch": tokens})
+    places = parts.sources.sample.target.values
+    places[:] = range(len(places))  # so that each token is told from every other
+    first, second, third = (set(each.target.values.tolist()) for each in windows_to_cut(parts))
+    assert second.isdisjoint(third)
+    assert (second | third == first) is short  # halves of the first
+    assert first.isdisjoint(second | third) is not short
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1]), (6, [6, 6, 6])])
+def test_later_windows_are_as_large_as_the_first(parts, most, sizes):
+    parts.shape = replace(parts.shape, max_segments=most)
+    assert [len(each.target) for each in windows_to_cut(parts)] == sizes
+
+
+def test_halves_too_small_to_be_cut_are_left_out(parts):
+    sample = parts.sources.sample
+    few = replace(sample, source=sample.source.between(0, 5), target=sample.target.between(0, 5), prompt=None)
+    parts.sources = replace(parts.sources, sample=few)
+    assert [len(each.target) for each in windows_to_cut(parts)] == [5]
 
 
 def test_a_few_examples_are_some_even_where_each_is_long(parts):

@@ -85,7 +85,9 @@ class _Composer:
         if self.num_events > MAX_YAML_EVENTS:
             raise input_error(
                 f"{self.lines.path}: too many values for a configuration",
+                got=f"more than {MAX_YAML_EVENTS:,} keys and values",
                 allowed=f"at most {MAX_YAML_EVENTS:,} keys and values",
+                fix="put data into a file of its own",
                 where=self.where(event),
             )
         if isinstance(event, DocumentStartEvent):
@@ -130,14 +132,22 @@ class _Composer:
             )
         if any(target is node for node in self.open):
             raise input_error(
-                "an alias inside what it names", got=f"*{event.anchor}", where=self.where(event)
+                "an alias inside what it names",
+                got=f"*{event.anchor}",
+                allowed="an alias of a value that ends before it",
+                fix="write the value itself; one that holds itself has no end",
+                where=self.where(event),
             )
         return AliasNode(start=event.start_mark.index, end=event.end_mark.index, target=target)
 
     def begin(self, event: Any) -> None:
         if len(self.open) >= MAX_DEPTH:
             raise input_error(
-                "nested too deeply", allowed=f"at most {MAX_DEPTH} levels", where=self.where(event)
+                "nested too deeply",
+                got=f"a level {MAX_DEPTH + 1}",
+                allowed=f"at most {MAX_DEPTH} levels",
+                fix="take out brackets and groups; no configuration needs so many",
+                where=self.where(event),
             )
         start, kind = self.start(event), MappingNode if isinstance(event, MappingStartEvent) else SequenceNode
         self.tag(event)
@@ -181,9 +191,14 @@ class _Composer:
         word = node.target if isinstance(node, AliasNode) else node
         if isinstance(word, ScalarNode):
             return word
+        is_asked = self.lines.text[: node.start].rstrip().endswith("?")
         raise input_error(
             "a key that is not a word",
-            fix="put text that begins with { or [, such as a template, between quotes",
+            got="a list" if isinstance(word, SequenceNode) else "a group of keys",
+            allowed="a word before the colon",
+            fix="write `word: value`; no configuration has lists or groups as keys"
+            if is_asked
+            else "put text that begins with { or [, such as a template, between quotes",
             where=self.where(event),
         )
 

@@ -63,9 +63,19 @@ class _Scanner:
         self.skip()
         self.num_values += 1
         if depth > MAX_DEPTH:
-            self.stop("nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
+            self.stop(
+                "nested too deeply",
+                got=f"a level {MAX_DEPTH + 1}",
+                allowed=f"at most {MAX_DEPTH} levels",
+                fix="take out brackets and groups; no configuration needs so many",
+            )
         if self.num_values > MAX_VALUES:
-            self.stop(f"{self.lines.path}: too many values for a configuration", allowed=f"{MAX_VALUES:,}")
+            self.stop(
+                f"{self.lines.path}: too many values for a configuration",
+                got=f"more than {MAX_VALUES:,}",
+                allowed=f"at most {MAX_VALUES:,}",
+                fix="put data into a file of its own",
+            )
         match self.text[self.at : self.at + 1]:
             case "{":
                 return self.mapping(depth)

@@ -134,12 +134,16 @@ class Plant:
         if self.num_values > MAX_VALUES or self.num_characters > LONGEST_PATHS:
             raise input_error(
                 f"{self.lines.path}: too many values for a configuration",
+                got=f"more than {MAX_VALUES:,} with aliases written out, or keys beyond all length",
                 allowed=f"at most {MAX_VALUES:,}, aliases written out",
+                fix="put data into a file of its own; name fewer aliases inside one another",
                 where=self.lines.where(node.start),
             )
         if depth > MAX_DEPTH:
             raise input_error(
                 "nested too deeply",
+                got=f"a level {MAX_DEPTH + 1}",
                 allowed=f"at most {MAX_DEPTH} levels",
+                fix="take out brackets and groups; no configuration needs so many",
                 where=self.lines.where(node.start),
             )

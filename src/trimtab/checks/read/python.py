@@ -51,7 +51,13 @@ def parse(lines: Lines) -> ast.Module:
             where=f"{lines.path}:{line}:{max(error.offset or 1, 1)}",
         ) from None
     except (RecursionError, MemoryError):
-        raise input_error("nested too deeply", where=lines.path) from None
+        raise input_error(
+            "nested too deeply",
+            got="more brackets or operators than Python itself takes",
+            allowed="a script that Python can read",
+            fix="break the long expression up",
+            where=lines.path,
+        ) from None
     except (ValueError, UnicodeError) as error:
         raise input_error(f"not Python: {error}"[:200], where=lines.path) from None
 

@@ -23,4 +23,10 @@ def read_toml(path: str, text: str) -> dict[str, Any]:
     except ValueError as error:  # not TOML, or a number of too many digits
         raise input_error(f"{path}: not TOML", got=str(error)[:200], where=path) from None
     except RecursionError:
-        raise input_error(f"{path}: nested too deeply", where=path) from None
+        raise input_error(
+            f"{path}: nested too deeply",
+            got="more brackets than Python can follow",
+            allowed="TOML that Python can read",
+            fix="take out brackets",
+            where=path,
+        ) from None

@@ -49,7 +49,7 @@ def summary(report: Report) -> str:
     if report.skipped:
         parts.append(f"{len(report.skipped)} not looked at")
     if report.problems:
-        parts.append(f"{report.num_unreadable} not readable")
+        parts.append(f"{report.num_unreadable} not checked")
     if report.unknown_versions:
         names = ", ".join(report.unknown_versions)
         options = " ".join(f"--with {name}=..." for name in report.unknown_versions)

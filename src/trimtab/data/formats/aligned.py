@@ -41,7 +41,7 @@ def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
     if len(left) != len(right):
         raise input_error(
             f"{source} and {target} have different numbers of lines, so they are not translations of each other",
-            got=f"{len(left):,} lines and {len(right):,} lines",
+            got=" and ".join(f"{len(side):,} line{'s' * (len(side) != 1)}" for side in (left, right)),
             allowed="the same number",
             fix="look for the first line where they drift apart (often one broken in two, or lost); "
             "only a newline ends a line",

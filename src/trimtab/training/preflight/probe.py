@@ -1,5 +1,6 @@
 """The examples that checks look at, and what the model makes of them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,6 +27,24 @@ def probe_window(parts: Parts, *, targets: int = PROBE_TARGETS, least: int = 1) 
     count = max(least, int((sample.target.offsets[1:] <= targets).sum()))
     window = window_of(sample.source, sample.target, sample.prompt)
     return between(window, 0, min(count, len(sample.target)))
+
+
+def windows_to_cut(parts: Parts) -> Iterator[Window]:
+    """Three windows of different examples, each of one pack; of a short sample the later two are halves of the
+    first."""
+    sample = parts.sources.sample
+    everything = window_of(sample.source, sample.target, sample.prompt)
+    first = in_one_pack(probe_window(parts), parts)
+    yield first
+    count = len(first.target)
+    if len(everything.target) >= 3 * count:
+        bounds = [(count, 2 * count), (2 * count, 3 * count)]
+    else:
+        everything, bounds = first, [(0, count // 2), (count // 2, count)]
+    for start, stop in bounds:
+        window = in_one_pack(between(everything, start, stop), parts)
+        if len(window.target) >= min(count, FEW_EXAMPLES):  # fewer make too few pieces to show what is wrong
+            yield window
 
 
 def few_examples(parts: Parts) -> Window:

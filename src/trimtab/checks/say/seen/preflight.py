@@ -86,6 +86,19 @@ PAGES: tuple[SeenPage, ...] = (
         symptoms=("a line of slashes", "out of memory while reading the data"),
     ),
     SeenPage(
+        code="D210",
+        name="nul-in-text",
+        severity="warning",
+        when="before the first step",
+        seen="lines of a training corpus have the character NUL in them",
+        why="No text has a NUL in it: it comes from a damaged copy, or from text in another encoding that was joined "
+        "to this one. Such a line is trained on as it is.",
+        fix="look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
+        "`tr -d '\\000'` removes the NULs alone",
+        home="data/corpus_findings.py",
+        symptoms=("zero bytes in the training text", "text in UTF-16"),
+    ),
+    SeenPage(
         code="D208",
         name="symbols-clash",
         severity="error",
@@ -135,9 +148,10 @@ PAGES: tuple[SeenPage, ...] = (
         name="gradient-depends-on-cut",
         severity="error",
         when="before the first step",
-        seen="one step's gradient changes with the number of micro-batches it is cut into",
+        seen="in three windows in turn the gradient changes with the number of micro-batches a window is cut into",
         why="The arithmetic of training must not depend on how much runs at once.",
-        fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
+        fix="set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report it; if memory "
+        "has no room for that, lower both",
         home="training/preflight/cut.py",
         symptoms=(
             "loss grows with gradient accumulation",

@@ -1,0 +1,125 @@
+"""Where the result may go, asked before a model is loaded: nothing that is still needed is written over."""
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from io import TextIOBase
+from pathlib import Path
+from typing import TextIO
+
+from trimtab.errors import InputError, input_error
+
+_LOGS = ("metrics", "evaluations", "samples", "findings", "quarantine", "health")
+_OF_A_RUN = frozenset(
+    {"recipe.yaml", "data_ledger.json", "average.json", ".lock", "checkpoints", "tokenizer"}
+    | {f"{log}.jsonl" for log in _LOGS}
+)
+_OF_AN_EXPORT = Path("trimtab") / "export.json"
+
+
+def check_output(
+    output: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str] = ()
+) -> None:
+    """InputError where the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
+
+    `inputs` are paths by the name of their option, None where it was not given; standard input and output count where
+    they are files. `models` are runs or exports as the user names them. An input that is missing is told elsewhere.
+    """
+    place = _status(output if output is not None else sys.stdout)
+    for option, path in inputs.items():
+        if path is None and option != "--input":
+            continue
+        found = _status(path if path is not None else sys.stdin)
+        if place is not None and found is not None and os.path.samestat(place, found):
+            raise _same_file(output, option, path)
+    if output is None:
+        return
+    for model in models:
+        if place is not None and _belongs_to(output, model):
+            raise _of_the_model(output, model)
+    check_place(output)
+
+
+def check_place(output: Path) -> None:
+    """InputError where no file can be made at this place."""
+    try:
+        number = _obstacle(output)
+    except OSError as error:
+        raise not_writable(output, error) from None
+    if number:
+        raise not_writable(output, OSError(number, os.strerror(number)))
+
+
+def _obstacle(output: Path) -> int:
+    """The number of the error that writing would meet, 0 for none; raises what looking meets itself."""
+    if os.path.isdir(output):
+        return errno.EISDIR
+    folder = os.stat(output.parent)
+    if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device is opened where it is
+        return 0
+    if not stat.S_ISDIR(folder.st_mode):
+        return errno.ENOTDIR
+    return 0 if os.access(output.parent, os.W_OK | os.X_OK) else errno.EACCES
+
+
+def not_writable(output: Path, error: OSError) -> InputError:
+    """The error for an output that the operating system refuses."""
+    return input_error(
+        f"--output {output}: cannot be written",
+        got=error.strerror or str(error),
+        allowed="a file in a folder that exists, and that you may write to",
+        fix="make the folder, or name another file",
+    )
+
+
+def _status(place: Path | TextIO | TextIOBase) -> os.stat_result | None:
+    """Of a plain file; None of everything else."""
+    try:
+        found = os.stat(place) if isinstance(place, Path) else os.fstat(place.fileno())
+    except (OSError, ValueError, AttributeError):  # not there, closed, or a stand-in of tests
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _same_file(output: Path | None, option: str, path: Path | None) -> InputError:
+    to = "standard output" if output is None else f"--output {output}"
+    source = "standard input" if path is None else f"{option} {path}"
+    return input_error(
+        f"{to}: is the same file as {source}, which the result would replace",
+        got=f"one file: {os.path.realpath(path if path is not None else output or '')}",
+        allowed="another file than those that are read",
+        fix="name another file with --output",
+    )
+
+
+def _belongs_to(output: Path, model: str) -> bool:
+    """Whether it is a file that a run or an export is made of."""
+    place = Path(os.path.realpath(output))
+    for folder in _folders(model):
+        if not place.is_relative_to(folder):
+            continue
+        first = place.relative_to(folder).parts[0]
+        if first in _OF_A_RUN or os.path.exists(folder / _OF_AN_EXPORT):
+            return True
+    return False
+
+
+def _folders(model: str) -> Iterator[Path]:
+    """What the name of a model may be the folder of: itself, or the run of RUN@STEP."""
+    for name in (model, model.rpartition("@")[0]):
+        if name and os.path.isdir(name):
+            folder = Path(os.path.realpath(name))
+            yield folder
+            if folder.parent.name == "checkpoints":  # a checkpoint itself
+                yield folder.parent.parent
+
+
+def _of_the_model(output: Path, model: str) -> InputError:
+    return input_error(
+        f"--output {output}: is a file of the model {model}, which the result would replace",
+        got=str(output),
+        allowed="a file that no model is made of",
+        fix="name another file",
+    )

@@ -1,0 +1,151 @@
+"""Words that the parser of the command line does not take, refused in the form of every other wrong input."""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from trimtab.cli.shell import tell
+from trimtab.errors import InputError, Problem
+
+_WRONG_USAGE: type[Exception] = next(
+    each for each in typer.BadParameter.__mro__ if each.__name__ == "UsageError"
+)
+"""Of the parser that typer brings along, or of click, as older versions have it."""
+_NOT_ONE_OF = re.compile(r"(?:Value error, )?(?P<got>'.*') is not one of (?P<allowed>.+?)\.?$")
+_SHOULD_BE = re.compile(r"Input should be (?P<allowed>.+?)(?:, unable to parse.*)?$")
+_PATH = re.compile(r"[Pp]ath (?P<got>'.*') (?P<why>is .+|does .+?)\.?$")
+_EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<got>.*)\)$")
+_NO_COMMAND = re.compile(r"No such command '(?P<got>[^']*)'\.?\s*(?P<near>Did you mean .*\?)?")
+
+
+class ToldGroup(TyperGroup):
+    """A group of commands whose usage errors say what, got, allowed and fix, with exit code 2."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """As always."""
+        with _told():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
+        """As always; arguments of a command are read here."""
+        with _told():
+            return super().invoke(*args, **kwargs)
+
+
+@contextmanager
+def _told() -> Generator[None, None, None]:
+    try:
+        yield
+    except _WRONG_USAGE as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for, so the help is shown
+            raise
+        tell(InputError(usage_problem(error)))
+        raise typer.Exit(InputError.exit_code) from None
+
+
+def usage_problem(error: Any) -> Problem:
+    """What the parser says, in four parts."""
+    help_call = f"`{error.ctx.command_path if error.ctx else 'trimtab COMMAND'} --help`"
+    match type(error).__name__:
+        case "NoSuchOption":
+            near = " or ".join(f"`{each}`" for each in error.possibilities or ())
+            return Problem(
+                what=f"{error.option_name}: no such option",
+                got=error.option_name,
+                allowed=f"the options that {help_call} shows",
+                fix=f"did you mean {near}?" if near else "leave it out",
+            )
+        case "MissingParameter":
+            return Problem(
+                what=f"{_name(error)}: missing",
+                got="nothing",
+                allowed=_meaning(error.param),
+                fix=f"say it; {help_call} shows how",
+            )
+        case "BadOptionUsage":
+            is_bare = "requires" in error.message
+            return Problem(
+                what=f"{error.option_name}: {'no value behind it' if is_bare else 'takes no value'}",
+                got=error.message.rstrip("."),
+                allowed=f"{error.option_name} and a value" if is_bare else f"{error.option_name} alone",
+                fix=f"{help_call} shows how the option is given",
+            )
+        case "BadParameter":
+            return _bad_value(error, help_call)
+        case _:
+            return _bad_words(error, help_call)
+
+
+def _bad_value(error: Any, help_call: str) -> Problem:
+    name, said = _name(error), str(error.message)
+    if found := _PATH.search(said):
+        return Problem(
+            what=f"{name}: {found['why']}",
+            got=found["got"],
+            allowed=_meaning(error.param),
+            fix="name another one, or change its permissions",
+        )
+    found = _NOT_ONE_OF.search(said) or _SHOULD_BE.search(said)
+    groups = found.groupdict() if found else {}
+    return Problem(
+        what=f"{name}: not a value that it takes",
+        got=groups.get("got") or _given(error) or said,
+        allowed=groups.get("allowed") or _meaning(error.param),
+        fix=f"{help_call} shows what it takes",
+    )
+
+
+def _bad_words(error: Any, help_call: str) -> Problem:
+    said = error.format_message()
+    if found := _NO_COMMAND.search(said):
+        return Problem(
+            what=f"{found['got']}: no such command",
+            got=found["got"],
+            allowed=f"the commands that {help_call} shows",
+            fix=(found["near"] or "").lower() or help_call,
+        )
+    if found := _EXTRA.search(said):
+        text = Path(found["got"])
+        reads_text = error.ctx is not None and any(
+            "--input" in each.opts for each in error.ctx.command.params
+        )
+        return Problem(
+            what=f"{found['got']}: not expected",
+            got=found["got"],
+            allowed=error.ctx.command.get_usage(error.ctx).removeprefix("Usage: ")
+            if error.ctx
+            else help_call,
+            fix=f"a text is named with `--input {text}`" if reads_text else "leave it out",
+        )
+    return Problem(
+        what=said, got="words that cannot be read so", allowed=f"what {help_call} shows", fix=help_call
+    )
+
+
+def _name(error: Any) -> str:
+    """The option or argument, as it is written."""
+    param = error.param
+    if param is None:
+        return str(error.param_hint or "the command line").strip("'\"")
+    if param.param_type_name == "argument":
+        return str(param.metavar or param.name).removesuffix("...").strip()
+    return max(param.opts, key=len)
+
+
+def _meaning(param: Any) -> str:
+    """The help of an option or argument, which says what it takes."""
+    return str(getattr(param, "help", "") or "").rstrip(".") or "a value"
+
+
+def _given(error: Any) -> str:
+    """The text itself, where the error that lies behind tells it."""
+    behind = error.__cause__ or error.__context__
+    try:
+        return str(behind.errors()[0]["input"])
+    except (AttributeError, LookupError, TypeError):
+        return ""

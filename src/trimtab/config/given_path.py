@@ -1,0 +1,30 @@
+"""Whether what a call of the Python interface was given can name a file or a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from trimtab.errors import input_error
+
+RUN = "RUN, RUN@last, RUN@500, or the folder of an export"
+"""What names a model."""
+SHOWN = 60
+"""Characters of a value that a message shows."""
+
+
+def path_text(given: object, *, name: str, allowed: str) -> str:
+    """The path as text; InputError, which calls it `name`, where it is neither text nor a path."""
+    if isinstance(given, str | Path):
+        return str(given)
+    raise input_error(
+        f"{name}: not a path",
+        got=f"{type(given).__name__}: {given!r}"[:SHOWN],
+        allowed=allowed,
+        fix="give its path as a str or a pathlib.Path",
+    )
+
+
+def path_texts(given: object, *, name: str, allowed: str) -> list[str]:
+    """The same for one path or several."""
+    several = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
+    return [path_text(each, name=name, allowed=allowed) for each in several]
