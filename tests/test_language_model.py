@@ -219,21 +219,22 @@ def test_texts_with_nothing_to_learn_are_told_as_documents(tmp_path, text):
     assert not any(word in str(caught.value) for word in ("data inspect", "every pair was dropped"))
 
 
-def test_rows_too_short_for_every_pair_are_told_without_what_a_language_model_is_refused(tmp_path):
+def test_rows_too_short_for_every_pair_are_told_as_rows_that_source_and_target_share(tmp_path):
     changes = {**PREFIX, "data.max_tokens": 6}
     with pytest.raises(InputError, match="nothing is left to train on") as caught:
         train(language_recipe(tmp_path, **changes), out=tmp_path / "run")
     (problem,) = caught.value.problems
     assert "too_long" in problem.got
-    assert problem.fix.startswith("raise data.max_tokens")
-    assert "data inspect" not in problem.fix
+    assert "data.max_tokens, which source and target share" in problem.fix
 
 
-def test_what_is_dropped_of_pairs_is_told_without_what_a_language_model_is_refused(tmp_path):
+def test_what_is_dropped_of_pairs_is_told_with_a_command_that_shows_it(tmp_path):
     changes = {**PAIRS, "data.transforms": [{"kind": "length", "min": 5}]}
     (finding,) = dropped_examples(language_parts(tmp_path, **changes))
     assert finding.code == "D202"
-    assert "data inspect" not in finding.fix
+    assert "trimtab data inspect" in finding.fix
+    (corpus,) = inspect_recipe(load_recipe(language_recipe(tmp_path, **changes))).train
+    assert corpus.dropped["length"].count > 0
 
 
 def test_the_separator_of_pairs_is_no_tag_to_translate_with(tmp_path):

@@ -123,5 +123,5 @@ def test_a_given_tokenizer_that_splits_the_symbols_is_refused(tmp_path):
 
 
 def test_a_tag_may_not_be_one_of_the_symbols(tmp_path):
-    with pytest.raises(InputError, match="<ph0> is a symbol of the transform"):
+    with pytest.raises(InputError, match="<ph0> already has a meaning in the vocabulary"):
         small_sources(tmp_path, **TRANSFORM, **{"data.train.0.tags": ["<ph0>"]})

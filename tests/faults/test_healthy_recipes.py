@@ -153,5 +153,5 @@ def test_nothing_is_found_in_a_short_run(tmp_path, name, besides):
     assert [str(each) for each in result.findings] == []
 
 
-def test_they_are_ten():
-    assert len(RECIPES) == 10
+def test_they_are_ten_at_least():
+    assert len(RECIPES) >= 10
