@@ -125,3 +125,21 @@ def test_outside_of_the_main_thread_a_command_runs_as_any_function():
     thread.start()
     thread.join()
     assert results == [7]
+
+
+def test_a_signal_while_python_clears_up_changes_no_exit_code():
+    code = (
+        "import atexit, os, signal, sys\n"
+        "from trimtab.cli.stop_signals import run_stoppable\n"
+        "class Late:\n"
+        "    def __init__(self):\n"
+        "        self.kill, self.own = os.kill, os.getpid()\n"
+        "    def __del__(self):\n"
+        "        self.kill(self.own, 2)\n"
+        "late = Late()\n"
+        "sys.exit(run_stoppable(lambda: 0))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

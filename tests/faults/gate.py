@@ -10,14 +10,14 @@ def wait(*, step: int, gate: str) -> None:
     """From now on a run in this process waits, with so many steps behind it, until the file `gate` is there."""
     from trimtab.build import Parts  # late: a run reads its recipe before it needs torch
 
-    rate_at = Parts.learning_rate
+    begin = Parts.begin  # the loop alone calls it, while checks before step 1 ask for rates of any step
 
-    def learning_rate(parts: Parts, state):
+    def waits_first(parts: Parts, state):
         if state.step == step:
             _until_opened(Path(gate))
-        return rate_at(parts, state)
+        begin(parts, state)
 
-    Parts.learning_rate = learning_rate
+    Parts.begin = waits_first
 
 
 def opened(gate: Path) -> None:

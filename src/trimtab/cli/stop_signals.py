@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM and a terminal that goes away end a command with one line and their exit code, at any moment."""
 
+import atexit
 import os
 import select
 import signal
@@ -63,6 +64,7 @@ class _Stop:
         for number in STOPPING:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._raise_first)
+        atexit.register(_ignore_signals)
         usual = sys.unraisablehook
 
         def hook(lost: "sys.UnraisableHookArgs") -> None:
@@ -99,6 +101,13 @@ class _Stop:
             select.select([reader], [], [], GRACE_SECONDS)
         self.tell(number)
         _end(number)
+
+
+def _ignore_signals() -> None:
+    """The work is done and its exit code known: a signal that comes while Python clears up would kill it, since handlers
+    are gone by then."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _end(number: int) -> NoReturn:
