@@ -104,8 +104,8 @@ class _Stop:
 
 
 def _ignore_signals() -> None:
-    """The work is done and its exit code known: a signal that comes while Python clears up would kill it, since handlers
-    are gone by then."""
+    """The work is done and its exit code known. A signal that comes while Python clears up would kill the process: its
+    handlers are gone by then."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
