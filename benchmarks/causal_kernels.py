@@ -27,6 +27,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trimtab.flow import Stream
 from trimtab.model.attention import attend
+from trimtab.model.attention_cudnn import attend_cudnn
+from trimtab.model.attention_flash4 import attend_flash4
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import Layout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
@@ -62,14 +64,14 @@ def main():
             "flash": partial(attend_varlen, of=layout, to=layout, causal=True),
             "tiles": partial(attend_tiled, of=layout, to=layout, causal=True),
             "cudnn_rows": partial(rows, length=args.length),
-            "flash4": partial(flash4, layout=layout),
-            "cudnn_ragged": partial(ragged, layout=layout),
+            "flash4": partial(attend_flash4, of=layout, to=layout, causal=True),
+            "cudnn_ragged": partial(attend_cudnn, of=layout, to=layout, causal=True),
         }
         # Without spans, or `attend` would take the tiles.
         long = layout._replace(spans=None)
         grouped = {
             "flash_grouped": partial(attend, of=long, to=long, causal=True),
-            "flash4_grouped": partial(flash4, layout=layout),
+            "flash4_grouped": partial(attend_flash4, of=layout, to=layout, causal=True),
         }
         fewer = inputs[0], inputs[1][:, ::4].contiguous(), inputs[2][:, ::4].contiguous()
         truths = [], []
@@ -135,45 +137,11 @@ def milliseconds(call):
     return found
 
 
-def ragged(q, k, v, *, layout):
-    return Ragged.apply(q, k, v, layout.boundaries, layout.longest)
-
-
-class Ragged(torch.autograd.Function):
-    """cuDNN over the segments of a flat stream."""
-
-    @staticmethod
-    def forward(ctx, q, k, v, boundaries, longest):
-        forward = torch.ops.aten._cudnn_attention_forward
-        found = forward(q, k, v, None, boundaries, boundaries, longest, longest, True, 0.0, True, False)
-        out, sums, seed, offset = found[0], found[1], found[6], found[7]
-        ctx.save_for_backward(q, k, v, out, sums, seed, offset, boundaries)
-        ctx.longest = longest
-        return out
-
-    @staticmethod
-    def backward(ctx, grad):
-        q, k, v, out, sums, seed, offset, ends = ctx.saved_tensors
-        backward, longest = torch.ops.aten._cudnn_attention_backward, ctx.longest
-        saved = (q, k, v, out, sums, seed, offset, None, ends, ends, longest, longest)
-        return *backward(grad.contiguous(), *saved, 0.0, True), None, None
-
-
 def rows(q, k, v, *, length):
     whole = [each.unflatten(0, (-1, length)).transpose(1, 2) for each in (q, k, v)]
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         mixed = F.scaled_dot_product_attention(*whole, is_causal=True)
     return mixed.transpose(1, 2).flatten(0, 1)
-
-
-def flash4(q, k, v, *, layout):
-    from flash_attn.cute import flash_attn_varlen_func
-
-    ends, longest = layout.boundaries, layout.longest
-    found = flash_attn_varlen_func(
-        q, k, v, cu_seqlens_q=ends, cu_seqlens_k=ends, max_seqlen_q=longest, max_seqlen_k=longest, causal=True
-    )
-    return found[0] if isinstance(found, tuple) else found
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ transformers know nothing: there, `hf` attends across them, and is told by the s
 
 import argparse
 import gc
+import importlib
 import json
 import statistics
 import time
@@ -32,6 +33,7 @@ import numpy as np
 import torch
 from record import Record
 
+import trimtab.model.attention
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import CrossEntropyLoss
@@ -48,6 +50,7 @@ from trimtab.step.precision import autocast
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs
 from trimtab.step.take_step import take_step
 
+ATTENTION = {"varlen": "attention_varlen", "cudnn": "attention_cudnn", "flash4": "attention_flash4"}
 PEAK = 989e12
 RATE, BETAS, DECAY = 1e-4, (0.9, 0.95), 0.1
 REPETITIONS, WINDOWS, KERNELS_TOLD = 5, 4, 20
@@ -71,6 +74,8 @@ def main():
         documents=args.documents,
         tokens_per_step=args.tokens_per_step,
     )
+    if args.attention:
+        use(args.attention)
     args.until = time.perf_counter() + args.limit
     arms = {
         "trimtab": ours,
@@ -101,10 +106,19 @@ def arguments():
     parser.add_argument("--vocabulary", type=int, default=32000)
     parser.add_argument("--seconds", type=float, default=12, help="measured of each arm")
     parser.add_argument("--limit", type=float, default=230, help="seconds after which no arm begins")
+    parser.add_argument(
+        "--attention", choices=list(ATTENTION), help="trimtab's kernel, where it is not to choose"
+    )
     parser.add_argument("--profile", action="store_true", help="tell the kernels of trimtab's step too")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("overrides", nargs="*")
     return parser.parse_args()
+
+
+def use(attention):
+    """Makes one kernel that of all flat packs."""
+    module = importlib.import_module(f"trimtab.model.{ATTENTION[attention]}")
+    trimtab.model.attention.attend_varlen = getattr(module, f"attend_{attention}")
 
 
 def in_time(args, work):

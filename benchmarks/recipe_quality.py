@@ -67,9 +67,9 @@ def main():
                 Path(args.out).write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
-def measured(model, valid, data, beam, penalty):
-    """Scores of one validation set, with their signatures."""
-    source, reference = (read(data / getattr(valid, side)) for side in ("source", "target"))
+def measured(model, valid, data, beam, penalty, *, lines=None):
+    """Scores of one validation set or its first lines, with their signatures."""
+    source, reference = (read(data / getattr(valid, side))[:lines] for side in ("source", "target"))
     translator = model.translator(search=Search(beam=beam, length_penalty=penalty), tags=valid.tags)
     begun = time.perf_counter()
     output = translator.translate(source)

@@ -69,6 +69,11 @@ def data_in(folder):
     return [f"data.root={place}", *tokenizer]
 
 
+def unchecked():
+    """While it is open, runs begin without the checks before step 1."""
+    return patch("trimtab.launch.preflight", lambda parts: ())
+
+
 def timed_run(overrides, *, warm_steps, seconds=math.inf, recipe=RECIPE, look=None, checked=True):
     """Real tokens a second of a run, its evaluations, what came before it, and the memory that it took; and what `look`
     finds in its folder before that is removed. Without `checked` it trains at once, without the checks before step 1.
@@ -81,9 +86,8 @@ def timed_run(overrides, *, warm_steps, seconds=math.inf, recipe=RECIPE, look=No
     watch = Stopwatch(warm_steps=warm_steps, seconds=seconds)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        checks = nullcontext() if checked else patch("trimtab.launch.preflight", lambda parts: ())
         try:
-            with checks:
+            with nullcontext() if checked else unchecked():
                 train(load_recipe(recipe, overrides), out=out, progress=watch)
         except Enough as error:
             error.__traceback__ = None  # its frames hold the model

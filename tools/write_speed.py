@@ -4,9 +4,14 @@ python tools/write_speed.py
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from quality_rows import averaging_rows, decoder_rows, language_model_rows
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "speed.md"
@@ -18,6 +23,9 @@ QUESTIONS = (
     "formats_on_cpu",
     "precision_table",
     "data_pipeline",
+    "averaging",
+    "decoder_only_translation",
+    "lm_quality",
 )
 """Names of the scripts; the results of one are the files that begin with its name."""
 BEGINNINGS = {"formats_on_cpu": "formats_"}
@@ -59,6 +67,9 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
         "formats_on_cpu": ("One model in every form, on a CPU", format_rows),
         "precision_table": ("Precisions", precision_rows),
         "data_pipeline": ("The data pipeline alone", pipeline_rows),
+        "averaging": ("What averaging the weights gains", averaging_rows),
+        "decoder_only_translation": ("An encoder-decoder or a decoder alone", decoder_rows),
+        "lm_quality": ("A language model", language_model_rows),
     }
     lines = [
         "# How fast it is",

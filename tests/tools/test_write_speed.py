@@ -157,6 +157,66 @@ def test_each_form_of_a_model_has_a_row_and_each_export_its_proof(tool):
     assert "A processor, 16 cores; torch 2; commit" in text
 
 
+def test_each_kind_of_weights_has_its_mean_over_the_seeds_and_its_gain(tool):
+    def told(mean, gain):
+        each = {"mean": mean, "min": mean - 0.5, "max": mean + 0.5}
+        return each | {"against single best": {"mean": gain, "min": gain - 0.25, "max": gain + 0.25}}
+
+    spread = {"last 5": {"bleu": told(30.0, 0.5), "chrf": told(55.0, -0.25), "loss": told(2.0, 0.0)}}
+    about = {"set": "prose", "beam": 4, "spread": spread, "side_by_side": False}
+    arms = {"seed 1": {}, "seed 2": {}}
+    text = tool.page({"averaging": [result(arms, training_steps=2000, **about)]})
+    assert row(text, "last 5")[1:] == [
+        "30.0 (29.5 to 30.5)",
+        "+0.50 (+0.25 to +0.75)",
+        "55.0 (54.5 to 55.5)",
+        "-0.25 (-0.50 to +0.00)",
+        "2.0000 (1.5000 to 2.5000)",
+        "+0.0000 (-0.2500 to +0.2500)",
+    ]
+    assert "prose dev lines, beam 4; 2,000 steps of training, 2 seeds:" in text
+    in_time = tool.page({"averaging": [result({"seed 1": {}}, training_seconds=60.0, **about)]})
+    assert "60 s of training, 1 seed:" in in_time
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_speeds_of_models_that_shared_a_card_are_not_told(tool, together):
+    scored = {"BLEU": {"value": 30.04}, "chrF": {"value": 55.06}, "loss": 2.00004}
+    arm = {
+        "kind": "encoder_decoder",
+        "seed": 1,
+        "parameters": 52_332_544,
+        "steps": 1831,
+        "tokens": 60_000_000,
+    }
+    arm |= {"sets": {"prose": scored}} | ({} if together else {"tokens_per_second": 123_456})
+    text = tool.page({"decoder_only_translation": [result({"one": arm}, side_by_side=together, beam=4)]})
+    cells = ["1", "52.33M", "60.0M", "1,831", *([] if together else ["123k"]), "30.0 / 55.1, 2.0000"]
+    assert row(text, "encoder-decoder")[1:] == cells
+    assert ("nothing is said of speed" in text) is together
+
+
+def test_a_language_model_is_told_with_its_texts_as_they_are(tool):
+    training = {"parameters": 36e6, "tokens": 32e6, "training_seconds": 41.6, "tokens_per_second": 770_000}
+    valid = {
+        "tokens": 270_000,
+        "bytes": 1_200_000,
+        "perplexity": 20.004,
+        "byte_perplexity": 2.0,
+        "bits_per_byte": 1,
+    }
+    written = {"prompt": "The kernel", "text": " is *not*\n a <tag>" + " word" * 80}
+    texts = {"temperature": 0.8, "top_p": 0.95, "texts": [written]}
+    arms = {"training": training, "valid": {"sets": {"valid": valid}}, "texts": texts}
+    text = tool.page({"lm_quality": [result(arms)]})
+    assert "36.0M parameters, 32.0M tokens in 42 s of training, compiling within them: 770k tokens/s." in text
+    assert row(text, "valid")[1:] == ["270,000", "1,200,000", "20.00", "2.0000", "1.0000"]
+    (line,) = [line for line in text.splitlines() if line.startswith("- **The kernel**")]
+    assert line.startswith(r"- **The kernel** is \*not\* a \<tag\> word")
+    assert line.endswith(" word ...")
+    assert tool.page({"lm_quality": [result({})]}).count("A card") == 1
+
+
 def test_without_results_nothing_is_claimed(tool):
     text = tool.page({})
     assert text.count("Not measured yet") == len(tool.QUESTIONS)

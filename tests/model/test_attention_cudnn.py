@@ -1,0 +1,20 @@
+import pytest
+import torch
+
+from tests.model.test_attention_varlen import check_empty_segments, check_errors
+from trimtab.model.attention_cudnn import attend_cudnn
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.mark.parametrize("longest", [64, 700])
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_errs_no_more_than_padded_rows_in_the_same_precision(causal, longest):
+    check_errors(attend_cudnn, causal=causal, longest=longest)
+
+
+def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing():
+    check_empty_segments(attend_cudnn)
