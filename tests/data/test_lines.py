@@ -160,6 +160,18 @@ def test_pickled_lines_notice_that_the_file_was_replaced(tmp_path):
         len(pickle.loads(pickled))
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_runs_that_unpack_the_same_file_at_once_do_not_disturb_each_other(tmp_path, suffix):
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(PACKINGS[suffix](b"one\ntwo\n"))
+    first = open_lines(path, cache=tmp_path / "cache")
+    pickled = pickle.dumps(first)
+    for index in (tmp_path / "cache").glob("*.npy"):
+        index.unlink()  # as another run that began when there was none yet sees it
+    second = open_lines(path, cache=tmp_path / "cache")
+    assert list(second) == list(first) == list(pickle.loads(pickled)) == [b"one", b"two"]
+
+
 def shrink(path):
     os.truncate(path, path.stat().st_size // 2)
 

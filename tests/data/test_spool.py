@@ -1,6 +1,7 @@
 import hashlib
 import io
 import os
+import pickle
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,13 @@ def test_the_same_content_is_one_file_that_lines_are_read_from(tmp_path):
     paths = {spooled(io.BytesIO(b"one\ntwo\n"), cache=tmp_path) for _ in range(2)}
     assert len(paths) == 1
     assert list(open_lines(paths.pop(), cache=tmp_path)) == [b"one", b"two"]
+
+
+def test_the_same_content_does_not_disturb_whoever_reads_it_already(tmp_path):
+    lines = open_lines(spooled(io.BytesIO(b"one\ntwo\n"), cache=tmp_path), cache=tmp_path)
+    pickled = pickle.dumps(lines)
+    spooled(io.BytesIO(b"one\ntwo\n"), cache=tmp_path)
+    assert list(lines) == list(pickle.loads(pickled)) == [b"one", b"two"]
 
 
 def test_nothing_is_left_of_a_stream_that_breaks(tmp_path):

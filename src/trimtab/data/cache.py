@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 from trimtab.errors import NoRoom, TrimtabError, input_error
 
+_TIME_OF_NAME = 946_684_800
+"""The first second of 2000: no file system is too young for it."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -40,8 +42,11 @@ def writable_folder(folder: Path) -> Path:
 
 
 @contextmanager
-def committed(path: Path) -> Iterator[BinaryIO]:
+def committed(path: Path, *, follows_from_name: bool = False) -> Iterator[BinaryIO]:
     """A file to write that appears under its name only once it is complete and on disk.
+
+    With `follows_from_name` every process that writes it writes the same, and it has the same time of change each time:
+    one that two runs make at once stays the file that the first of them has begun to read.
 
     Raises NoRoom, naming the folder, where the disk or the quota is full, InputError where writing is not allowed;
     nothing is left behind then.
@@ -52,6 +57,8 @@ def committed(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if follows_from_name:
+            set_time_of_name(draft)
         os.replace(draft, path)
     except BaseException as error:
         with suppress(OSError):
@@ -59,6 +66,11 @@ def committed(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise _not_written(path, error) from error
         raise
+
+
+def set_time_of_name(path: Path) -> None:
+    """The time of change of what follows from its name: one for all."""
+    os.utime(path, (_TIME_OF_NAME, _TIME_OF_NAME))
 
 
 def _not_written(path: Path, error: OSError) -> TrimtabError:

@@ -155,7 +155,7 @@ def _build(file: BinaryIO, *, path: Path, packing: Packing, index: Path, text: P
     """Text first, index last, so that an index never speaks of a text that is not there."""
     file.seek(0)
     blocks = read_blocks(file, path=path, packing=packing)
-    copy = nullcontext() if packing == "plain" else committed(text)
+    copy = nullcontext() if packing == "plain" else committed(text, follows_from_name=True)
     with committed(index) as index_file, copy as text_file:
         write_index(index_file, blocks if text_file is None else copied(blocks, text_file))
 

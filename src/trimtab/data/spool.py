@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from trimtab.data.cache import writable_folder
+from trimtab.data.cache import set_time_of_name, writable_folder
 from trimtab.data.zstd_stream import Reads
 
 STANDARD_INPUT = "-"
@@ -23,6 +23,8 @@ def spooled(stream: Reads, *, cache: Path) -> Path:
                 digest.update(block)
                 file.write(block)
         path = folder / f"stdin-{digest.hexdigest()}"
+        # Another process may be reading the same text under this name.
+        set_time_of_name(Path(draft))
         os.replace(draft, path)
     except BaseException:
         Path(draft).unlink(missing_ok=True)

@@ -91,6 +91,16 @@ def test_the_fingerprint_is_of_the_content(tmp_path):
     assert open_parquet(tmp_path / "a.parquet", **named).fingerprint != marks[0]
 
 
+def test_a_table_that_another_run_spools_at_the_same_time_stays_what_workers_read(tmp_path):
+    pyarrow.parquet.write_table(table_of(PAIRS), tmp_path / "a.parquet")
+    named = {"source": "en", "target": "de", "cache": tmp_path / "cache"}
+    pickled = pickle.dumps(open_parquet(tmp_path / "a.parquet", **named))
+    for spooled in (tmp_path / "cache").glob("*.jsonl"):
+        spooled.unlink()  # as another run that began when there was none yet sees it
+    assert columns(open_parquet(tmp_path / "a.parquet", **named)) == PAIRS
+    assert columns(pickle.loads(pickled)) == PAIRS
+
+
 def test_a_split_is_chosen_by_its_name(tmp_path):
     save_dataset(tmp_path / "set" / "train", PAIRS)
     save_dataset(tmp_path / "set" / "test", PAIRS[:1])

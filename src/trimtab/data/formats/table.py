@@ -70,7 +70,7 @@ def _opened(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> Ta
     if not spooled.exists():
         spooled = writable_folder(cache) / f"{key}.jsonl"
     if not spooled.exists():
-        with committed(spooled) as file:
+        with committed(spooled, follows_from_name=True) as file:
             for row in _checked(rows.read(columns), path, columns):
                 file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     lines = open_lines(spooled, cache=spooled.parent)
