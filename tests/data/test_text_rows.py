@@ -12,7 +12,7 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.formats.passage import Passage
 from trimtab.data.loader import chunks
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.data.text_rows import PARTS, pair_row, passage_bytes, rows_of_passages, split
+from trimtab.data.text_rows import PARTS, pair_rows, passage_bytes, rows_of_passages, split
 from trimtab.data.window import windows
 
 BYTES = ExactText(SentencePiece(byte_model(["<sep>", "<2de>"]), symbols=["<sep>", "<2de>"]))
@@ -48,7 +48,7 @@ def test_a_document_of_passages_ends_with_the_end_symbol_once(texts, longest):
 
 
 def test_a_pair_is_one_row_whose_source_is_given():
-    row = pair_row("ab", "c", tags=["<2de>"], tokenizer=BYTES, separator=260)
+    [row] = pair_rows([(("ab", "c"), ["<2de>"])], tokenizer=BYTES, separator=260)
     assert list(row.ids) == [261, 4 + ord("a"), 4 + ord("b"), 260, 4 + ord("c"), BYTES.end]
     assert row.prompt == 4
 

@@ -8,7 +8,7 @@ import numpy as np
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.exact_text import ExactText
-from trimtab.data.text_rows import no_source, pair_row
+from trimtab.data.text_rows import no_source, pair_rows
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.flow import Ragged
@@ -56,7 +56,7 @@ def reference_rows(
         target = Ragged.of(tokenizers.target.encode(written))
         return ReferenceRows(source, target, np.zeros(len(target), np.int32), source.lengths, longest)
     made = {"tokenizer": ExactText(tokenizers.target), "separator": tokenizers.target.id(SEPARATOR)}
-    rows = [pair_row(*pair, tags=tags, **made) for pair in zip(read, written, strict=True)]
+    rows = pair_rows([(pair, tags) for pair in zip(read, written, strict=True)], **made)
     prompt = np.array([row.prompt for row in rows], np.int32)
     target = Ragged.of([row.ids for row in rows])
     return ReferenceRows(no_source(len(rows)), target, prompt, prompt.astype(np.int64), longest)

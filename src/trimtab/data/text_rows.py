@@ -1,6 +1,6 @@
 """Rows of language models: documents in pieces of at most `max_tokens`, and pairs as source, separator, target."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -129,30 +129,56 @@ class TextFeed:
         of_documents = iter(
             rows_of_passages([each for each in passages if each], self.tokenizer, self.max_tokens)
         )
-        for (corpus, line), passage in zip(numbers, passages, strict=True):
-            yield self.row_of_pair(self.corpora[corpus], line) if passage is None else next(of_documents)
+        of_pairs = iter(
+            self.rows_of_pairs([one for one, each in zip(numbers, passages, strict=True) if not each])
+        )
+        for passage in passages:
+            yield next(of_documents if passage else of_pairs)
 
-    def row_of_pair(self, corpus: ReadsTexts, line: int) -> list[Row] | str:
-        """The row of a pair; why it is dropped where it has an empty side or is too long."""
+    def rows_of_pairs(self, numbers: Sequence[tuple[int, int]]) -> Iterator[list[Row] | str]:
+        """The row of the pair at each place, a corpus and a line of it; why it is dropped where it has an empty side
+        or is too long."""
+        corpora = [self.corpora[corpus] for corpus, _ in numbers]
+        found = [self.pair_at(corpus, line) for corpus, (_, line) in zip(corpora, numbers, strict=True)]
+        whole = [
+            (pair, corpus.tags)
+            for pair, corpus in zip(found, corpora, strict=True)
+            if not isinstance(pair, str)
+        ]
+        if whole:
+            assert self.separator is not None, "pairs, and no separator"
+        rows = iter(pair_rows(whole, tokenizer=self.tokenizer, separator=self.separator or 0))
+        for pair, corpus in zip(found, corpora, strict=True):
+            yield pair if isinstance(pair, str) else self.kept(next(rows), tags=corpus.tags)
+
+    def pair_at(self, corpus: ReadsTexts, line: int) -> tuple[str, str] | str:
+        """Source and target after the transforms, or why they are dropped."""
         if corpus.num_bytes(line) > BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens):
             return TOO_LONG
         pair = self.pipeline.apply(*corpus.pair(line), None)
-        if isinstance(pair, Dropped):
-            return pair.reason
-        assert self.separator is not None, "pairs, and no separator"
-        row = pair_row(*pair, tags=corpus.tags, tokenizer=self.tokenizer, separator=self.separator)
-        if row.prompt <= len(corpus.tags) + 1:
+        return pair.reason if isinstance(pair, Dropped) else pair
+
+    def kept(self, row: Row, *, tags: Sequence[str]) -> list[Row] | str:
+        """The row, or why it is dropped."""
+        if row.prompt <= len(tags) + 1:
             return EMPTY_SOURCE
         if len(row.ids) <= row.prompt + 1:
             return EMPTY_TARGET
         return [row] if len(row.ids) <= self.max_tokens else TOO_LONG
 
 
-def pair_row(source: str, target: str, *, tags: Sequence[str], tokenizer: ExactText, separator: int) -> Row:
-    """Tags, source and separator, which are given, then the target and the end symbol."""
-    left, right = tokenizer.ids([source, target])
-    given = [*(tokenizer.inner.id(tag) for tag in tags), *left, separator]
-    return Row([*given, *right, tokenizer.end], len(given))
+def pair_rows(
+    pairs: Iterable[tuple[tuple[str, str], Sequence[str]]], *, tokenizer: ExactText, separator: int
+) -> list[Row]:
+    """For source and target of a pair, with their tags: tags, source and separator, which are given, then the target
+    and the end symbol. All are encoded at once, since a call of a tokenizer takes as long as some lines do."""
+    pairs = list(pairs)
+    sides = iter(tokenizer.ids([side for pair, _ in pairs for side in pair]))
+    rows: list[Row] = []
+    for _, tags in pairs:
+        given = [*(tokenizer.inner.id(tag) for tag in tags), *next(sides), separator]
+        rows.append(Row([*given, *next(sides), tokenizer.end], len(given)))
+    return rows
 
 
 def rows_of_passages(passages: Sequence[Passage], tokenizer: ExactText, max_tokens: int) -> list[list[Row]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from trimtab.config.bleu import BleuTokenizer
 from trimtab.data.corpus import Corpus
-from trimtab.data.text_rows import TextFeed, no_source, pair_row, rows_of_passages
+from trimtab.data.text_rows import TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.flow import Ragged
@@ -30,6 +30,8 @@ class ValidSet:
     """For each row of a language model, how many leading target tokens do not count, int32; None for none."""
     num_bytes: int = 0
     """Bytes of UTF-8 of the text whose loss is measured, where it is a language model's."""
+    documents: Corpus | None = None
+    """What it was read from, where that is documents of a language model."""
 
     @property
     def targets(self) -> int:
@@ -81,8 +83,8 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
         pairs = [corpus.pair(line) for line in lines]
         read = [(feed.pipeline.apply_source(source), target) for source, target in pairs]
         assert feed.separator is not None, "a set of pairs, and training without"
-        made = {"tags": corpus.tags, "tokenizer": feed.tokenizer, "separator": feed.separator}
-        whole = [pair_row(*pair, **made) for pair in read]
+        tagged = [(pair, corpus.tags) for pair in read]
+        whole = pair_rows(tagged, tokenizer=feed.tokenizer, separator=feed.separator)
         fits = [len(row.ids) <= feed.max_tokens for row in whole]
         rows = [row for row, fit in zip(whole, fits, strict=True) if fit]
         sources, references = [source for source, _ in pairs], [target for _, target in pairs]
@@ -101,4 +103,5 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
         too_long=too_long,
         prompt=np.array([row.prompt for row in rows], np.int32),
         num_bytes=sum(len(text.encode()) for text in counted),
+        documents=corpus if corpus.has_documents else None,
     )
