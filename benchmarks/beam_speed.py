@@ -37,7 +37,7 @@ from trimtab.export.export_model import build_target
 from trimtab.model.static.opener import StaticOpener
 from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model
-from trimtab.translator.recorded import recorded
+from trimtab.translator.recorded import in_growing_shapes
 
 REPETITIONS = 3
 WARM_LINES = 64
@@ -77,9 +77,10 @@ def arguments():
     parser.add_argument("--engines", default="trimtab,hf,ctranslate2")
     parser.add_argument(
         "--trimtab",
-        default="exact:16384,enough:16384",
-        help="STOP:BATCH_TOKENS[:MOST_HYPOTHESES[:HOW]],...; HOW is plain (the default), recorded (steps are launched "
-        "as CUDA graphs) or gathered (the same without the Triton kernel)",
+        default="exact,enough",
+        help="STOP[:BATCH_TOKENS[:MOST_HYPOTHESES[:HOW]]],...; with STOP alone as `trimtab translate` has it. HOW is "
+        "recorded (the default: steps are launched as CUDA graphs), gathered (the same without the Triton kernel) or "
+        "plain (launched one by one)",
     )
     parser.add_argument("--hf", default="128:False,512:False,512:True", help="SENTENCES:EARLY_STOPPING,...")
     parser.add_argument("--ctranslate2", default="4096,16384,65536", help="tokens of a batch,...")
@@ -132,8 +133,8 @@ def once(translate, lines, setting, made):
 
 
 def by_trimtab(args, lines, folder, kept):
-    """`Translator.translate`, by the setting `STOP:BATCH_TOKENS:MOST_HYPOTHESES:HOW`; one translator each, which keeps
-    its recordings, so that only the first pass pays for them."""
+    """`Translator.translate`, by the setting `STOP[:BATCH_TOKENS[:MOST_HYPOTHESES[:HOW]]]`; one translator each, which
+    keeps its recordings, so that only the first pass pays for them."""
     model = load_model(f"{args.run}@last")
     translators = {}
 
@@ -145,12 +146,15 @@ def by_trimtab(args, lines, folder, kept):
     return timed(args.trimtab.split(","), translate, lines, kept)
 
 
-def translator_of(model, beam, stop, tokens, most=MOST_HYPOTHESES, how="plain"):
-    """A translator by one setting."""
+def translator_of(model, beam, stop, tokens=None, most=MOST_HYPOTHESES, how="recorded"):
+    """A translator by one setting; where nothing but the stop is given, as users have it."""
     translator = model.translator(search=Search(beam=beam, stop=stop))
+    if tokens is None:
+        return translator
     setup = replace(translator.setup, batch_tokens=int(tokens), most_hypotheses=int(most))
-    if how != "plain":
-        setup = recorded(setup)
+    if how == "plain":
+        setup = in_growing_shapes(setup)
+    else:
         assert isinstance(setup.model, StaticOpener), "steps are recorded on a GPU in half precision"
         setup.model.room.by_kernel &= how == "recorded"
         print(how, "by the kernel" if setup.model.room.by_kernel else "by gathering", flush=True)

@@ -3,19 +3,28 @@
 import lzma
 from dataclasses import replace
 from importlib.resources import files
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from tests.small_run import small_pairs
+from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.begun import Given
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
+from trimtab.model.session import SessionOpener
 from trimtab.model.static.opener import StaticOpener
 from trimtab.translator import load_model, load_translator
-from trimtab.translator.recorded import in_fixed_shapes, in_growing_shapes, recorded
+from trimtab.translator.recorded import (
+    ROOMY_HYPOTHESES,
+    ROOMY_TOKENS,
+    in_fixed_shapes,
+    in_growing_shapes,
+    recorded,
+)
 
 LINES = [source for source, _ in small_pairs(60, seed=3)] + ["ship " * 60, "the", ""]
 SEARCHES = (
@@ -110,7 +119,19 @@ def test_real_text_is_translated_the_same(loaded):
 
 def test_nothing_is_recorded_on_a_cpu(loaded):
     setup = loaded.translator(search=Search()).setup
+    assert isinstance(setup.model, SessionOpener)
     assert recorded(setup) is setup
+
+
+@pytest.mark.parametrize(("memory", "hypotheses"), [(8, MOST_HYPOTHESES), (24, ROOMY_HYPOTHESES)])
+def test_batches_are_as_large_as_the_memory_allows(loaded, monkeypatch, memory, hypotheses):
+    device = SimpleNamespace(total_memory=memory * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
+    setup = replace(loaded.translator(search=Search()).setup, device=torch.device("cuda"))
+    found = recorded(setup)
+    assert isinstance(found.model, StaticOpener)
+    assert found.most_hypotheses == hypotheses
+    assert (found.batch_tokens == ROOMY_TOKENS) == (hypotheses == ROOMY_HYPOTHESES)
 
 
 @pytest.mark.gpu
@@ -119,7 +140,7 @@ class TestOnGpu:
     @pytest.mark.parametrize("options", SEARCHES, ids=str)
     def test_recorded_steps_find_the_translations_of_plain_ones(self, trained_run, options):
         translator = load_model(str(trained_run)).translator(search=Search(**options))
-        translator.setup = replace(recorded(translator.setup), batch_tokens=600)
+        translator.setup = replace(translator.setup, batch_tokens=600)
         opener = translator.setup.model
         found = [translator.n_best(LINES, n=1) for _ in range(3)]  # plain ones first, in the end none
         assert opener.recordings.graphs
@@ -130,7 +151,6 @@ class TestOnGpu:
     def test_an_ensemble_is_recorded_model_by_model(self, trained_run):
         specs = [f"{trained_run}@{step}" for step in (40, 60)]
         translator = load_translator(specs, beam=3)
-        translator.setup = recorded(translator.setup)
         found = [translator.n_best(LINES, n=2) for _ in range(3)]
         assert found[0] == found[1] == found[2]
         assert all(each.recordings.graphs for each in translator.setup.model.models)

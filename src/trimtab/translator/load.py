@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trimtab.build import build_model, half_copy
+from trimtab.build import build_model
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
@@ -23,9 +23,11 @@ from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.flow import Translates
+from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model
 from trimtab.step.precision import resolve_precision
 from trimtab.translator.chosen_weights import chosen_weights
+from trimtab.translator.recorded import recorded
 from trimtab.translator.setup import document_context, opener_of, translation_setup
 from trimtab.translator.tagged import Tagged
 from trimtab.translator.translator import Translator
@@ -68,8 +70,8 @@ class LoadedModel:
         pipeline = build_transforms(self.recipe.data.transforms)
         self.look_at(tags)
         tokenizer = Tagged(self.tokenizers, tags)
-        setup = translation_setup(
-            self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search
+        setup = recorded(
+            translation_setup(self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search)
         )
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
         return Translator(setup, DocumentCounts(), pipeline.restorer(), context)

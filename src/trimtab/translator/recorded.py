@@ -10,14 +10,24 @@ from trimtab.flow import Translates
 from trimtab.model.session import SessionOpener
 from trimtab.model.static.opener import StaticOpener
 
+ROOMY_BYTES = 20 * 2**30
+"""From this memory on a GPU takes large batches: their caches need some 3 GiB with the base preset, 7 with the big
+one."""
+ROOMY_TOKENS, ROOMY_HYPOTHESES = 131072, 4096
+
 
 def recorded(setup: TranslationSetup) -> TranslationSetup:
-    """The same translations by recorded steps; the setup as it is on a CPU, where nothing is recorded.
+    """The same translations by recorded steps, in large batches where the GPU has the memory; the setup as it is on a
+    CPU, where nothing is recorded. The recordings belong to the setup, so it pays to keep a translator.
 
-    Not what translators do by default: that waits for a measurement on a GPU, for which `benchmarks/beam_speed.py` has
-    a setting. The recordings belong to the setup, so it pays to keep a translator.
+    Not for a model in training, whose weights are copied for each evaluation and which needs the memory itself.
     """
-    return replace(setup, model=in_fixed_shapes(setup.model)) if setup.device.type == "cuda" else setup
+    if setup.device.type != "cuda":
+        return setup
+    fixed = replace(setup, model=in_fixed_shapes(setup.model))
+    if torch.cuda.get_device_properties(setup.device).total_memory < ROOMY_BYTES:
+        return fixed
+    return replace(fixed, batch_tokens=ROOMY_TOKENS, most_hypotheses=ROOMY_HYPOTHESES)
 
 
 def in_fixed_shapes(model: Translates) -> Translates:

@@ -11,6 +11,7 @@ from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import input_error
 from trimtab.translator.exported import ExportedModel, open_model
 from trimtab.translator.load import LoadedModel
+from trimtab.translator.recorded import recorded
 from trimtab.translator.translator import Translator
 
 
@@ -69,11 +70,9 @@ def together(
                 allowed="runs whose transforms do the same to a line",
                 fix="take runs with the same `data.transforms`",
             )
-    return replace(
-        setup,
-        model=Ensemble([each.translates for each in models], mode=mode),
-        max_tokens=min(each.recipe.data.max_tokens for each in models),
-    )
+    longest = min(each.recipe.data.max_tokens for each in models)
+    together = Ensemble([each.translates for each in models], mode=mode)
+    return recorded(replace(setup, model=together, max_tokens=longest))
 
 
 def text_steps(model: LoadedModel | ExportedModel) -> list[str]:
