@@ -10,7 +10,6 @@ kernel's. A kernel that fails is recorded with its error.
 
 - `flash`: PyTorch's variable-length FlashAttention, as trimtab calls it;
 - `tiles`: tiles of the flat stream, which trimtab takes for short segments;
-- `cudnn_ragged`: cuDNN on the flat stream with its boundaries, by operators of PyTorch that have no public name;
 - `cudnn_rows`: cuDNN on rows of equal length, which a flat pack of whole documents can be viewed as;
 - `flash4`: FlashAttention-4 (the package `flash-attn-4`) on the flat stream; `flash4_grouped`: the same, and each head
   of keys serves four of the queries, against `flash_grouped`, where trimtab repeats the keys.
@@ -27,7 +26,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trimtab.flow import Stream
 from trimtab.model.attention import attend
-from trimtab.model.attention_cudnn import attend_cudnn
 from trimtab.model.attention_flash4 import attend_flash4
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import Layout, spans_of
@@ -35,8 +33,7 @@ from trimtab.model.tiled.attend import attend_tiled
 
 CUDA = torch.device("cuda")
 REPETITIONS, CALLS = 5, 10
-KERNELS = ("flash", "tiles", "cudnn_rows", "flash_grouped", "flash4", "flash4_grouped", "cudnn_ragged")
-"""What has no public name comes last: a fault on the device ends all that would come after it."""
+KERNELS = ("flash", "tiles", "cudnn_rows", "flash_grouped", "flash4", "flash4_grouped")
 
 
 def main():
@@ -65,10 +62,9 @@ def main():
             "tiles": partial(attend_tiled, of=layout, to=layout, causal=True),
             "cudnn_rows": partial(rows, length=args.length),
             "flash4": partial(attend_flash4, of=layout, to=layout, causal=True),
-            "cudnn_ragged": partial(attend_cudnn, of=layout, to=layout, causal=True),
         }
         # Without spans, or `attend` would take the tiles.
-        long = layout._replace(spans=None)
+        long = layout._replace(spans=None, flash4=False)
         grouped = {
             "flash_grouped": partial(attend, of=long, to=long, causal=True),
             "flash4_grouped": partial(attend_flash4, of=layout, to=layout, causal=True),

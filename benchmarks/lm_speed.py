@@ -23,7 +23,6 @@ transformers know nothing: there, `hf` attends across them, and is told by the s
 
 import argparse
 import gc
-import importlib
 import json
 import statistics
 import time
@@ -33,7 +32,7 @@ import numpy as np
 import torch
 from record import Record
 
-import trimtab.model.attention
+import trimtab.model.layout
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import CrossEntropyLoss
@@ -41,6 +40,7 @@ from trimtab.config.overrides import apply_overrides
 from trimtab.config.step import AdamW, ClipGlobalNorm
 from trimtab.flow import Pack, Stream
 from trimtab.loss.build import build_loss
+from trimtab.model.attention_flash4 import flash4_runs_on
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
@@ -50,7 +50,6 @@ from trimtab.step.precision import autocast
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs
 from trimtab.step.take_step import take_step
 
-ATTENTION = {"varlen": "attention_varlen", "cudnn": "attention_cudnn", "flash4": "attention_flash4"}
 PEAK = 989e12
 RATE, BETAS, DECAY = 1e-4, (0.9, 0.95), 0.1
 REPETITIONS, WINDOWS, KERNELS_TOLD = 5, 4, 20
@@ -107,8 +106,9 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=12, help="measured of each arm")
     parser.add_argument("--limit", type=float, default=230, help="seconds after which no arm begins")
     parser.add_argument(
-        "--attention", choices=list(ATTENTION), help="trimtab's kernel, where it is not to choose"
+        "--attention", choices=["varlen", "flash4"], help="trimtab's kernel, where it is not to choose"
     )
+    parser.add_argument("--launches", default="graphed,plain", help="of trimtab, on a GPU")
     parser.add_argument("--profile", action="store_true", help="tell the kernels of trimtab's step too")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("overrides", nargs="*")
@@ -116,9 +116,11 @@ def arguments():
 
 
 def use(attention):
-    """Makes one kernel that of all flat packs."""
-    module = importlib.import_module(f"trimtab.model.{ATTENTION[attention]}")
-    trimtab.model.attention.attend_varlen = getattr(module, f"attend_{attention}")
+    """One kernel for long documents, whatever is installed."""
+    if attention == "flash4":
+        assert flash4_runs_on(torch.device("cuda")), "flash-attn-4 does not run here"
+    else:
+        trimtab.model.layout.flash4_runs_on = lambda _: False
 
 
 def in_time(args, work):
@@ -170,6 +172,7 @@ def with_packs(args, size, micro):
     takers = {"plain": take_step}
     if cuda:
         takers = {"graphed": StepGraphs(device=args.device).take_step, **takers}
+        takers = {name: takers[name] for name in args.launches.split(",")}
     found = {}
     for name, take in takers.items():
         step = partial(run_step, take, objective, optimizer, steps, parts)

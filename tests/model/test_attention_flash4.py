@@ -1,23 +1,109 @@
+import subprocess
+import sys
 from importlib.util import find_spec
+from types import ModuleType
 
 import pytest
 import torch
 
 from tests.model.test_attention_varlen import check_empty_segments, check_errors
+from trimtab.model import attention
+from trimtab.model.attention import attend
+from trimtab.model.attention_flash4 import attend_flash4, flash4_runs_on
+from trimtab.model.layout import Layout
+
+CUDA = torch.device("cuda")
+
+
+@pytest.fixture
+def hopper(monkeypatch):
+    """A machine with a GPU that the package is for."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    flash4_runs_on.cache_clear()
+    yield monkeypatch
+    flash4_runs_on.cache_clear()
+
+
+def test_it_does_not_run_on_a_cpu_nor_without_the_package_nor_on_an_older_gpu(hopper):
+    assert not flash4_runs_on(torch.device("cpu"))
+    hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: None)
+    assert not flash4_runs_on(CUDA)
+    hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: object())
+    hopper.setattr("trimtab.model.attention_flash4.import_module", ModuleType)
+    hopper.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0))
+    flash4_runs_on.cache_clear()
+    assert not flash4_runs_on(CUDA)
+    hopper.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    flash4_runs_on.cache_clear()
+    assert flash4_runs_on(CUDA)
+
+
+def test_a_package_that_cannot_be_imported_is_told_of_and_not_used(hopper):
+    def broken(name):
+        raise OSError("libcuda.so.1: cannot open shared object file\nmore")
+
+    hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: object())
+    hopper.setattr("trimtab.model.attention_flash4.import_module", broken)
+    with pytest.warns(UserWarning, match=r"slower kernel, since .* OSError: libcuda.so.1: cannot open"):
+        assert not flash4_runs_on(CUDA)
+
+
+@pytest.mark.parametrize(("size", "taken"), [(64, "flash4"), (128, "flash4"), (96, "varlen")])
+def test_it_is_taken_where_it_runs_for_the_sizes_of_heads_that_were_measured(monkeypatch, size, taken):
+    given = {}
+
+    def kernel(name):
+        def attend(queries, keys, values, **_):
+            given[name] = keys.shape[1]
+            return queries
+
+        return attend
+
+    for name in ("flash4", "varlen"):
+        monkeypatch.setattr(attention, f"attend_{name}", kernel(name))
+    layout = Layout(torch.tensor([0, 8], dtype=torch.int32), 8, None, None, flash4=True)
+    queries, keys = torch.zeros(8, 4, size), torch.zeros(8, 2, size)
+    attend(queries, keys, keys, of=layout, to=layout, causal=True)
+    # It knows groups of heads; for the other they are repeated.
+    assert given == {taken: 2 if taken == "flash4" else 4}
+
+
+def test_a_compiled_step_holds_the_operator_and_no_break():
+    """Traced in a process without checked types, on no device at all, and without the package."""
+    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True)
+    assert "trimtab.attend_flash4" in done.stdout
+
+
+TRACED = """
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from trimtab.model.attention_flash4 import attend_flash4
+from trimtab.model.layout import Layout
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-    pytest.mark.skipif(find_spec("flash_attn") is None, reason="needs the package flash-attn-4"),
-]
+def told(graph, inputs):
+    print(*(node.target for node in graph.graph.nodes))
+    return graph
+
+with FakeTensorMode():
+    queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
+    layout = Layout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
+    step = torch.compile(
+        lambda it: attend_flash4(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
+    )
+    assert step(queries).shape == queries.shape
+"""
 
 
-@pytest.mark.parametrize("longest", [64, 700])
-@pytest.mark.parametrize("causal", [False, True])
-def test_it_errs_no_more_than_padded_rows_in_the_same_precision(causal, longest):
-    check_errors(attend_flash4, causal=causal, longest=longest)
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or find_spec("flash_attn") is None,
+    reason="needs a CUDA device and the package flash-attn-4",
+)
+class TestOnGpu:
+    @pytest.mark.parametrize("longest", [64, 700])
+    @pytest.mark.parametrize("causal", [False, True])
+    def test_it_errs_no_more_than_padded_rows_in_the_same_precision(self, causal, longest):
+        check_errors(attend_flash4, causal=causal, longest=longest)
 
-
-def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing():
-    check_empty_segments(attend_flash4)
+    def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing(self):
+        check_empty_segments(attend_flash4)

@@ -63,9 +63,10 @@ def check_empty_segments(kernel):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kept", [1, 2])
-def test_grouped_heads_in_packs_err_no_more_than_in_padded_rows(kept, causal):
+@pytest.mark.parametrize("longest", [64, 700])
+def test_grouped_heads_in_packs_err_no_more_than_in_padded_rows(longest, kept, causal):
     generator = torch.Generator().manual_seed(0)
-    rows = [[1] * n for n in torch.randint(1, 60, (40,), generator=generator).tolist()]
+    rows = [[1] * n for n in torch.randint(1, longest - 3, (40,), generator=generator).tolist()]
     cuda, tokens = torch.device("cuda"), sum(map(len, rows))
     q = torch.randn(tokens, 4, 64, generator=generator).to(cuda)
     k, v = (torch.randn(tokens, kept, 64, generator=generator).to(cuda) for _ in range(2))

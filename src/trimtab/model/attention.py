@@ -5,6 +5,7 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
+from trimtab.model.attention_flash4 import SIZES, attend_flash4
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import Layout
@@ -26,13 +27,16 @@ def attend(
 
     The layouts choose the kernel: with places for padded rows it is PyTorch's scaled_dot_product_attention on padded
     rows (any device and precision, the slow twin of every other), without them the variable-length FlashAttention
-    kernel (CUDA, half precision), which needs no padding; or, where no segment is long, tiles that hold several.
+    kernel (CUDA, half precision), which needs no padding, FlashAttention-4 in its place where it is installed and runs;
+    or, where no segment is long, tiles that hold several.
 
     With fewer heads of keys than of queries, head h of the queries uses head h // (heads / kv_heads) of the keys:
     grouped-query attention (arXiv 2305.13245, section 2.2).
     """
     if of.places is None and fits_tiles(queries, of, to):
         return attend_tiled(queries, keys, values, of=of, to=to, causal=causal)
+    if of.flash4 and queries.shape[2] in SIZES:
+        return attend_flash4(queries, keys, values, of=of, to=to, causal=causal)
     group = queries.shape[1] // keys.shape[1]
     if group > 1:
         # Repeated rather than left to the kernels, of which not all that torch may choose know of groups.

@@ -1,13 +1,45 @@
 """Attention over flat packs by FlashAttention-4, of the package `flash-attn-4`: CUDA from Hopper on, half precision.
 
-Its kernels are written in Python with CuTe and compiled when they are first used; they know groups of heads. Sources:
-FlashAttention-3, arXiv 2407.08608, for Hopper. Both layouts must end at the last slot.
+Its kernels are written in Python with CuTe and compiled when they are first used; they know groups of heads. Source,
+for Hopper: FlashAttention-3, arXiv 2407.08608. Both layouts must end at the last slot.
 """
+
+import warnings
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 
 from trimtab.model.fused_attention import fused_attention
+
+SIZES = (64, 128)
+"""Of heads for which it was measured."""
+GENERATIONS = (9, 10)
+"""Compute capabilities whose kernels can do all that is asked of them: Hopper, and Blackwell of data centres."""
+
+
+@cache
+def flash4_runs_on(device: torch.device) -> bool:
+    """Whether the package is there and the GPU is one that it is for; warns where it cannot be imported."""
+    if device.type != "cuda" or torch.version.hip is not None or find_spec("flash_attn") is None:
+        return False
+    if torch.cuda.get_device_capability(device)[0] not in GENERATIONS:
+        return False
+    try:
+        if find_spec("flash_attn.cute") is None:  # an older FlashAttention
+            return False
+        import_module("flash_attn.cute.interface")
+    except Exception as error:  # of any kind: it loads libraries of CUDA and compilers
+        first_line, *_ = str(error).splitlines() or [""]
+        warnings.warn(
+            f"attention takes the slower kernel, since flash-attn-4 cannot be imported: "
+            f"{type(error).__name__}: {first_line}",
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def forward(

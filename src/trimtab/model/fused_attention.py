@@ -1,18 +1,31 @@
 """Makes of a library's two kernels for flat packs one operator, which autograd and torch.compile know."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-
-from trimtab.model.layout import Layout
 
 Forward = Callable[..., tuple[Tensor, Tensor]]
 Backward = Callable[..., tuple[Tensor, Tensor, Tensor]]
 Attend = Callable[..., Tensor]
 """Called as `trimtab.model.attention.attend` is; takes queries, keys and values in half precision."""
 SEGMENTS = "Tensor of, Tensor to, SymInt longest, SymInt longest_key, bool causal"
+
+
+@runtime_checkable
+class Segments(Protocol):
+    """A `trimtab.model.layout.Layout`, as far as a kernel needs it."""
+
+    @property
+    def boundaries(self) -> Tensor:
+        """Where each segment begins, and where the last one ends."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """No segment is longer."""
+        ...
 
 
 def fused_attention(name: str, forward: Forward, backward: Backward, *, device: str = "cuda") -> Attend:
@@ -50,7 +63,7 @@ def fused_attention(name: str, forward: Forward, backward: Backward, *, device: 
     forward_op.register_autograd(gradients, setup_context=keep)
 
     def attend(
-        queries: Tensor, keys: Tensor, values: Tensor, *, of: Layout, to: Layout, causal: bool
+        queries: Tensor, keys: Tensor, values: Tensor, *, of: Segments, to: Segments, causal: bool
     ) -> Tensor:
         half = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else queries.dtype
         parts = (x.to(half) for x in (queries, keys, values))

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Int, Int32
 from torch import Tensor
 
 from trimtab.flow import Stream
+from trimtab.model.attention_flash4 import flash4_runs_on
 from trimtab.model.tiled.tiles import LONGEST, tiles_run_on
 
 
@@ -22,13 +23,18 @@ class Layout(NamedTuple):
     """True where a padded row holds a token."""
     spans: Int32[Tensor, "tokens_and_segments_and_one"] | None = None
     """The segment of each token, then the boundaries; where tiles can be used."""
+    flash4: bool = False
+    """Whether FlashAttention-4 can be used."""
 
 
 def layout_of(stream: Stream, *, padded: bool) -> Layout:
     """The layout of a stream; `padded` prepares the index that rows of equal length need."""
     if not padded:
         tiled = tiles_run_on(stream.boundaries.device) and stream.longest <= LONGEST
-        return Layout(stream.boundaries, stream.longest, None, None, spans_of(stream) if tiled else None)
+        if tiled:
+            return Layout(stream.boundaries, stream.longest, None, None, spans_of(stream))
+        flash4 = flash4_runs_on(stream.boundaries.device)
+        return Layout(stream.boundaries, stream.longest, None, None, flash4=flash4)
     places = stream.segments * stream.longest + stream.positions
     lengths = stream.boundaries.diff()
     real = torch.arange(stream.longest, device=lengths.device) < lengths[:, None]
