@@ -51,6 +51,23 @@ def copied_run(trained_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "run", trained_run.parent / "recipe.yaml"
 
 
+@pytest.fixture
+def checks_of_data_only(monkeypatch: pytest.MonkeyPatch, trained_run: Path) -> None:
+    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
+    from trimtab import launch
+    from trimtab.training.preflight.every_check import of_the_data
+
+    monkeypatch.setattr(launch, "preflight", of_the_data)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """A recipe of four steps, one checkpoint at their end."""
+    from tests.short_run import SHORT
+
+    return small_recipe(tmp_path, **SHORT)
+
+
 @pytest.fixture(scope="session")
 def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last checkpoint of `trained_run` in the form of transformers; copy it before you change anything in it."""

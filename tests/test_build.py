@@ -7,9 +7,7 @@ import torch
 
 from tests.small_run import small_parts
 from tests.streams import pack_of
-from trimtab.build import build, half_copy
-from trimtab.config.load import parse_recipe
-from trimtab.config.render import render_recipe
+from trimtab.build import build
 from trimtab.errors import InputError
 from trimtab.flow import IGNORE, TrainState
 
@@ -89,23 +87,6 @@ def test_a_set_is_packed_whole(parts):
     assert sum(pack.num_targets for pack in packs) == int(valid.target.offsets[-1])
 
 
-def test_what_was_left_to_be_chosen_stands_in_the_settled_recipe_and_is_chosen_again(parts):
-    step = parts.recipe.step
-    assert (step.precision, step.compile) == ("fp32", "off")
-    assert step.tokens_per_micro_batch == 128
-    assert step.source_tokens_per_micro_batch == parts.shape.source_slots
-    written = parse_recipe(render_recipe(parts.recipe)).recipe
-    again = build(written, parts.sources, device=CPU)
-    assert again.recipe == parts.recipe
-    assert again.shape == parts.shape
-
-
-def test_a_given_source_budget_is_kept_but_never_below_the_longest_sentence(parts):
-    for given, slots in ((640, 640), (1, parts.shape.source_longest)):
-        asked = changed(parts, step={"source_tokens_per_micro_batch": given})
-        assert build(asked.recipe, parts.sources, device=CPU).shape.source_slots == slots
-
-
 def test_a_precision_that_the_device_lacks_is_wrong_input(parts):
     asked = changed(parts, step={"precision": "fp16_mixed"})
     with pytest.raises(InputError, match="needs a GPU"):
@@ -160,25 +141,6 @@ def test_dropout_is_a_function_of_the_seed_and_the_step(parts):
     assert loss(parts, 3) == loss(parts, 3)
     assert len({loss(parts, step) for step in range(4)}) == 4
     assert loss(changed(parts, seed=2), 3) != loss(parts, 3)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
-def test_a_half_copy_is_near_the_model_and_leaves_it_as_it_is(parts, positions):
-    recipe = changed(parts, model={"positions": positions}).recipe
-    model = build(recipe, parts.sources, device=CPU).model.eval()
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    half = half_copy(model, torch.bfloat16)
-    pack = pack_of([[*range(4, 30), 3], [40, 3]], [[*range(30, 60), 3], [41, 42, 3]])
-    with torch.no_grad():
-        full = model(pack) @ model.output_matrix.T
-        near = half(pack) @ half.output_matrix.T
-    assert near.dtype == torch.bfloat16
-    assert float((near.float() - full).norm() / full.norm()) < 0.02
-    for name, tensor in model.state_dict().items():
-        assert tensor.dtype == torch.float32
-        assert torch.equal(tensor, before[name])
-    if positions == "rotary":
-        assert half.source_turns.dtype == torch.float32
 
 
 def test_on_a_cpu_the_model_itself_is_evaluated(parts):

@@ -106,6 +106,16 @@ def test_every_test_file_tests_something():
     assert idle == []
 
 
+def test_a_fixture_that_needs_words_stands_in_one_place():
+    homes: dict[str, list[str]] = {}
+    for path in files(TESTS):
+        for node in functions(path):
+            is_fixture = any("fixture" in ast.unparse(each) for each in node.decorator_list)
+            if is_fixture and ast.get_docstring(node) is not None:
+                homes.setdefault(ast.unparse(node), []).append(place(path, node))
+    assert [found for found in homes.values() if len(found) > 1] == []
+
+
 def test_every_folder_of_tests_is_a_package_so_that_two_files_may_have_one_name():
     folders = {path.parent for path in files(TESTS)}
     assert [place(folder) for folder in folders if not (folder / "__init__.py").exists()] == []

@@ -10,9 +10,10 @@ import torch
 
 from tests.language_run import PAIRS, language_parts, language_recipe
 from tests.small_run import small_pairs, write_pairs
-from trimtab.build import build, shape_for
+from trimtab.build import build
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checks.check import check
+from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.data.cut import cut
 from trimtab.errors import InputError, Terminated
@@ -23,6 +24,7 @@ from trimtab.launch import smoke, train
 from trimtab.likelihood import score
 from trimtab.step.take_step import take_step
 from trimtab.training.preflight import preflight
+from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.preflight.text import dropped_examples
 from trimtab.translator import load_translator
 
@@ -45,6 +47,16 @@ def weights(run, step):
 @pytest.mark.parametrize("changes", [{}, BYTES, PAIRS, PREFIX], ids=["text", "bytes", "pairs", "prefix"])
 def test_preflight_finds_nothing(tmp_path, changes):
     assert [str(each) for each in preflight(language_parts(tmp_path, **changes))] == []
+
+
+def test_documents_that_are_held_out_in_name_only_are_told_before_the_first_step(tmp_path):
+    language_recipe(tmp_path)
+    held = (tmp_path / "dev.txt").read_text()
+    with (tmp_path / "train.txt").open("a") as file:
+        file.write("\n\n" + held)
+    parts = language_parts(tmp_path / "again", **{"data.train": [{"text": str(tmp_path / "train.txt")}]})
+    (finding,) = [each for each in of_the_data(parts) if each.code == "D205"]
+    assert "passages of the set" in finding.message
 
 
 def losses(parts, shape, steps):

@@ -12,21 +12,11 @@ from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import RunResult, smoke, train
 from trimtab.training.preflight import every_check
-from trimtab.training.preflight.every_check import of_the_data
 
 ALL_CHECKS = launch.preflight
 
 
-@pytest.fixture(autouse=True)
-def checks_of_data_only(monkeypatch, trained_run):
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    monkeypatch.setattr(launch, "preflight", of_the_data)
-
-
-@pytest.fixture
-def recipe(tmp_path):
-    """A recipe of four steps, one checkpoint at their end."""
-    return small_recipe(tmp_path, **SHORT)
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def test_a_run_folder_holds_all_that_belongs_to_a_run(trained_run):

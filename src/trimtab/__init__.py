@@ -9,7 +9,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
     build | parts                               introduces the stages to one another; single parts for other loops
-    sources | pace | device                     the data, opened; lengths of training; where it runs
+    sources | pace | device | choices           the data, opened; lengths; where it runs; what a recipe leaves open
     data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress                             what travels between the stages; what a run tells

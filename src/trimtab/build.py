@@ -1,17 +1,15 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
 
-import copy
 import hashlib
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 
-from trimtab.config.decoder_model import DecoderModel
+from trimtab.choices import settled, shape_for
 from trimtab.config.run import Recipe
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.fitting_vocabulary import with_sizes
@@ -19,7 +17,7 @@ from trimtab.data.ledger import Ledger
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
 from trimtab.data.prefetch import prefetched
-from trimtab.data.shape import PackShape, plan_shape
+from trimtab.data.shape import PackShape
 from trimtab.data.stages import across_stages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.valid_set import ValidSet
@@ -27,7 +25,7 @@ from trimtab.data.window import windows
 from trimtab.device import choose_device, wants_compile
 from trimtab.flow import LossOutput, Pack, Ragged, StepReport, TrainState, Window
 from trimtab.loss.build import Loss, build_loss
-from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model, model_of
 from trimtab.model.roles import role_of
 from trimtab.pace import Pace
@@ -200,15 +198,6 @@ class Parts:
         return self.sources.valid
 
 
-def half_copy(model: Model, dtype: torch.dtype) -> Model:
-    """A copy with weights in half precision; angles of rotary positions keep theirs."""
-    narrow = copy.deepcopy(model).to(dtype)
-    narrow.target_turns = model.target_turns
-    if isinstance(model, EncoderDecoder) and isinstance(narrow, EncoderDecoder):
-        narrow.source_turns = model.source_turns
-    return narrow
-
-
 def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = None) -> Parts:
     """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
     device = device or choose_device()
@@ -268,42 +257,3 @@ def build_model(recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device)
         max_positions=longest,
         seed=recipe.seed,
     ).to(device)
-
-
-def shape_for(
-    recipe: Recipe,
-    lengths: tuple[np.ndarray, np.ndarray],
-    *,
-    packed: bool,
-    slots_per_target: float = 1.0,
-) -> PackShape:
-    """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows.
-
-    `slots_per_target` is above 1 where some target tokens are only context: they count in packs, not in steps.
-    """
-    shape = plan_shape(
-        tokens_per_step=math.ceil(recipe.step.tokens_per_step * slots_per_target),
-        tokens_per_micro_batch=recipe.step.micro_batch_tokens,
-        lengths=lengths,
-        max_tokens=recipe.data.max_tokens,
-        fixed=packed,
-        sort=not packed,
-    )
-    prefixed = isinstance(recipe.model, DecoderModel) and recipe.model.prefix == "bidirectional"
-    shape = replace(shape, prefix=prefixed)
-    given = recipe.step.source_tokens_per_micro_batch
-    return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
-
-
-def settled(
-    recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool, graphed: bool
-) -> Recipe:
-    """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same."""
-    filled: dict[str, Any] = {
-        "precision": precision,
-        "compile": "on" if compiled else "off",
-        "cuda_graph": "on" if graphed else "off",
-        "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
-        "source_tokens_per_micro_batch": shape.source_slots or None,
-    }
-    return recipe.model_copy(update={"step": recipe.step.model_copy(update=filled)})

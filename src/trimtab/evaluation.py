@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.corpora import ParallelFiles
 from trimtab.data.cache import default_cache

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.data.reference_rows import reference_rows
 from trimtab.decode.given_texts import checked_texts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.config.corpora import ValidFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpus

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.config.read_yaml import MAX_NODES, Position, read_yaml
+from trimtab.config.read_yaml import Position, read_yaml
+from trimtab.config.yaml_bounds import MAX_VALUES
 from trimtab.errors import InputError
 
 
@@ -77,7 +78,7 @@ def test_all_duplicates_are_reported_at_once():
         ("%YAML 1.1\n---\na: no", "not YAML 1.2", "r.yaml:1:1"),
         ("a: !!python/object x", "a value with a tag of its own", "r.yaml:1:4"),
         ("? [a]\n: 3", "a key that is not a word", "r.yaml:1:3"),
-        ("a: " + "[" * 2000, "nested too deeply", "r.yaml:1:53"),
+        ("a: " + "[" * 2000, "nested too deeply", "r.yaml:1:104"),
         ("a: &x [*x]", "an alias inside what it names", "r.yaml:1:4"),
         ("a: &x {b: [1, {c: *x}]}", "an alias inside what it names", "r.yaml:1:4"),
     ],
@@ -92,11 +93,18 @@ def test_a_billion_laughs_are_not_laughed():
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
     found = problem("\n".join(lines))
     assert found.what == "too many values"
-    assert f"{MAX_NODES:,}" in found.allowed
+    assert f"{MAX_VALUES:,}" in found.allowed
 
 
 @pytest.mark.parametrize(
-    "text", ["a: &x [*x]", "a: " + "[" * 2000, "? [a]\n: 3", "a: [" + "1, " * 20000 + "]", "? {a: 1}\n: 3"]
+    "text",
+    [
+        "a: &x [*x]",
+        "a: " + "[" * 2000,
+        "? [a]\n: 3",
+        "a: &x [" + "1, " * 1000 + "]\nb: [" + "*x, " * 100 + "]",
+        "? {a: 1}\n: 3",
+    ],
 )
 def test_what_is_no_recipe_is_told_with_what_was_got_and_what_to_do(text):
     found = problem(text)

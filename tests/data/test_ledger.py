@@ -40,15 +40,3 @@ def test_a_ledger_survives_json():
     assert again == ledger
     again.add(window([1]))
     assert again != ledger
-
-
-def test_merged_ledgers_count_what_one_ledger_would_have():
-    first, second, both = (Ledger.of(CORPORA) for _ in range(3))
-    early, late = (
-        window([0, 1], dropped=[(0, 2, "ratio")]),
-        window([1], dropped=[(0, 2, "ratio"), (0, 3, "length")]),
-    )
-    for ledger, seen in ((first, early), (second, late), (both, early), (both, late)):
-        ledger.add(seen)
-    first.merge(second)
-    assert first == both

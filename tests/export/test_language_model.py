@@ -35,26 +35,34 @@ def test_the_folder_is_a_model_of_the_library_and_says_how_it_was_proven(text_ru
     assert str(text_run.parent) not in card + (exported_text / "trimtab" / "trained.yaml").read_text()
 
 
-NOTHING_SAID = """
+LENGTHS = """
 import warnings
 import sys
 warnings.simplefilter("error")
-from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, pipeline
 tokenizer, model = (each.from_pretrained(sys.argv[1]) for each in (AutoTokenizer, AutoModelForCausalLM))
 batch = tokenizer(["the small"], return_tensors="pt")
+begun = batch["input_ids"].shape[1]
 drawn = {"do_sample": True, "temperature": 0.8, "top_p": 0.95}
-for said in ({}, {"max_new_tokens": 5}, {"max_new_tokens": 5, **drawn}):
-    length = model.generate(**batch, **said).shape[1]
-    assert length <= batch["input_ids"].shape[1] + said.get("max_new_tokens", 24)
-for said in ({}, {"max_new_tokens": 5, **drawn}):
+for said in ({"max_new_tokens": 5}, {"max_new_tokens": 5, **drawn}, {"max_new_tokens": 5, "num_beams": 2}):
+    assert model.generate(**batch, **said).shape[1] <= begun + 5
+for said in ({"max_length": begun + 2}, {"max_length": begun + 2, **drawn},
+             {"generation_config": GenerationConfig(max_length=begun + 2, pad_token_id=tokenizer.pad_token_id)}):
+    assert model.generate(**batch, **said).shape[1] <= begun + 2
+for said in ({"max_new_tokens": 5}, {"max_new_tokens": 5, **drawn}):
     (found,) = pipeline("text-generation", model=sys.argv[1])("the small", **said)
     print(found["generated_text"])
+warnings.resetwarnings()
+with warnings.catch_warnings(record=True) as told:
+    assert model.generate(**batch).shape[1] <= begun + 20
+    (only,) = [each.message for each in told if issubclass(each.category, UserWarning)]
+    assert "We recommend setting `max_new_tokens`" in str(only)
 """
 
 
-def test_the_library_has_nothing_to_warn_of(exported_text):
+def test_whatever_length_a_caller_says_is_the_length_and_the_library_has_nothing_to_warn_of(exported_text):
     done = subprocess.run(
-        [sys.executable, "-c", NOTHING_SAID, exported_text], capture_output=True, text=True, check=True
+        [sys.executable, "-c", LENGTHS, exported_text], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("the small")
     told = [line for line in done.stderr.splitlines() if line.strip() and "Loading weights" not in line]

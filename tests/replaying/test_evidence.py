@@ -1,10 +1,21 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.replaying.evidence import Column, Evidence, Measure, fault, is_above, is_outlier, is_worse
+from trimtab.guard.outlier import OutlierRule
+from trimtab.replaying.evidence import (
+    LEAST_DEVIATION,
+    Column,
+    Evidence,
+    Measure,
+    fault,
+    is_above,
+    is_outlier,
+    is_worse,
+)
 
 NAN, BROKEN = math.nan, Measure(math.nan, math.nan)
 
@@ -110,3 +121,15 @@ def test_too_few_windows_say_nothing():
     assert not is_above(windows(9.0), windows(2.0, count=63))
     assert is_above(windows(9.0), windows(2.0, count=64))
     assert is_above(windows(2.0, norm=40.0), windows(2.0, count=64))
+
+
+def test_the_history_is_judged_by_the_rule_of_the_run():
+    history, spread = windows(2.0, count=20), 2.0 * LEAST_DEVIATION
+    strict = OutlierRule(active_from=16, loss_deviations=4.0, norm_deviations=6.0)
+    now = windows(2.0 + 6 * spread)
+    assert is_above(now, history, rule=strict)
+    assert not is_above(now, history, rule=replace(strict, loss_deviations=40.0))
+    assert not is_above(now, history, rule=replace(strict, active_from=21)), "too few to say"
+    found = evidence(now[0].loss, now[0].loss, others=now, older_others=now, history=history)
+    assert not found.state_is_bad
+    assert replace(found, rule=strict).state_is_bad

@@ -148,7 +148,11 @@ def test_the_same_line_was_put_into_quarantine_when_the_step_was_refused(broken_
 
 def test_the_step_before_a_broken_line_is_well(broken_run):
     run, _, step = broken_run
-    assert replay(run, step=step - 1).fault == "no_spike"
+    found = replay(run, step=step - 1)
+    assert found.fault == "no_spike"
+    rule = found.evidence.rule
+    assert (rule.window, rule.active_from, rule.loss_deviations, rule.norm_deviations) == (24, 16, 4.0, 6.0)
+    assert len(found.evidence.history) <= 24, "what is judged is what the guard of the run remembers"
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,9 @@
 import pytest
 
-from tests.short_run import SHORT
-from tests.small_run import small_recipe
 from tests.training.small_line import Told
-from trimtab import launch
 from trimtab.launch import train
-from trimtab.training.preflight.every_check import of_the_data
 
-
-@pytest.fixture(autouse=True)
-def checks_of_data_only(monkeypatch, trained_run):
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    monkeypatch.setattr(launch, "preflight", of_the_data)
-
-
-@pytest.fixture
-def recipe(tmp_path):
-    """A recipe of four steps, one checkpoint at their end."""
-    return small_recipe(tmp_path, **SHORT)
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def test_a_run_tells_what_is_about_to_happen(recipe, tmp_path):

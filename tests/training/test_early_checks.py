@@ -5,7 +5,6 @@ from safetensors.torch import load_file
 
 from tests.short_run import SHORT, log
 from tests.small_run import small_recipe
-from trimtab import launch
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
@@ -13,13 +12,8 @@ from trimtab.errors import InputError, NoRoom
 from trimtab.launch import train
 from trimtab.scoring import scores
 from trimtab.training.early_checks import check_exports
-from trimtab.training.preflight.every_check import of_the_data
 
-
-@pytest.fixture(autouse=True)
-def checks_of_data_only(monkeypatch, trained_run):
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    monkeypatch.setattr(launch, "preflight", of_the_data)
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def test_a_model_that_could_not_be_exported_as_the_recipe_says_is_not_trained(tmp_path):

@@ -20,20 +20,9 @@ from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.training.findings import Findings
-from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.resumed import forget
 
-
-@pytest.fixture(autouse=True)
-def checks_of_data_only(monkeypatch, trained_run):
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    monkeypatch.setattr(launch, "preflight", of_the_data)
-
-
-@pytest.fixture
-def recipe(tmp_path):
-    """A recipe of four steps, one checkpoint at their end."""
-    return small_recipe(tmp_path, **SHORT)
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def test_what_must_not_change_is_named_when_a_run_goes_on(recipe, tmp_path):

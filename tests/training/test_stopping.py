@@ -3,25 +3,12 @@ import threading
 
 import pytest
 
-from tests.short_run import SHORT, log, model_sha, newest_state
-from tests.small_run import small_recipe
+from tests.short_run import log, model_sha, newest_state
 from tests.training.small_line import Told
-from trimtab import launch
 from trimtab.errors import Terminated
 from trimtab.launch import train
-from trimtab.training.preflight.every_check import of_the_data
 
-
-@pytest.fixture(autouse=True)
-def checks_of_data_only(monkeypatch, trained_run):
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    monkeypatch.setattr(launch, "preflight", of_the_data)
-
-
-@pytest.fixture
-def recipe(tmp_path):
-    """A recipe of four steps, one checkpoint at their end."""
-    return small_recipe(tmp_path, **SHORT)
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

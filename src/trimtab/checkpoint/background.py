@@ -30,7 +30,7 @@ class BackgroundSaver:
 
     def __init__(self, store: CheckpointStore) -> None:
         """Nothing is written before the first `begin`."""
-        self._tell = store.say
+        self._tell = store.tell
         self._told: SimpleQueue[Finding] = SimpleQueue()
         self._store = store.telling(self._told.put)
         # One thread, so what is asked for happens in its order; the interpreter waits for it when it ends.

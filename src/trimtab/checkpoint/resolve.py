@@ -13,10 +13,10 @@ from trimtab.checkpoint.manifest import MANIFEST
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
+from trimtab.checkpoint.store_findings import newest_damaged
 from trimtab.checkpoint.telling import log_finding
 from trimtab.config.run import Weights
 from trimtab.errors import InputError, input_error, reading
-from trimtab.finding import Finding
 
 _ALLOWED = "the folder of a run"
 _MADE = "name a folder that `trimtab train` made"
@@ -137,13 +137,4 @@ def tell_damage(checkpoints: Path) -> None:
     """Logs that the newest checkpoint is not sound, where the best is then only the best that an older one knows."""
     step, sound = list_steps(checkpoints)[-1], newest(checkpoints)
     if sound is not None and sound.step < step:
-        log_finding(
-            Finding(
-                code="K901",
-                name="damaged-checkpoint",
-                severity="warning",
-                message=f"{step_name(step)} is not sound; the best as {step_name(sound.step)} knows it is used",
-                fix="go on with the run by --resume, which sets the damaged one aside and makes it anew",
-                where=str(checkpoints),
-            )
-        )
+        log_finding(newest_damaged(checkpoints, newest=step_name(step), used=step_name(sound.step)))

@@ -31,10 +31,16 @@ from trimtab.checkpoint.step_folders import (
     set_aside,
     step_name,
 )
-from trimtab.checkpoint.store_findings import abandoned, abandoned_removed, foreign_file, newer, not_marked
+from trimtab.checkpoint.store_findings import (
+    abandoned,
+    abandoned_removed,
+    damaged,
+    foreign_file,
+    newer,
+    not_marked,
+)
 from trimtab.checkpoint.telling import Tell, log_finding
 from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
-from trimtab.finding import Finding
 from trimtab.flow import TrainState
 
 MOST_ABANDONED = 3
@@ -54,7 +60,8 @@ class CheckpointStore:
         self.folder = folder
         self.keep = keep
         self.settling = settling
-        self._tell = tell
+        self.tell = tell
+        """Takes the findings of this store."""
         if folder.is_symlink():
             raise input_error(
                 f"{folder.name} is a link, and what lies elsewhere is not touched",
@@ -102,12 +109,8 @@ class CheckpointStore:
     def telling(self, tell: Tell) -> "CheckpointStore":
         """The same store, whose findings go elsewhere."""
         other = copy.copy(self)
-        other._tell = tell
+        other.tell = tell
         return other
-
-    def say(self, finding: Finding) -> None:
-        """Tells a finding where this store tells its own."""
-        self._tell(finding)
 
     def check_room(self, bytes_needed: int) -> None:
         """Raises NoRoom where the disk has not that much free."""
@@ -142,7 +145,7 @@ class CheckpointStore:
         except InputError:  # gone, damaged or of a newer trimtab
             return False
         except (NoRoom, RunFailed) as error:
-            self._tell(not_marked(folder, str(error).splitlines()[0]))
+            self.tell(not_marked(folder, str(error).splitlines()[0]))
             return False
         return True
 
@@ -171,10 +174,10 @@ class CheckpointStore:
             self._quarantine(path, problem)
             return None
         except NewerFormat as problem:
-            self._tell(newer(path, problem.problems[0].what))
+            self.tell(newer(path, problem.problems[0].what))
             return None
         for name in found.other_files():
-            self._tell(foreign_file(path, name))
+            self.tell(foreign_file(path, name))
         return found
 
     def _commit(self, draft: Path, manifest: Manifest) -> Path:
@@ -192,7 +195,7 @@ class CheckpointStore:
             return final
         # Where the old folder makes way there is only the draft for a moment; the next start would commit it.
         if old and old.manifest.files.tensors == manifest.files.tensors:
-            discard(final, tell=self._tell)
+            discard(final, tell=self.tell)
         elif os.path.lexists(final):
             self._abandon(final, "the run came to this step again with other weights")
         os.rename(draft, final)
@@ -217,7 +220,7 @@ class CheckpointStore:
         known_best = {self._best_known_at(step) for step in steps if step not in gone}
         for step in gone:
             if step not in known_best:
-                discard(self.folder / step_name(step), tell=self._tell)
+                discard(self.folder / step_name(step), tell=self.tell)
 
     def _best_known_at(self, step: int) -> int | None:
         try:
@@ -249,9 +252,9 @@ class CheckpointStore:
         if len(now) <= max(MOST_ABANDONED, len(left_before)):
             return
         for path in left_before:
-            delete(path, tell=self._tell)
+            delete(path, tell=self.tell)
         if left_before:
-            self._tell(abandoned_removed(self.folder, [path.name for path in left_before]))
+            self.tell(abandoned_removed(self.folder, [path.name for path in left_before]))
 
     def _recover(self) -> None:
         """A draft that is complete lacked only its rename: it is committed. All other leftovers are removed."""
@@ -263,23 +266,16 @@ class CheckpointStore:
                     sync_folder(self.folder)
             except InputError:
                 pass
-            delete(draft, tell=self._tell)
+            delete(draft, tell=self.tell)
         for trash in list_trash(self.folder):
-            delete(trash, tell=self._tell)
+            delete(trash, tell=self.tell)
 
     def _abandon(self, path: Path, why: str) -> None:
-        self._tell(abandoned(path.name, why, kept=set_aside(path, "abandoned")))
+        self.tell(abandoned(path.name, why, kept=set_aside(path, "abandoned")))
 
     def _quarantine(self, path: Path, problem: Damaged) -> None:
         try:
             kept = set_aside(path, "corrupt")
         except OSError:
             kept = path
-        message = f"{path.name} is not used: {problem.file} {problem.reason}"
-        fix = "the next older one is used; put back the file if there is a copy, and look at the health of the disk"
-        self._say("K901", "damaged-checkpoint", message, kept, fix)
-
-    def _say(self, code: str, name: str, message: str, path: Path, fix: str) -> None:
-        self._tell(
-            Finding(code=code, name=name, severity="warning", message=message, fix=fix, where=str(path))
-        )
+        self.tell(damaged(path.name, problem, kept=kept))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from trimtab.checkpoint.manifest import Damaged
 from trimtab.finding import Finding
 
 
@@ -16,6 +17,30 @@ def not_marked(folder: Path, reason: str) -> Finding:
         why="A run that goes wrong is taken back to the newest checkpoint so marked, now to an older one.",
         fix="free some space, and look whether the folder can be written to",
         where=str(folder),
+    )
+
+
+def damaged(name: str, problem: Damaged, *, kept: Path) -> Finding:
+    """A checkpoint that is not what its manifest says."""
+    return Finding(
+        code="K901",
+        name="damaged-checkpoint",
+        severity="warning",
+        message=f"{name} is not used: {problem.file} {problem.reason}",
+        fix="the next older one is used; put back the file if there is a copy, and look at the health of the disk",
+        where=str(kept),
+    )
+
+
+def newest_damaged(checkpoints: Path, *, newest: str, used: str) -> Finding:
+    """The newest checkpoint of a run is not sound, and the best is only the best that an older one knows."""
+    return Finding(
+        code="K901",
+        name="damaged-checkpoint",
+        severity="warning",
+        message=f"{newest} is not sound; the best as {used} knows it is used",
+        fix="go on with the run by --resume, which sets the damaged one aside and makes it anew",
+        where=str(checkpoints),
     )
 
 

@@ -6,6 +6,8 @@ from trimtab.units import Duration
 
 SHARE = 20
 """A default warmup that is longer than the run becomes one part in so many of it."""
+EVALUATIONS = 10
+"""So many there are, by default, in a run that is shorter than the default time between two."""
 
 
 def fitting_warmup(length: Duration) -> Duration:
@@ -14,10 +16,17 @@ def fitting_warmup(length: Duration) -> Duration:
 
 
 def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe with what nobody wrote made to fit its `length`, and a line for each value that is not the usual one.
+    """The recipe with what nobody wrote made to fit its `length`, and a line for each value that a reader would not
+    expect.
 
     What is filled in still counts as not written, so that a run that goes on with another `length` keeps its own.
     """
+    recipe, notes = _with_fitting_warmup(recipe)
+    recipe, more = _with_fitting_evaluations(recipe)
+    return recipe, (*notes, *more)
+
+
+def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     schedule, length = recipe.step.schedule, recipe.length
     usual = schedule.warmup
     if usual is None or "warmup" in schedule.model_fields_set or isinstance(schedule, Noam):
@@ -30,3 +39,19 @@ def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     step = recipe.step.model_copy(update={"schedule": shorter})
     note = f"step.schedule.warmup is {warmup}: the default, {usual}, is longer than the run, {length}"
     return recipe.model_copy(update={"step": step}), (note,)
+
+
+def _with_fitting_evaluations(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """A default that would leave one evaluation, at the end, changes nothing of the training: it is made to fit without
+    a word. What is written stays, and is told."""
+    every, length = recipe.evaluate.every, recipe.length
+    if not recipe.data.valid or every.unit != length.unit or every.count <= length.count:
+        return recipe, ()
+    if "every" in recipe.evaluate.model_fields_set:
+        return recipe, (
+            f"evaluate.every, {every}, is longer than the run, {length}: the only evaluation is at its end",
+        )
+    often = Duration(float(max(1, length.count // EVALUATIONS)), length.unit)
+    evaluate = recipe.evaluate.model_copy(update={"every": often})
+    evaluate.model_fields_set.discard("every")
+    return recipe.model_copy(update={"evaluate": evaluate}), ()

@@ -13,11 +13,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
+from trimtab.config.yaml_faults import yaml_fault
 from trimtab.errors import InputError, Problem, input_error
-
-MAX_DEPTH = 50
-MAX_NODES = 10_000
-"""Values after aliases are written out; far more than a recipe has, far less than fills a memory."""
 
 _TAG = "tag:yaml.org,2002:"
 _OTHER_VERSION = re.compile(r"^%YAML\s+(?!1\.2\b)(\S*)", re.MULTILINE)
@@ -47,6 +45,7 @@ def read_yaml(text: str, *, name: str) -> YamlTree:
             "not YAML 1.2",
             got=other.group(),
             allowed="%YAML 1.2, or no such line",
+            fix="remove the line",
             where=f"{name}:{text.count(chr(10), 0, other.start()) + 1}:1",
         )
     node = _compose(text, name)
@@ -61,7 +60,7 @@ def read_yaml(text: str, *, name: str) -> YamlTree:
 
 def _compose(text: str, name: str) -> Node | None:
     yaml = YAML(typ="safe", pure=True)
-    yaml.max_depth = MAX_DEPTH
+    yaml.max_depth = MAX_DEPTH + 1  # it counts words too
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor defined twice is allowed by YAML
@@ -72,67 +71,30 @@ def _compose(text: str, name: str) -> Node | None:
         raise input_error(
             "a character that YAML does not allow",
             got=f"U+{_code(error.character):04X}",
+            allowed="text, tabs and ends of lines",
             fix="remove it, or write it as an escape between double quotes",
             where=where,
         ) from None
     except MarkedYAMLError as error:
-        _raise_syntax(error, name)
+        _raise_syntax(error, text, name)
     except RecursionError:
-        _raise_depth(name)
+        raise too_deep(name) from None
     except YAMLError as error:
-        raise input_error("not YAML", got=str(error).splitlines()[0], where=name) from None
+        raise yaml_fault(str(error).splitlines()[0], text=text, at=None, where=name) from None
 
 
 def _code(character: Any) -> int:
     return character if isinstance(character, int) else ord(str(character)[0])
 
 
-def _raise_depth(where: str) -> NoReturn:
-    raise input_error(
-        "nested too deeply",
-        got=f"more than {MAX_DEPTH} levels",
-        allowed=f"at most {MAX_DEPTH} levels in a recipe",
-        fix="look for brackets that are opened again and again, and take levels out",
-        where=where,
-    ) from None
-
-
-def _raise_syntax(error: MarkedYAMLError, name: str) -> NoReturn:
+def _raise_syntax(error: MarkedYAMLError, text: str, name: str) -> NoReturn:
     mark = error.problem_mark or error.context_mark
     where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-    problem = str(error.problem or error.context)
-    if "maximum depth" in problem:
-        _raise_depth(where)
-    for pattern, what, fix in _SYNTAX:
-        if re.search(pattern, problem):
-            raise input_error(what, fix=fix, where=where) from None
-    context = f" {error.context}" if error.context else ""
-    raise input_error(f"not YAML:{context} {problem}".replace("  ", " "), where=where) from None
-
-
-_SYNTAX = (
-    (r"character '\\t'", "a tab where YAML needs spaces", "indent with spaces"),
-    (
-        r"mapping values are not allowed",
-        "a colon or a key in a place where none can be",
-        "check the indentation; put text with `: ` in it between quotes",
-    ),
-    (r"another document", "a second document begins", "a recipe is one document: remove the line `---`"),
-    (
-        r"undefined alias",
-        "an alias of something not defined before",
-        "define `&name` first, or put text that begins with * between quotes",
-    ),
-    (r"unexpected end of stream", "a quote is opened and not closed", "close the quote"),
-    (r"'<stream end>'", "a bracket is opened and not closed", "close the bracket"),
-    (r"character '[@`%]'", "a character that cannot begin a value", "put the text between quotes"),
-    (
-        r"expected <block end>",
-        "a line that fits no level of indentation",
-        "indent the keys of one group by the same number of spaces",
-    ),
-    (r"could not find expected ':'", "a key without a colon", "write `key: value`"),
-)
+    problem, context = str(error.problem or ""), str(error.context or "")
+    if "maximum depth" in problem or "maximum depth" in context:
+        raise too_deep(where) from None
+    at = mark.index if mark else None
+    raise yaml_fault(problem, context=context, text=text, at=at, where=where) from None
 
 
 class _Reader:
@@ -150,14 +112,8 @@ class _Reader:
         """The plain value of a node at a path of keys. Raises InputError where there are too many values or they are
         nested too deeply; other problems are gathered."""
         self.num_nodes += 1
-        if self.num_nodes > MAX_NODES:
-            raise input_error(
-                "too many values",
-                got=f"more than {MAX_NODES:,}",
-                allowed=f"at most {MAX_NODES:,} in a recipe, aliases written out",
-                fix="look for aliases of groups that hold aliases, or whether this is another kind of file",
-                where=self.where(node),
-            )
+        if self.num_nodes > MAX_VALUES:
+            raise too_many(self.where(node))
         if any(node is each for each in self.open):
             raise input_error(
                 "an alias inside what it names",
@@ -166,8 +122,8 @@ class _Reader:
                 fix="write the value out instead of the alias",
                 where=self.where(node),
             )
-        if len(path) > MAX_DEPTH:
-            _raise_depth(self.where(node))
+        if len(path) >= MAX_DEPTH and not isinstance(node, ScalarNode):
+            raise too_deep(self.where(node))
         self.positions.setdefault(".".join(path), _position(node))
         if isinstance(node, ScalarNode):
             return self.scalar(node)
@@ -202,6 +158,7 @@ class _Reader:
                     Problem(
                         what=f"{'.'.join((*path, key))}: written twice",
                         got=f"first in line {_position(first[key]).line}, again in line {_position(key_node).line}",
+                        allowed="each key once in its group",
                         fix="keep one of them",
                         where=self.where(key_node),
                     )
@@ -231,6 +188,7 @@ class _Reader:
                         Problem(
                             what="a value with a tag of its own",
                             got=tag.replace(_TAG, "!!"),
+                            allowed="plain values",
                             fix="remove the tag",
                             where=self.where(node),
                         )

@@ -43,7 +43,7 @@ class EvaluateConfig(Settings):
     """When and how the validation sets are scored."""
 
     every: Duration = Duration(500, "steps")
-    """How often; there is one at the end in any case."""
+    """How often; there is one at the end in any case. In a run of fewer than 500 steps the default is a tenth of it."""
     metrics: tuple[Metric, ...] = ("bleu", "chrf")
     """`loss` is always measured; BLEU, chrF and TER translate the validation sets. TER is slow for long lines. Language
     models have `perplexity` (e to the nats per token), `byte_perplexity` (e to the nats per byte of UTF-8) and

@@ -59,16 +59,25 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
         share = shared.pair / max(1, shared.lines)
         if share > SHARED_WARNING and shared.pair >= LEAST_SHARED:
             here, there = shared.places[0]
-            yield Finding(
-                code="D205",
-                name="validation-in-training",
-                severity="warning",
-                message=f"at least {shared.pair:,} of {shared.lines:,} pairs of the set {shared.valid} stand "
+            yield not_held_out(
+                f"at least {shared.pair:,} of {shared.lines:,} pairs of the set {shared.valid} stand "
                 f"in the corpus {shared.train} too (bound {SHARED_WARNING:.0%}), as line {here} in line {there}",
-                why="What the model has learned by heart is no measure of what it translates, and such scores choose "
-                "a checkpoint that is trained too long.",
                 fix="take these lines out of training; `trimtab data inspect` counts them all",
             )
+
+
+def not_held_out(message: str, *, fix: str, where: str = "") -> Finding:
+    """The warning of what stands in validation and in training."""
+    return Finding(
+        code="D205",
+        name="validation-in-training",
+        severity="warning",
+        message=message,
+        why="What the model has learned by heart says nothing of text that it has not seen, and such scores choose a "
+        "checkpoint that is trained too long.",
+        fix=fix,
+        where=where,
+    )
 
 
 def lines_out_of_proportion(train: Sequence[Corpus]) -> Iterator[Finding]:

@@ -79,14 +79,6 @@ class Ledger:
         for example in window.dropped:
             self.corpora[example.corpus].drop(example.reason, count=1, lines=[example.line + 1])
 
-    def merge(self, other: "Ledger") -> None:
-        """Adds the counts of another ledger of the same corpora."""
-        for mine, theirs in zip(self.corpora, other.corpora, strict=True):
-            assert mine.fingerprint == theirs.fingerprint, "ledgers of different data"
-            mine.kept += theirs.kept
-            for name, reason in theirs.dropped.items():
-                mine.drop(name, count=reason.count, lines=reason.lines)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `data_ledger.json` and a checkpoint's state hold them."""
         total = max(1, sum(corpus.seen for corpus in self.corpora))

@@ -34,7 +34,8 @@ _IS: dict[str, Callable[[Any], bool]] = {
     "max_window_layers": lambda value: type(value) is int,
     "layer_types": lambda value: isinstance(value, list) and set(value) <= {"full_attention"},
     "_from_model_config": lambda value: type(value) is bool,
-    "max_length": lambda value: type(value) is int,  # of exports before this was `max_new_tokens`
+    "max_length": lambda value: type(value) is int,  # of earlier exports, as the next one
+    "max_new_tokens": lambda value: type(value) is int,
 }
 """Keys that the library adds by itself, and which values of them change nothing."""
 
@@ -51,7 +52,7 @@ def check_llama_files(folder: Path, config: DecoderModel, tokenizer: Tokenizer, 
     }
     _check(folder / CONFIG, read_object(folder, CONFIG), settings, may_lack={"rope_parameters"})
     if (folder / GENERATION).exists():
-        wanted = generation(tokenizer, window=window)
+        wanted = generation(tokenizer)
         _check(folder / GENERATION, read_object(folder, GENERATION), wanted, may_lack=set(wanted))
     plain_file(folder, WEIGHTS)
     refuse_other_weights(folder)

@@ -39,17 +39,12 @@ def shape(config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> dict[st
     }
 
 
-def generation(tokenizer: Tokenizer, *, window: int) -> dict[str, Any]:
+def generation(tokenizer: Tokenizer) -> dict[str, Any]:
     """For `generation_config.json`: the likeliest symbol each time, never padding, start or unknown; whoever draws says
-    how. Where nothing is said of the length, half of the window is written, so that a prompt has the other half:
-    `max_length` would be a second setting of it wherever `max_new_tokens` is said, of which transformers warns."""
+    how. No length is written: transformers takes `max_new_tokens` of the file for more than a caller's `max_length`,
+    and warns of `max_length` of the file beside a caller's `max_new_tokens`."""
     never = {tokenizer.pad, tokenizer.start, tokenizer.unknown} - {tokenizer.end}
-    return {
-        "do_sample": False,
-        "max_new_tokens": max(1, window // 2),
-        "suppress_tokens": sorted(never),
-        **_symbols(tokenizer),
-    }
+    return {"do_sample": False, "suppress_tokens": sorted(never), **_symbols(tokenizer)}
 
 
 def tensor_shapes(config: DecoderModel, *, num_ids: int) -> dict[str, list[int]]:

@@ -16,7 +16,7 @@ def write_settings(config: DecoderModel, tokenizer: Tokenizer, folder: Path, *, 
     settings.architectures = [class_name(config)]
     settings.save_pretrained(folder)
     _add_theta(folder / "config.json", config.rope_theta)
-    GenerationConfig(**generation(tokenizer, window=window)).save_pretrained(folder)
+    GenerationConfig(**generation(tokenizer)).save_pretrained(folder)
 
 
 def _add_theta(path: Path, theta: float) -> None:

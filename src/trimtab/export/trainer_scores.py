@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.flow import Ragged

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trimtab.guard.outlier import NORMAL_MAD, OutlierRule, OutlierWindow, deviation, median
@@ -17,6 +17,7 @@ DEVIATIONS, DEVIATIONS_IF_SUSPECTED = 6.0, 3.0
 """So far above the others a window stands out; less is asked of one that was refused, or stands out already."""
 SAME = 0.02
 """Losses that differ by at most this share are the same, where kernels add up in another order each time."""
+USUAL_RULE = OutlierRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Evidence:
     """Whether the replay refused it too, by the guard's own verdict; asked where the numbers are not written down."""
     history: tuple[Measure, ...] = ()
     """Recorded steps before, applied ones only, the newest last."""
+    rule: OutlierRule = USUAL_RULE
+    """The run's own, by which the history is judged."""
 
     @property
     def deviations(self) -> float:
@@ -112,7 +115,7 @@ class Evidence:
         others = self.now.others
         if others and not any(each.finite for each in others):
             return True
-        return is_worse(others, self.older.others) or is_above(others, self.history)
+        return is_worse(others, self.older.others) or is_above(others, self.history, rule=self.rule)
 
 
 def fault(evidence: Evidence) -> Fault:
@@ -136,7 +139,8 @@ def is_outlier(one: Measure, others: Sequence[Measure], *, deviations: float) ->
     known = [each for each in others if each.finite]
     if not one.finite:
         return bool(known)
-    bounds = _bounds(known, fewest=FEWEST, deviations=deviations)
+    rule = OutlierRule(active_from=FEWEST, loss_deviations=deviations, norm_deviations=deviations)
+    bounds = _bounds(known, rule=rule)
     return bounds is not None and (one.loss > bounds[0] or one.grad_norm > bounds[1])
 
 
@@ -153,24 +157,19 @@ def is_worse(measures: Sequence[Measure], than: Sequence[Measure]) -> bool:
     return median(finite) > middle + DEVIATIONS * spread
 
 
-def is_above(measures: Sequence[Measure], history: Sequence[Measure]) -> bool:
-    """Whether half of the measures are above what the run's own steps before allow."""
-    rule = OutlierRule()
-    bounds = _bounds(history, fewest=rule.active_from, deviations=rule.norm_deviations)
+def is_above(
+    measures: Sequence[Measure], history: Sequence[Measure], *, rule: OutlierRule = USUAL_RULE
+) -> bool:
+    """Whether half of the measures are above what the run's own steps before allow by its rule."""
+    bounds = _bounds(history, rule=rule)
     if bounds is None or not measures:
         return False
     above = [not each.finite or each.loss > bounds[0] or each.grad_norm > bounds[1] for each in measures]
     return 2 * sum(above) > len(above)
 
 
-def _bounds(measures: Sequence[Measure], *, fewest: int, deviations: float) -> tuple[float, float] | None:
-    rule = OutlierRule(
-        active_from=fewest,
-        loss_deviations=deviations,
-        norm_deviations=deviations,
-        least_loss_deviation=LEAST_DEVIATION,
-    )
-    window = OutlierWindow(rule)
+def _bounds(measures: Sequence[Measure], *, rule: OutlierRule) -> tuple[float, float] | None:
+    window = OutlierWindow(replace(rule, least_loss_deviation=LEAST_DEVIATION))
     for each in measures:
         window.accept(each.loss, each.grad_norm)
     return window.bounds()

@@ -18,6 +18,7 @@ from trimtab.checkpoint.resolve import run_at
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.given_path import path_text
+from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
 from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device, set_arithmetic
@@ -218,7 +219,8 @@ def _evidence(
         older=_column(parts, older, target, others),
         refused=was_refused(line) if left is None else left.refused,
         refused_again=left is None or bool(report.refusal),
-        history=_history(records, before=target.step),
+        history=_history(records, before=target.step, window=parts.recipe.guard.window),
+        rule=rule_of(parts.recipe.guard),
     )
 
 
@@ -234,11 +236,21 @@ def _column(
     )
 
 
-def _history(records: Records, *, before: int) -> tuple[Measure, ...]:
+def rule_of(config: GuardConfig) -> OutlierRule:
+    """The outlier rule that a recipe asks for."""
+    return OutlierRule(
+        window=config.window,
+        active_from=config.active_from,
+        loss_deviations=config.loss_deviations,
+        norm_deviations=config.norm_deviations,
+    )
+
+
+def _history(records: Records, *, before: int, window: int) -> tuple[Measure, ...]:
     """What the newest applied steps before had, as far as it is written down."""
     applied = (line for step, line in sorted(records.items()) if step < before and not line.get("skipped"))
     found = [each for line in applied if (each := recorded(line)) is not None and each.finite]
-    return tuple(found[-OutlierRule().window :])
+    return tuple(found[-window:])
 
 
 def _equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:

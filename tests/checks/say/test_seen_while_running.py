@@ -35,7 +35,7 @@ def findings_in_code():
                     yield said
 
 
-OF_PAIRS = ("D202", "D203", "D204", "D205", "D206", "D207", "D210", "E201", "E901", "E902", "E903", "M901")
+OF_PAIRS = ("D202", "D203", "D204", "D206", "D207", "D210", "E201", "E901", "E902", "E903", "M901")
 """Found only where pairs are read, whatever the task: `trimtab data inspect` looks at these."""
 
 

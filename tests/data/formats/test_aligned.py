@@ -30,6 +30,16 @@ def test_unequal_files_are_an_error_that_gives_both_counts_and_both_files(tmp_pa
     assert "first line where they drift apart" in problem.fix
 
 
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+def test_a_side_in_another_encoding_is_told_before_its_number_of_lines(tmp_path, encoding, side):
+    sides = [b"the small ship\nthe large ship\n"] * 2
+    sides[side] = "das kleine Schiff\ndas große Schiff\n".encode(encoding)
+    assert sides[side].count(b"\n") == 2, "and what follows the last one is a line of its own"
+    with pytest.raises(InputError, match=r"UTF-16|not UTF-8"):
+        write(tmp_path, *sides).pair(0)
+
+
 def test_the_fingerprint_is_of_both_sides_in_their_order(tmp_path):
     there, back = tmp_path / "there", tmp_path / "back"
     there.mkdir()

@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters
 
 from tests.language_run import PAIRS, language_parts
 from tests.small_run import small_parts
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.flow import TrainState
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.program import as_trained, plainly

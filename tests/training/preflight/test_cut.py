@@ -1,6 +1,6 @@
 import pytest
 
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.flow import LossOutput
 from trimtab.step.accumulate import accumulate as right
 from trimtab.training.preflight import cut

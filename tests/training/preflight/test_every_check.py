@@ -3,7 +3,7 @@ import torch
 
 from tests.small_run import small_parts, small_recipe
 from tests.training.small_line import equal, small_line, snapshot
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import RunFailed

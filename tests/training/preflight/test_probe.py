@@ -5,7 +5,7 @@ import torch
 
 from tests.small_run import small_parts
 from tests.streams import stream_of
-from trimtab.build import shape_for
+from trimtab.choices import shape_for
 from trimtab.data.shape import plan_shape
 from trimtab.training.preflight.probe import (
     between,

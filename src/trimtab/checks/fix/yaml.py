@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from trimtab.checks.fix.node import Member, Node
 from trimtab.checks.fix.tree import CannotMend
+from trimtab.config.yaml_bounds import MAX_DEPTH
 
-MAX_DEPTH = 100
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_TEXT = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|none")
 """Words that some dialect takes for something else than text."""

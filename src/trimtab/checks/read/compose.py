@@ -21,10 +21,12 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from trimtab.checks.read.decode import printable
-from trimtab.checks.read.limits import MAX_DEPTH, MAX_YAML_EVENTS
+from trimtab.checks.read.limits import MAX_YAML_EVENTS
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
-from trimtab.errors import input_error
+from trimtab.config.yaml_bounds import MAX_DEPTH, too_deep
+from trimtab.config.yaml_faults import excerpt, yaml_fault
+from trimtab.errors import InputError, input_error
 
 _TAG = "tag:yaml.org,2002:"
 _KNOWN_TAGS = frozenset(("str", "int", "float", "bool", "null", "seq", "map"))
@@ -37,7 +39,13 @@ _LONG_TAG = re.compile(r"(?:^|[\s,\[{])(!\S{1000})")
 def compose(lines: Lines) -> Node | None:
     """The nodes of one document, None of an empty one; raises InputError with `path:line:column`."""
     if found := _LONG_TAG.search(lines.text):
-        raise input_error("a tag of more than 1,000 characters", where=lines.where(found.start(1)))
+        raise input_error(
+            "a tag of more than 1,000 characters",
+            got=excerpt(lines.text, found.start(1)),
+            allowed="plain values",
+            fix="remove the tag, or put text that begins with ! between quotes",
+            where=lines.where(found.start(1)),
+        )
     composer = _Composer(lines)
     for event in _events(lines):
         composer.take(event)
@@ -56,6 +64,7 @@ def _events(lines: Lines) -> Iterator[Any]:
         raise input_error(
             "a character that YAML does not allow",
             got=f"U+{code:04X}",
+            allowed="text, tabs and ends of lines",
             fix="remove it, or write it as an escape between double quotes",
             where=lines.where(int(error.position)),
         ) from None
@@ -64,7 +73,7 @@ def _events(lines: Lines) -> Iterator[Any]:
     except (YAMLError, ValueError, RecursionError, OverflowError) as error:
         # ValueError: an escape such as "\UFFFFFFFF" or a %YAML line with strange numbers.
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise input_error("not YAML", got=what[:200], where=lines.path) from None
+        raise yaml_fault(what[:200], text=lines.text, at=None, where=lines.path) from None
 
 
 class _Composer:
@@ -93,11 +102,7 @@ class _Composer:
         if isinstance(event, DocumentStartEvent):
             self.num_documents += 1
             if self.num_documents > 1:
-                raise input_error(
-                    "a second document begins",
-                    fix="a configuration is one document: remove the line `---`, or split the file",
-                    where=self.where(event),
-                )
+                raise self.fault("another document", event)
         elif isinstance(event, ScalarEvent):
             self.place(self.scalar(event), event)
         elif isinstance(event, AliasEvent):
@@ -124,12 +129,7 @@ class _Composer:
     def alias(self, event: Any) -> AliasNode:
         target = self.anchors.get(event.anchor)
         if target is None:
-            raise input_error(
-                "an alias of something not defined before",
-                got=f"*{event.anchor}",
-                fix="define `&name` first, or put text that begins with * between quotes",
-                where=self.where(event),
-            )
+            raise self.fault("undefined alias", event)
         if any(target is node for node in self.open):
             raise input_error(
                 "an alias inside what it names",
@@ -142,13 +142,7 @@ class _Composer:
 
     def begin(self, event: Any) -> None:
         if len(self.open) >= MAX_DEPTH:
-            raise input_error(
-                "nested too deeply",
-                got=f"a level {MAX_DEPTH + 1}",
-                allowed=f"at most {MAX_DEPTH} levels",
-                fix="take out brackets and groups; no configuration needs so many",
-                where=self.where(event),
-            )
+            raise too_deep(self.where(event))
         start, kind = self.start(event), MappingNode if isinstance(event, MappingStartEvent) else SequenceNode
         self.tag(event)
         node = kind(start=start, end=start)
@@ -211,6 +205,7 @@ class _Composer:
             raise input_error(
                 "a value with a tag of its own",
                 got=tag.replace(_TAG, "!!")[:100],
+                allowed="plain values",
                 fix="write the value itself; nothing is built from tags here",
                 where=self.where(event),
             )
@@ -225,6 +220,11 @@ class _Composer:
             start = found.end() if found else start
         return start
 
+    def fault(self, problem: str, event: Any) -> InputError:
+        """What is told of a problem that begins where an event does."""
+        at = event.start_mark.index
+        return yaml_fault(problem, text=self.lines.text, at=at, where=self.lines.where(at))
+
     def where(self, event: Any) -> str:
         return self.lines.where(event.start_mark.index)
 
@@ -232,37 +232,10 @@ class _Composer:
 def _raise_syntax(error: MarkedYAMLError, lines: Lines) -> NoReturn:
     mark = error.problem_mark or error.context_mark
     where = lines.where(mark.index) if mark else lines.path
-    problem = str(error.problem or error.context)
-    for pattern, what, fix in _SYNTAX:
-        if re.search(pattern, problem):
-            raise input_error(what, fix=fix, where=where) from None
-    context = f" {error.context}" if error.context else ""
-    raise input_error(f"not YAML:{context} {problem}".replace("  ", " ")[:300], where=where) from None
-
-
-_SYNTAX = (
-    (r"character '\\t'", "a tab where YAML needs spaces", "indent with spaces"),
-    (
-        r"mapping values are not allowed",
-        "a colon or a key in a place where none can be",
-        "check the indentation; put text with `: ` in it between quotes",
-    ),
-    (r"unexpected end of stream", "a quote is opened and not closed", "close the quote"),
-    (r"'<stream end>'", "a bracket is opened and not closed", "close the bracket"),
-    (
-        r"character '[@`%]'",
-        "a character that cannot begin a value",
-        "put the text between quotes; a template has to be filled in before it is YAML",
-    ),
-    (
-        r"expected <block end>|expected '<document start>'",
-        "a line that fits no level of indentation",
-        "indent the keys of one group by the same number of spaces; put a template such as {name} between quotes",
-    ),
-    (r"could not find expected ':'", "a key without a colon", "write `key: value`"),
-    (
-        r"expected the node content|expected ',' or",
-        "brackets that YAML does not understand",
-        "put text with brackets, such as a template, between quotes",
-    ),
-)
+    raise yaml_fault(
+        str(error.problem or ""),
+        context=str(error.context or ""),
+        text=lines.text,
+        at=mark.index if mark else None,
+        where=where,
+    ) from None

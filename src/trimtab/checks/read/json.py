@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 from trimtab.checks.document import Document
 from trimtab.checks.read.decode import printable
-from trimtab.checks.read.limits import MAX_DEPTH, MAX_VALUES
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from trimtab.checks.read.plant import Plant
+from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
 from trimtab.errors import input_error
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -62,20 +62,10 @@ class _Scanner:
     def value(self, depth: int) -> Node:
         self.skip()
         self.num_values += 1
-        if depth > MAX_DEPTH:
-            self.stop(
-                "nested too deeply",
-                got=f"a level {MAX_DEPTH + 1}",
-                allowed=f"at most {MAX_DEPTH} levels",
-                fix="take out brackets and groups; no configuration needs so many",
-            )
+        if depth > MAX_DEPTH - (self.text[self.at : self.at + 1] in ("{", "[")):
+            raise too_deep(self.lines.where(self.at))
         if self.num_values > MAX_VALUES:
-            self.stop(
-                f"{self.lines.path}: too many values for a configuration",
-                got=f"more than {MAX_VALUES:,}",
-                allowed=f"at most {MAX_VALUES:,}",
-                fix="put data into a file of its own",
-            )
+            raise too_many(self.lines.where(self.at))
         match self.text[self.at : self.at + 1]:
             case "{":
                 return self.mapping(depth)

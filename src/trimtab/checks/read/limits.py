@@ -1,4 +1,7 @@
-"""How much is read at most: far more than a configuration has, far less than fills a memory or an afternoon."""
+"""How much is read at most: far more than a configuration has, far less than fills a memory or an afternoon.
+
+How deep it may be nested, and how many values it may have, `config.yaml_bounds` says for recipes as well.
+"""
 
 from typing import Final
 
@@ -8,10 +11,6 @@ from trimtab.errors import input_error
 MAX_BYTES: Final = 2_000_000
 MAX_CODE: Final = 500_000
 """Characters of a script: a syntax tree takes some 500 times the memory of its text."""
-MAX_DEPTH: Final = 100
-"""Levels of nesting."""
-MAX_VALUES: Final = 100_000
-"""Values of one file, aliases written out."""
 MAX_YAML_EVENTS: Final = 60_000
 """Keys, values, beginnings and ends in YAML, which reads a hundred times slower than JSON."""
 MAX_CALLS: Final = 10_000

@@ -5,11 +5,13 @@ from typing import Any
 from trimtab.checks.document import Entry, Repeated
 from trimtab.checks.place import Place
 from trimtab.checks.read.decode import printable
-from trimtab.checks.read.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_RAW, MAX_VALUES
+from trimtab.checks.read.limits import MAX_PROBLEMS, MAX_RAW
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
 from trimtab.checks.read.scalars import Resolve
-from trimtab.errors import InputError, Problem, input_error
+from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
+from trimtab.config.yaml_faults import excerpt
+from trimtab.errors import InputError, Problem
 
 LONGEST_PATHS = 20_000_000
 """Characters of all dotted paths together: long keys around many keys would fill a memory."""
@@ -108,7 +110,9 @@ class Plant:
             return [pair for item in reversed(target.items) for pair in self._merged(item, path, depth + 1)]
         problem = Problem(
             what="`<<` merges what is no mapping",
+            got=excerpt(self.lines.text, node.start),
             allowed="a mapping such as `<<: *name`, or a list of them",
+            fix="name a mapping that stands above as `&name`, or put the key << between quotes",
             where=self.lines.where(node.start),
         )
         self.problems.append((node.start, problem))
@@ -124,6 +128,7 @@ class Plant:
         problem = Problem(
             what=f"{printable(dotted)}: written twice",
             got=f"first in line {places[0].line}, again in line {places[1].line}",
+            allowed="each key once in its group",
             fix="keep one of them; most readers silently take the last",
             where=self.lines.where(again[0].start),
         )
@@ -131,19 +136,9 @@ class Plant:
 
     def _count(self, node: Node, depth: int) -> None:
         self.num_values += 1
-        if self.num_values > MAX_VALUES or self.num_characters > LONGEST_PATHS:
-            raise input_error(
-                f"{self.lines.path}: too many values for a configuration",
-                got=f"more than {MAX_VALUES:,} with aliases written out, or keys beyond all length",
-                allowed=f"at most {MAX_VALUES:,}, aliases written out",
-                fix="put data into a file of its own; name fewer aliases inside one another",
-                where=self.lines.where(node.start),
-            )
-        if depth > MAX_DEPTH:
-            raise input_error(
-                "nested too deeply",
-                got=f"a level {MAX_DEPTH + 1}",
-                allowed=f"at most {MAX_DEPTH} levels",
-                fix="take out brackets and groups; no configuration needs so many",
-                where=self.lines.where(node.start),
-            )
+        if self.num_values > MAX_VALUES:
+            raise too_many(self.lines.where(node.start))
+        if self.num_characters > LONGEST_PATHS:
+            raise too_many(self.lines.where(node.start), got="long keys around very many")
+        if depth > MAX_DEPTH - isinstance(node, MappingNode | SequenceNode):
+            raise too_deep(self.lines.where(node.start))

@@ -36,9 +36,12 @@ class AlignedPairs:
 
 
 def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
-    """Both files, opened; InputError where they are not equally long."""
+    """Both files, opened; InputError where they are not equally long, or where one of these is not UTF-8 at all."""
     left, right = open_lines(source, cache=cache), open_lines(target, cache=cache)
     if len(left) != len(right):
+        for side in (left, right):  # another encoding has other lines, and is the mistake that matters
+            if len(side):
+                text_of(side, 0)
         raise input_error(
             f"{source} and {target} have different numbers of lines, so they are not translations of each other",
             got=" and ".join(f"{len(side):,} line{'s' * (len(side) != 1)}" for side in (left, right)),

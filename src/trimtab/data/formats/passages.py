@@ -58,6 +58,11 @@ class Passages:
         return len(self.places)
 
     @property
+    def sizes(self) -> np.ndarray:
+        """Bytes of each passage, as its format counts them; int64."""
+        return self.places[:, STOP] - self.places[:, START]
+
+    @property
     def num_documents(self) -> int:
         """Documents with a text."""
         return int(np.count_nonzero(np.diff(self.places[:, DOCUMENT]))) + 1 if len(self) else 0
@@ -76,7 +81,7 @@ class Passages:
 
     def longer_than(self, num_bytes: int) -> np.ndarray:
         """The passages that have more bytes."""
-        return np.flatnonzero(self.places[:, STOP] - self.places[:, START] > num_bytes)
+        return np.flatnonzero(self.sizes > num_bytes)
 
     def place(self, line: int) -> str:
         """`file:line` of where a passage begins, counted from 1."""

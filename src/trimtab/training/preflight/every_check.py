@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from trimtab.build import Parts
 from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.finding import Finding
 from trimtab.training.preflight.cut import cut_two_ways
@@ -72,6 +73,8 @@ def of_the_data(parts: Parts) -> Iterator[Finding]:
     valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.sources.valid.values()]
     pairs = [corpus for corpus in parts.sources.corpora if not corpus.has_documents]
     yield from corpus_findings(pairs, [each for each in valid if len(each)])
+    texts = {name: v.documents for name, v in parts.sources.valid.items() if v.documents is not None}
+    yield from documents_in_training(parts.sources.corpora, texts)
     yield from untagged_sets(parts.recipe.data)
     yield from peak_out_of_range(parts)
     yield from few_refreshes(parts)

@@ -11,7 +11,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the newest checkpoint does not agree with its checksums",
         why="A disk or a transfer changed it; the best is then only the best that an older one knows.",
         fix="go on with the run by --resume, which sets the damaged one aside and makes it anew",
-        home="checkpoint/resolve.py",
+        home="checkpoint/store_findings.py",
         symptoms=("checkpoint cannot be loaded", "worse after resume"),
     ),
     SeenPage(

@@ -53,10 +53,11 @@ PAGES: tuple[SeenPage, ...] = (
         name="validation-in-training",
         severity="warning",
         when="before the first step",
-        seen="more than a tenth of a validation set's pairs stand in a training corpus too",
-        why="What the model has learned by heart is no measure of what it translates, and such scores choose a "
+        seen="more than a tenth of a validation set's pairs, or of the passages of its documents, stand in a training "
+        "corpus too",
+        why="What the model has learned by heart says nothing of text that it has not seen, and such scores choose a "
         "checkpoint that is trained too long.",
-        fix="take these lines out of training; `trimtab data inspect` counts them all",
+        fix="take these lines, or documents, out of training, or hold out others",
         home="data/corpus_findings.py",
         symptoms=("validation score is too good to be true", "good validation score and bad translations"),
     ),

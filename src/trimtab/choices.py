@@ -1,0 +1,51 @@
+"""What a recipe leaves to be chosen, chosen: the shape of the packs, precision, kernels."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.run import Recipe
+from trimtab.data.shape import PackShape, plan_shape
+from trimtab.step.precision import Resolved
+
+
+def shape_for(
+    recipe: Recipe,
+    lengths: tuple[np.ndarray, np.ndarray],
+    *,
+    packed: bool,
+    slots_per_target: float = 1.0,
+) -> PackShape:
+    """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows.
+
+    `slots_per_target` is above 1 where some target tokens are only context: they count in packs, not in steps.
+    """
+    shape = plan_shape(
+        tokens_per_step=math.ceil(recipe.step.tokens_per_step * slots_per_target),
+        tokens_per_micro_batch=recipe.step.micro_batch_tokens,
+        lengths=lengths,
+        max_tokens=recipe.data.max_tokens,
+        fixed=packed,
+        sort=not packed,
+    )
+    prefixed = isinstance(recipe.model, DecoderModel) and recipe.model.prefix == "bidirectional"
+    shape = replace(shape, prefix=prefixed)
+    given = recipe.step.source_tokens_per_micro_batch
+    return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
+
+
+def settled(
+    recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool, graphed: bool
+) -> Recipe:
+    """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same."""
+    filled: dict[str, Any] = {
+        "precision": precision,
+        "compile": "on" if compiled else "off",
+        "cuda_graph": "on" if graphed else "off",
+        "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
+        "source_tokens_per_micro_batch": shape.source_slots or None,
+    }
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update=filled)})

@@ -1,0 +1,35 @@
+"""How deep and how large YAML and JSON may be: one answer for recipes that are trained and for files that are checked.
+
+Far more than a recipe or a configuration has, far less than fills a memory or an afternoon.
+"""
+
+from typing import Final
+
+from trimtab.errors import InputError, input_error
+
+MAX_DEPTH: Final = 100
+"""Groups and lists inside one another, aliases written out."""
+MAX_VALUES: Final = 100_000
+"""Values of one file, aliases written out."""
+
+
+def too_deep(where: str) -> InputError:
+    """The error of a group or list at a level beyond `MAX_DEPTH`."""
+    return input_error(
+        "nested too deeply",
+        got=f"a level {MAX_DEPTH + 1}",
+        allowed=f"at most {MAX_DEPTH} levels",
+        fix="look for brackets that are opened again and again, and take levels out",
+        where=where,
+    )
+
+
+def too_many(where: str, *, got: str = f"more than {MAX_VALUES:,}, aliases written out") -> InputError:
+    """The error of a file with more than `MAX_VALUES`, or with keys beyond all length."""
+    return input_error(
+        "too many values",
+        got=got,
+        allowed=f"at most {MAX_VALUES:,}, aliases written out",
+        fix="put data into a file of its own; name fewer aliases inside one another",
+        where=where,
+    )

@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from tests.small_run import small_parts
+from trimtab.build import build
+from trimtab.choices import shape_for
+from trimtab.config.load import parse_recipe
+from trimtab.config.render import render_recipe
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """Built from the small recipe, not trained."""
+    return small_parts(tmp_path_factory.mktemp("choices"))
+
+
+def test_what_was_left_to_be_chosen_stands_in_the_settled_recipe_and_is_chosen_again(parts):
+    step = parts.recipe.step
+    assert (step.precision, step.compile) == ("fp32", "off")
+    assert step.tokens_per_micro_batch == 128
+    assert step.source_tokens_per_micro_batch == parts.shape.source_slots
+    written = parse_recipe(render_recipe(parts.recipe)).recipe
+    again = build(written, parts.sources, device=CPU)
+    assert again.recipe == parts.recipe
+    assert again.shape == parts.shape
+
+
+def test_a_given_source_budget_is_kept_but_never_below_the_longest_sentence(parts):
+    for given, slots in ((640, 640), (1, parts.shape.source_longest)):
+        step = parts.recipe.step.model_copy(update={"source_tokens_per_micro_batch": given})
+        asked = parts.recipe.model_copy(update={"step": step})
+        assert build(asked, parts.sources, device=CPU).shape.source_slots == slots
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_slots_that_are_only_context_count_in_packs(parts, packed):
+    recipe, lengths = parts.recipe, parts.sources.lengths
+    plain = shape_for(recipe, lengths, packed=packed)
+    wider = shape_for(recipe, lengths, packed=packed, slots_per_target=2.0)
+    assert wider.num_packs >= 2 * plain.num_packs - 1
