@@ -23,7 +23,8 @@ import torch
 from record import Record
 from timed_run import RECIPE, data_in
 
-from trimtab.build import build, shape_for
+from trimtab.build import build
+from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent

@@ -26,7 +26,8 @@ from record import Record
 from timed_run import RECIPE, data_in
 from torch._dynamo.utils import counters
 
-from trimtab.build import build, shape_for
+from trimtab.build import build
+from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState

@@ -15,6 +15,8 @@ LEAST_DEVIATION = 0.02
 """A deviation of the loss counts at least as this share of the median."""
 DEVIATIONS, DEVIATIONS_IF_SUSPECTED = 6.0, 3.0
 """So far above the others a window stands out; less is asked of one that was refused, or stands out already."""
+LEAST_NORM_DEVIATION = 0.05
+"""Of the logarithm of a norm among steps of the same weights, which differ less than those of a run."""
 SAME = 0.02
 """Losses that differ by at most this share are the same, where kernels add up in another order each time."""
 USUAL_RULE = OutlierRule()
@@ -139,7 +141,12 @@ def is_outlier(one: Measure, others: Sequence[Measure], *, deviations: float) ->
     known = [each for each in others if each.finite]
     if not one.finite:
         return bool(known)
-    rule = OutlierRule(active_from=FEWEST, loss_deviations=deviations, norm_deviations=deviations)
+    rule = OutlierRule(
+        active_from=FEWEST,
+        loss_deviations=deviations,
+        norm_deviations=deviations,
+        least_norm_deviation=LEAST_NORM_DEVIATION,
+    )
     bounds = _bounds(known, rule=rule)
     return bounds is not None and (one.loss > bounds[0] or one.grad_norm > bounds[1])
 

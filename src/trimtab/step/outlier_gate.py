@@ -12,7 +12,7 @@ from trimtab.config.guard import GuardConfig
 NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution is so many median absolute deviations."""
 LEAST_NORM = 1e-30
-LEAST_NORM_DEVIATION = 0.05
+LEAST_NORM_DEVIATION = 0.18
 LEAST_LOSS_DEVIATION = 1e-3
 
 
