@@ -73,6 +73,8 @@ def test_what_shapes_the_search_is_handed_on(call, loaded):
                   "--top-p", 0.9, "--epsilon", 0.02, "--seed", 11, "--n-best", 2, stdin="a\nb\n")  # fmt: skip
     sampling = Sampling(temperature=0.5, top_k=7, top_p=0.9, epsilon=0.02, seed=11)
     assert loaded[0].options["search"] == Search(no_repeat_ngram=3, sampling=sampling)
+    call("translate", "run", "--stop", "enough", stdin="a\n")
+    assert loaded[1].options["search"] == Search(stop="enough")
     assert result.stdout == "0 a\n0 a\n1 b\n1 b\n"
 
 

@@ -1,7 +1,7 @@
 import subprocess
 import sys
 from importlib.util import find_spec
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ import torch
 from tests.model.test_attention_varlen import check_empty_segments, check_errors
 from trimtab.model import attention
 from trimtab.model.attention import attend
-from trimtab.model.attention_flash4 import attend_flash4, flash4_runs_on
+from trimtab.model.attention_flash4 import SIZES, attend_flash4, flash4_runs_on
 from trimtab.model.layout import Layout
 
 CUDA = torch.device("cuda")
@@ -29,7 +29,8 @@ def test_it_does_not_run_on_a_cpu_nor_without_the_package_nor_on_an_older_gpu(ho
     hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: None)
     assert not flash4_runs_on(CUDA)
     hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: object())
-    hopper.setattr("trimtab.model.attention_flash4.import_module", ModuleType)
+    kernels = SimpleNamespace(_flash_attn_fwd=None, _flash_attn_bwd=None)
+    hopper.setattr("trimtab.model.attention_flash4.import_module", lambda _: kernels)
     hopper.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0))
     flash4_runs_on.cache_clear()
     assert not flash4_runs_on(CUDA)
@@ -38,13 +39,21 @@ def test_it_does_not_run_on_a_cpu_nor_without_the_package_nor_on_an_older_gpu(ho
     assert flash4_runs_on(CUDA)
 
 
-def test_a_package_that_cannot_be_imported_is_told_of_and_not_used(hopper):
-    def broken(name):
-        raise OSError("libcuda.so.1: cannot open shared object file\nmore")
+def broken(name):
+    raise OSError("libcuda.so.1: cannot open shared object file\nmore")
 
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (broken, "OSError: libcuda.so.1: cannot open"),
+        (lambda _: SimpleNamespace(flash_attn_func=None), "AttributeError: .*_flash_attn_fwd"),
+    ],
+)
+def test_a_package_that_is_broken_or_of_another_version_is_told_of_and_not_used(hopper, found, told):
     hopper.setattr("trimtab.model.attention_flash4.find_spec", lambda _: object())
-    hopper.setattr("trimtab.model.attention_flash4.import_module", broken)
-    with pytest.warns(UserWarning, match=r"slower kernel, since .* OSError: libcuda.so.1: cannot open"):
+    hopper.setattr("trimtab.model.attention_flash4.import_module", found)
+    with pytest.warns(UserWarning, match=f"slower kernel, since .* {told}"):
         assert not flash4_runs_on(CUDA)
 
 
@@ -100,10 +109,11 @@ with FakeTensorMode():
     reason="needs a CUDA device and the package flash-attn-4",
 )
 class TestOnGpu:
+    @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("longest", [64, 700])
     @pytest.mark.parametrize("causal", [False, True])
-    def test_it_errs_no_more_than_padded_rows_in_the_same_precision(self, causal, longest):
-        check_errors(attend_flash4, causal=causal, longest=longest)
+    def test_it_errs_no_more_than_padded_rows_in_the_same_precision(self, causal, longest, size):
+        check_errors(attend_flash4, causal=causal, longest=longest, size=size)
 
     def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing(self):
         check_empty_segments(attend_flash4)

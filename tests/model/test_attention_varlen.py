@@ -22,14 +22,14 @@ def errors(kernel, queries, keys, values, of, to, weight, truth, *, causal):
     return [(a.double() - b).norm() / b.norm() for a, b in zip(found, truth, strict=True)]
 
 
-def check_errors(kernel, *, causal, longest=64):
+def check_errors(kernel, *, causal, longest=64, size=64):
     """Of a kernel for flat packs beside padded rows in the same precision."""
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(1, longest - 3, (40, 2), generator=generator).tolist()
     sources = [[1] * a for a, _ in lengths]
     targets = sources if causal else [[1] * b for _, b in lengths]
     cuda = torch.device("cuda")
-    make = lambda rows: torch.randn(sum(map(len, rows)), 4, 64, generator=generator).to(cuda)  # noqa: E731
+    make = lambda rows: torch.randn(sum(map(len, rows)), 4, size, generator=generator).to(cuda)  # noqa: E731
     q, k, v = make(targets), make(sources), make(sources)
     weight = torch.randn(q.shape, generator=generator).to(cuda)
     dense = [layout_of(stream_of(rows, longest=longest).to(cuda), padded=True) for rows in (targets, sources)]

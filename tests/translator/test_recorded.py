@@ -1,26 +1,29 @@
 """Translations in fixed shapes, and recorded on a GPU, against those of sessions that grow."""
 
 import lzma
+import math
 from dataclasses import replace
 from importlib.resources import files
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from tests.small_run import small_pairs
-from trimtab.decode.batches import MOST_HYPOTHESES
+from trimtab.decode.batches import GPU_BATCH_TOKENS, MOST_HYPOTHESES
 from trimtab.decode.begun import Given
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
 from trimtab.model.session import SessionOpener
+from trimtab.model.source_prompts import SourcePrompts
 from trimtab.model.static.opener import StaticOpener
+from trimtab.model.static.shapes import Shape
 from trimtab.translator import load_model, load_translator
 from trimtab.translator.recorded import (
     ROOMY_HYPOTHESES,
     ROOMY_TOKENS,
+    bytes_of_large_batches,
     in_fixed_shapes,
     in_growing_shapes,
     recorded,
@@ -123,15 +126,44 @@ def test_nothing_is_recorded_on_a_cpu(loaded):
     assert recorded(setup) is setup
 
 
-@pytest.mark.parametrize(("memory", "hypotheses"), [(8, MOST_HYPOTHESES), (24, ROOMY_HYPOTHESES)])
-def test_batches_are_as_large_as_the_memory_allows(loaded, monkeypatch, memory, hypotheses):
-    device = SimpleNamespace(total_memory=memory * 2**30)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
-    setup = replace(loaded.translator(search=Search()).setup, device=torch.device("cuda"))
+def on_a_gpu(setup, monkeypatch, *, free):
+    """The setup as it would be with so many bytes free on a GPU."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, 80 * 2**30))
+    return replace(setup, device=torch.device("cuda"), batch_tokens=GPU_BATCH_TOKENS)
+
+
+@pytest.mark.parametrize(("share", "hypotheses"), [(1.2, MOST_HYPOTHESES), (1.3, ROOMY_HYPOTHESES)])
+def test_batches_are_as_large_as_the_memory_allows(loaded, monkeypatch, share, hypotheses):
+    plain = loaded.translator(search=Search()).setup
+    needed = bytes_of_large_batches(in_fixed_shapes(plain.model))
+    setup = on_a_gpu(plain, monkeypatch, free=int(share * needed))
     found = recorded(setup)
     assert isinstance(found.model, StaticOpener)
     assert found.most_hypotheses == hypotheses
     assert (found.batch_tokens == ROOMY_TOKENS) == (hypotheses == ROOMY_HYPOTHESES)
+    back = in_growing_shapes(found)
+    assert (back.batch_tokens, back.most_hypotheses) == (setup.batch_tokens, setup.most_hypotheses)
+
+
+def test_what_a_large_batch_needs_is_what_it_has_room_for(loaded):
+    opener = in_fixed_shapes(loaded.translator(search=Search()).setup.model)
+    most = 0
+    for source in range(1, 2049):
+        rows = max(1, min(ROOMY_HYPOTHESES // 4, ROOMY_TOKENS // (4 * source)))
+        shape = Shape.holding(rows=rows, width=4, source=source, room=2 * source + 10)
+        most = max(
+            most, sum(math.prod(dims) * dtype.itemsize for dims, dtype in opener.room._layout(shape).values())
+        )
+    assert most <= bytes_of_large_batches(opener)
+
+
+def test_an_ensemble_and_a_decoder_alone_keep_their_batches(loaded, trained_run, monkeypatch):
+    specs = [f"{trained_run}@{step}" for step in (40, 60)]
+    several = load_translator(specs, beam=3, device="cpu").setup
+    alone = replace(several, model=SourcePrompts.__new__(SourcePrompts))
+    for each in (several, alone):
+        found = recorded(on_a_gpu(each, monkeypatch, free=2**50))
+        assert (found.batch_tokens, found.most_hypotheses) == (GPU_BATCH_TOKENS, MOST_HYPOTHESES)
 
 
 @pytest.mark.gpu

@@ -25,6 +25,14 @@ NBest = Annotated[
         fix="ask for at most as many as the beam has",
     ),
 ]
+StopRule = Annotated[
+    Literal["exact", "enough"],
+    typer.Option(
+        "--stop",
+        help="When a beam search ends: where nothing open can win any more, or when as many have ended as the beam is "
+        "wide, which is faster and hardly worse.",
+    ),
+]
 NoRepeatNgram = Annotated[
     int | None,
     number_option(

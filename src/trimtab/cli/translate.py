@@ -9,7 +9,15 @@ from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Run
 from trimtab.cli.chances import Seed, TopK
 from trimtab.cli.drawing import Epsilon, Sample, Temperature, TopP, sampling_of
 from trimtab.cli.output_place import check_output
-from trimtab.cli.shaping import EnsembleMode, NBest, NoRepeatNgram, Prefix, PrefixFile, opened_prefixes
+from trimtab.cli.shaping import (
+    EnsembleMode,
+    NBest,
+    NoRepeatNgram,
+    Prefix,
+    PrefixFile,
+    StopRule,
+    opened_prefixes,
+)
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
 
@@ -29,6 +37,7 @@ def translate(
     beam: Beam = None,
     tag: Tag = None,
     length_penalty: LengthPenalty = 1.0,
+    stop: StopRule = "exact",
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
     n_best: NBest = None,
@@ -59,18 +68,17 @@ def translate(
         from trimtab.decode.search import Search
         from trimtab.translator import load_translator
 
+        width = _beam(beam, sampling)
+        ngram, penalty = no_repeat_ngram, length_penalty
         search = Search(
-            beam=_beam(beam, sampling),
-            length_penalty=length_penalty,
-            no_repeat_ngram=no_repeat_ngram,
-            sampling=sampling,
+            beam=width, length_penalty=penalty, stop=stop, no_repeat_ngram=ngram, sampling=sampling
         )
         search.width(n_best or 1)
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
-        name = "stdin" if source is None else str(source)
         with opened_output(output) as text:
+            name = "stdin" if source is None else str(source)
             if documents is not None:
                 translator.write_documents(lines, text, form=documents, name=name)
             elif n_best is None:

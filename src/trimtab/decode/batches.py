@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+GPU_BATCH_TOKENS = 32768
+"""Source tokens of one batch on a GPU, times the beam, where sessions grow."""
 MOST_HYPOTHESES = 1024
 """Rows times beam of one batch; very short rows would else make a batch whose scores over the vocabulary fill the
 memory."""

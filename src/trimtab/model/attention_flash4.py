@@ -1,4 +1,4 @@
-"""Attention over flat packs by FlashAttention-4, of the package `flash-attn-4`: CUDA from Hopper on, half precision.
+"""Attention over flat packs by FlashAttention-4, of the package `flash-attn-4`: Hopper, half precision.
 
 Its kernels are written in Python with CuTe and compiled when they are first used; they know groups of heads. Source,
 for Hopper: FlashAttention-3, arXiv 2407.08608. Both layouts must end at the last slot.
@@ -8,6 +8,7 @@ import warnings
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,8 +17,8 @@ from trimtab.model.fused_attention import fused_attention
 
 SIZES = (64, 128)
 """Of heads for which it was measured."""
-GENERATIONS = (9, 10)
-"""Compute capabilities whose kernels can do all that is asked of them: Hopper, and Blackwell of data centres."""
+HOPPER = 9
+"""The compute capability on which it was measured."""
 
 
 @cache
@@ -25,12 +26,13 @@ def flash4_runs_on(device: torch.device) -> bool:
     """Whether the package is there and the GPU is one that it is for; warns where it cannot be imported."""
     if device.type != "cuda" or torch.version.hip is not None or find_spec("flash_attn") is None:
         return False
-    if torch.cuda.get_device_capability(device)[0] not in GENERATIONS:
+    if torch.cuda.get_device_capability(device)[0] != HOPPER:
         return False
     try:
         if find_spec("flash_attn.cute") is None:  # an older FlashAttention
             return False
-        import_module("flash_attn.cute.interface")
+        kernels = import_module("flash_attn.cute.interface")
+        _ = kernels._flash_attn_fwd, kernels._flash_attn_bwd  # a later version may have other names
     except Exception as error:  # of any kind: it loads libraries of CUDA and compilers
         first_line, *_ = str(error).splitlines() or [""]
         warnings.warn(
@@ -60,14 +62,11 @@ def backward(
     from flash_attn.cute.interface import _flash_attn_bwd
 
     sums = sums.view(queries.shape[1], queries.shape[0])
-    certain = torch.are_deterministic_algorithms_enabled()
-    dq, dk, dv, *_ = _flash_attn_bwd(
-        queries, keys, values, out, gradient, sums, **segments(*rest), deterministic=certain
-    )
+    dq, dk, dv, *_ = _flash_attn_bwd(queries, keys, values, out, gradient, sums, **segments(*rest))
     return dq.contiguous(), dk.contiguous(), dv.contiguous()
 
 
-def segments(of: Tensor, to: Tensor, longest: int, longest_key: int, causal: bool) -> dict:
+def segments(of: Tensor, to: Tensor, longest: int, longest_key: int, causal: bool) -> dict[str, Any]:
     """As these kernels name them."""
     return {
         "cu_seqlens_q": of,

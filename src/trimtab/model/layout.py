@@ -33,7 +33,8 @@ def layout_of(stream: Stream, *, padded: bool) -> Layout:
         tiled = tiles_run_on(stream.boundaries.device) and stream.longest <= LONGEST
         if tiled:
             return Layout(stream.boundaries, stream.longest, None, None, spans_of(stream))
-        flash4 = flash4_runs_on(stream.boundaries.device)
+        # Whether its gradients have the same bits twice was not tried.
+        flash4 = flash4_runs_on(stream.boundaries.device) and not torch.are_deterministic_algorithms_enabled()
         return Layout(stream.boundaries, stream.longest, None, None, flash4=flash4)
     places = stream.segments * stream.longest + stream.positions
     lengths = stream.boundaries.diff()

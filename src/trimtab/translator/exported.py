@@ -12,6 +12,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
@@ -38,7 +39,7 @@ from trimtab.translator.export_card import (
     unknown_card,
 )
 from trimtab.translator.load import LoadedModel, load_model
-from trimtab.translator.setup import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS
+from trimtab.translator.setup import CPU_BATCH_TOKENS
 from trimtab.translator.tagged import Tagged
 from trimtab.translator.translator import Translator
 

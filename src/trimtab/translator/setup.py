@@ -7,6 +7,7 @@ from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.context import context_of
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
@@ -19,7 +20,6 @@ from trimtab.model.source_prompts import SourcePrompts
 from trimtab.translator.tagged import Tagged
 
 CPU_BATCH_TOKENS = 2048
-GPU_BATCH_TOKENS = 32768
 
 
 def translation_setup(

@@ -71,8 +71,8 @@ def together(
                 fix="take runs with the same `data.transforms`",
             )
     longest = min(each.recipe.data.max_tokens for each in models)
-    together = Ensemble([each.translates for each in models], mode=mode)
-    return recorded(replace(setup, model=together, max_tokens=longest))
+    ensemble = Ensemble([each.translates for each in models], mode=mode)
+    return recorded(replace(setup, model=ensemble, max_tokens=longest))
 
 
 def text_steps(model: LoadedModel | ExportedModel) -> list[str]:
