@@ -177,9 +177,16 @@ class Parts:
 
     def finished(self, state: TrainState) -> bool:
         """Whether the length is reached, or `evaluate.patience` is at its end."""
-        patience = self.recipe.evaluate.patience
-        stale = patience is not None and state.best.get("since", 0) >= patience
-        return stale or self.pace.share(self.recipe.length, state) >= 1
+        return bool(self.end(state))
+
+    def end(self, state: TrainState) -> str:
+        """Why the run is over; empty where it goes on."""
+        if self.pace.share(self.recipe.length, state) >= 1:
+            return f"its length of {self.recipe.length} is reached"
+        patience, since = self.recipe.evaluate.patience, state.best.get("since", 0)
+        if patience is not None and since >= patience:
+            return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
+        return ""
 
     def fast_copy(self) -> Model:
         """The model for evaluation: on a GPU a copy in half precision, which decoding runs several times faster in;

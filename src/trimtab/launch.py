@@ -117,9 +117,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         recorder.finding(finding)
     progress.message(describe(parts, state))
     if parts.finished(state):
-        progress.message(
-            f"nothing to do: the run is at step {state.step}, its length of {recipe.length} is reached"
-        )
+        progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
     if checkpoint is None:
         check_room_for_one(store, parts)
         if was_begun:
@@ -132,6 +130,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
             recorder.close()
     if recorder.must_stop:
         raise stopped(signals, state)
+    if "patience" in (end := parts.end(state)):
+        progress.message(f"ended at step {state.step}: {end}")
     return RunResult(run.path, state, recorder.findings.standing)
 
 

@@ -73,6 +73,14 @@ def test_evaluations_that_nobody_wrote_come_in_a_short_run_too_without_a_word(le
     assert fitted(made.recipe) == (made.recipe, ())
 
 
+def test_evaluations_that_may_end_the_run_stay_as_usual():
+    made = loaded(VALID, "evaluate.patience=3", "step.schedule.kind=constant")
+    assert str(made.recipe.evaluate.every) == "500 steps"
+    assert made.notes == (
+        "evaluate.patience has no effect: evaluate.every, 500 steps, is longer than the run, 400 steps",
+    )
+
+
 @pytest.mark.parametrize("every", ["500 steps", "401 steps"])
 def test_written_evaluations_that_never_come_stay_and_are_told(every):
     made = loaded(VALID, f"evaluate.every={every}", "step.schedule.kind=constant")

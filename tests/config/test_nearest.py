@@ -67,6 +67,7 @@ def test_likeness_ignores_case_and_hyphens_and_knows_beginnings():
     assert likeness("vocab", "vocabulary_size") >= 0.8
     assert likeness("smoothing", "label_smoothing") >= 0.8
     assert likeness("a", "b") == 0
+    assert likeness("a" * 201, "a" * 202) == 0  # a million letters against some hundred keys took minutes
 
 
 def test_the_question_names_each_suggestion():

@@ -132,3 +132,10 @@ def places_of_problems(text):
     except InputError as error:
         return [found.where for found in error.problems]
     return []
+
+
+def test_long_keys_around_many_are_refused_before_they_fill_the_memory(monkeypatch):
+    monkeypatch.setattr("trimtab.config.read_yaml.LONGEST_PATHS", 2_000_000)
+    text = f"? {'k' * 100_000}\n: [{', '.join(['1'] * 30)}]"
+    with pytest.raises(InputError, match="too many values"):
+        read_yaml(text, name="recipe.yaml")

@@ -19,7 +19,8 @@ def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe with what nobody wrote made to fit its `length`, and a line for each value that a reader would not
     expect.
 
-    What is filled in still counts as not written, so that a run that goes on with another `length` keeps its own.
+    What is filled in still counts as not written: a run that goes on with another `length` keeps its warmup, and is
+    evaluated as often as suits that length.
     """
     recipe, notes = _with_fitting_warmup(recipe)
     recipe, more = _with_fitting_evaluations(recipe)
@@ -42,11 +43,15 @@ def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
 
 
 def _with_fitting_evaluations(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """A default that would leave one evaluation, at the end, changes nothing of the training: it is made to fit without
-    a word. What is written stays, and is told."""
+    """A default that would leave one evaluation, at the end, is made to fit without a word, since evaluations change
+    nothing of the training; where they could end it (`patience`) it stays and is told, as what is written is."""
     every, length = recipe.evaluate.every, recipe.length
     if not recipe.data.valid or every.unit != length.unit or every.count <= length.count:
         return recipe, ()
+    if recipe.evaluate.patience is not None:
+        return recipe, (
+            f"evaluate.patience has no effect: evaluate.every, {every}, is longer than the run, {length}",
+        )
     if "every" in recipe.evaluate.model_fields_set:
         return recipe, (
             f"evaluate.every, {every}, is longer than the run, {length}: the only evaluation is at its end",

@@ -64,6 +64,8 @@ WORDS_OF_OTHERS = {
 }
 """What other tools call it, where no likeness of letters would find ours."""
 
+LONGEST_WORD = 200
+"""A longer one is no slip of the pen, and a likeness takes the square of its length to find."""
 MOST = 3
 """So many suggestions are help; more are a list to search."""
 
@@ -101,6 +103,8 @@ def likeness(one: str, other: str) -> float:
     one, other = (text.lower().replace("-", "_") for text in (one, other))
     if one == other:
         return 1.0
+    if max(len(one), len(other)) > LONGEST_WORD:
+        return 0.0
     ratio = SequenceMatcher(None, one, other, autojunk=False).ratio()
     if len(one) >= 3 and (other.startswith(one) or other.endswith("_" + one)):
         return max(ratio, 0.8)

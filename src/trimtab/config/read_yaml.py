@@ -13,7 +13,14 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
+from trimtab.config.yaml_bounds import (
+    LONGEST_PATHS,
+    MAX_DEPTH,
+    MAX_VALUES,
+    paths_too_long,
+    too_deep,
+    too_many,
+)
 from trimtab.config.yaml_faults import yaml_fault
 from trimtab.errors import InputError, Problem, input_error
 
@@ -105,6 +112,8 @@ class _Reader:
         self.positions: dict[str, Position] = {}
         self.problems: list[Problem] = []
         self.num_nodes = 0
+        self.num_characters = 0
+        """Of all dotted paths."""
         self.open: list[Node] = []
         """The groups and lists around what is read."""
 
@@ -124,7 +133,11 @@ class _Reader:
             )
         if len(path) >= MAX_DEPTH and not isinstance(node, ScalarNode):
             raise too_deep(self.where(node))
-        self.positions.setdefault(".".join(path), _position(node))
+        dotted = ".".join(path)
+        self.num_characters += len(dotted)
+        if self.num_characters > LONGEST_PATHS:
+            raise paths_too_long(self.where(node))
+        self.positions.setdefault(dotted, _position(node))
         if isinstance(node, ScalarNode):
             return self.scalar(node)
         self.open.append(node)

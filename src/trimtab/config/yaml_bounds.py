@@ -11,6 +11,8 @@ MAX_DEPTH: Final = 100
 """Groups and lists inside one another, aliases written out."""
 MAX_VALUES: Final = 100_000
 """Values of one file, aliases written out."""
+LONGEST_PATHS: Final = 20_000_000
+"""Characters of all dotted paths together: long keys around many keys would fill a memory."""
 
 
 def too_deep(where: str) -> InputError:
@@ -22,6 +24,11 @@ def too_deep(where: str) -> InputError:
         fix="look for brackets that are opened again and again, and take levels out",
         where=where,
     )
+
+
+def paths_too_long(where: str) -> InputError:
+    """The error of a file whose dotted paths together are beyond `LONGEST_PATHS`."""
+    return too_many(where, got="long keys around very many")
 
 
 def too_many(where: str, *, got: str = f"more than {MAX_VALUES:,}, aliases written out") -> InputError:

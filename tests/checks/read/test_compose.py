@@ -84,6 +84,7 @@ def test_only_text_without_quotes_and_tags_is_plain():
         ("a: \x07", "a character that YAML does not allow", "f.yaml:1:4"),
         ('a: "\\U99999999"', "not YAML", "f.yaml"),
         ("%YAML 9.9.9\n---\na: 1", "a line with % that YAML does not understand", "f.yaml:1"),
+        *((f"%YAML 1.{minor}\n---\na: 1", "not YAML", "f.yaml") for minor in (0, 3, 9)),
         ("a: ]", "brackets that YAML does not understand", "f.yaml:1:4"),
         ("! " + "!" * 5_000, "a tag of more than 1,000 characters", "f.yaml:1:3"),
     ],

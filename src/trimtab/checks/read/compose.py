@@ -70,8 +70,9 @@ def _events(lines: Lines) -> Iterator[Any]:
         ) from None
     except MarkedYAMLError as error:
         _raise_syntax(error, lines)
-    except (YAMLError, ValueError, RecursionError, OverflowError) as error:
-        # ValueError: an escape such as "\UFFFFFFFF" or a %YAML line with strange numbers.
+    except (YAMLError, ValueError, RecursionError, OverflowError, AssertionError) as error:
+        # ValueError: an escape such as "\UFFFFFFFF" or a %YAML line with strange numbers; AssertionError: such a line
+        # with a version that there is not.
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise yaml_fault(what[:200], text=lines.text, at=None, where=lines.path) from None
 

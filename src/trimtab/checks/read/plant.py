@@ -9,12 +9,16 @@ from trimtab.checks.read.limits import MAX_PROBLEMS, MAX_RAW
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
 from trimtab.checks.read.scalars import Resolve
-from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
+from trimtab.config.yaml_bounds import (
+    LONGEST_PATHS,
+    MAX_DEPTH,
+    MAX_VALUES,
+    paths_too_long,
+    too_deep,
+    too_many,
+)
 from trimtab.config.yaml_faults import excerpt
 from trimtab.errors import InputError, Problem
-
-LONGEST_PATHS = 20_000_000
-"""Characters of all dotted paths together: long keys around many keys would fill a memory."""
 
 Pair = tuple[ScalarNode, Node]
 _RESERVED = Entry(key="", value=None, raw="", place=Place(""), value_place=Place(""))
@@ -139,6 +143,6 @@ class Plant:
         if self.num_values > MAX_VALUES:
             raise too_many(self.lines.where(node.start))
         if self.num_characters > LONGEST_PATHS:
-            raise too_many(self.lines.where(node.start), got="long keys around very many")
+            raise paths_too_long(self.lines.where(node.start))
         if depth > MAX_DEPTH - isinstance(node, MappingNode | SequenceNode):
             raise too_deep(self.lines.where(node.start))
