@@ -52,6 +52,8 @@ class End:
     said: str
     left: list[str]
     """Command lines of processes that outlived it."""
+    was_over: bool
+    """Whether the signal came when its work was done and Python was clearing up, so that it changes nothing."""
 
 
 def begun(group: Group) -> bool:
@@ -107,9 +109,10 @@ def interrupted(
                 return None
             assert time.monotonic() < until, f"the moment never came: {group.said.read_text()}"
             time.sleep(0.002)
+        was_over = _ignores(group, number)
         os.killpg(group.process.pid, number)
         code = group.process.wait(LONGEST_WAIT)
-        return End(code, group.said.read_text(errors="replace"), _left(group))
+        return End(code, group.said.read_text(errors="replace"), _left(group), was_over and code == 0)
     finally:
         for pid in group.members():
             os.kill(pid, signal.SIGKILL)
@@ -117,6 +120,13 @@ def interrupted(
         group.process.wait()
         if group.process.stdin is not None:
             group.process.stdin.close()
+
+
+def _ignores(group: Group, number: int) -> bool:
+    """Whether it has come to its last lines, in which signals are ignored, or has ended."""
+    status = group.read("status")
+    ignored = [line.split()[1] for line in status.splitlines() if line.startswith("SigIgn")]
+    return not ignored or "State:\tZ" in status or bool(int(ignored[0], 16) >> (number - 1) & 1)
 
 
 def _start(arguments: Sequence[object], folder: Path) -> Group:

@@ -62,12 +62,14 @@ def wrong(end: End | None, folder: Path, *, number: int) -> str:
     """What is not as it should be about an end; empty for nothing."""
     if end is None:  # over before the signal came
         return ""
+    expected = 0 if end.was_over else CODES[number]
     told = [line for line in end.said.splitlines() if line.startswith(LINE)]
     drafts = [path.name for path in folder.iterdir() if path.name.startswith(".out")]
     found = {
         "a traceback": "Traceback" in end.said or "Error" in end.said,
-        f"{len(told)} lines": len(told) != 1 or not end.said.endswith(f"{told[0]}\n"),
-        f"exit code {end.code}": end.code != CODES[number],
+        f"{len(told)} lines": len(told) != (expected != 0)
+        or not end.said.endswith("".join(f"{line}\n" for line in told)),
+        f"exit code {end.code}": end.code != expected,
         f"left {end.left}": bool(end.left),
         f"half made: {drafts}": bool(drafts),
         "no checkpoint": "after step" in end.said and newest(folder / "run") < 0,
