@@ -73,10 +73,11 @@ def decoder_rows(result: Result) -> Iterator[str]:
 
 
 def scores(told: Result | None) -> str:
-    """BLEU, chrF and the nats a target token."""
+    """BLEU and chrF, where the lines were translated, and the nats a target token."""
     if told is None:
         return ""
-    return f"{told['BLEU']['value']:.1f} / {told['chrF']['value']:.1f}, {told['loss']:.4f}"
+    texts = f"{told['BLEU']['value']:.1f} / {told['chrF']['value']:.1f}, " if "BLEU" in told else ""
+    return f"{texts}{told['loss']:.4f}"
 
 
 def side_by_side(result: Result) -> Iterator[str]:

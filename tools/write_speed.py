@@ -11,6 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from kernel_rows import loss_rows, share_rows
 from quality_rows import averaging_rows, decoder_rows, language_model_rows
 
 ROOT = Path(__file__).parent.parent
@@ -19,6 +20,8 @@ RESULTS = ROOT / "benchmarks"
 QUESTIONS = (
     "translation_speed",
     "quality_race",
+    "lm_speed",
+    "loss_kernels",
     "beam_speed",
     "formats_on_cpu",
     "precision_table",
@@ -63,6 +66,8 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
     sections = {
         "translation_speed": ("Training", training_rows),
         "quality_race": ("Until it is as good", race_rows),
+        "lm_speed": ("Language models: the share of the GPU's arithmetic", share_rows),
+        "loss_kernels": ("The loss over a large vocabulary", loss_rows),
         "beam_speed": ("Translating", beam_rows),
         "formats_on_cpu": ("One model in every form, on a CPU", format_rows),
         "precision_table": ("Precisions", precision_rows),
@@ -75,7 +80,7 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
         "# How fast it is",
         "",
         "Written by `tools/write_speed.py` from the results in `benchmarks/`: every figure stands in one of them, with",
-        "its repetitions. Tokens are real ones of source and target, never slots; figures are medians of three.",
+        "its repetitions, of which it is the median. Tokens are real ones of source and target, never slots.",
     ]
     for name, (title, rows) in sections.items():
         lines += ["", f"## {title}", ""]

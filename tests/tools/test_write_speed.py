@@ -96,6 +96,26 @@ def test_engines_precisions_and_workers_have_rows(tool):
     assert row(text, "online") == ["online", "", "2.00M", "1.7"]
 
 
+def test_language_models_and_losses_have_rows(tool):
+    share = {
+        "parameters": 341_099_520,
+        "percent_of_peak": 45.11,
+        "tokens_per_second": 190_003,
+        "step_ms": 344.99,
+    }
+    share |= {"step_ms_of_repetitions": [334.73, 347.4], "peak_gib": 34.5}
+    speed = result(
+        {"base trimtab flash4": share}, length=2048, tokens_per_step=65536, formula="6 * parameters"
+    )
+    loss = {"ms": 8.349, "workspace_mib": 1702.5, "error": 0.003342, "smoothing": 0.0}
+    losses = result({"16384x1024x32000 chunked compiled": loss})
+    text = tool.page({"lm_speed": [speed], "loss_kernels": [losses]})
+    found = ["341M", "trimtab, FlashAttention-4 installed", "45.1%", "190,003", "345 (335, 347)", "34.5"]
+    assert row(text, "341M") == found
+    found = ["chunked compiled, no smoothing", "8.35", "1,702", "0.0033"]
+    assert row(text, "16384 x 1024 x 32000")[1:] == found
+
+
 def test_the_code_that_was_measured_is_told_as_exactly_as_it_is_known(tool):
     told = [
         line

@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,7 +71,8 @@ def committed(path: Path, *, follows_from_name: bool = False) -> Iterator[Binary
 
 def set_time_of_name(path: Path) -> None:
     """The time of change of what follows from its name: one for all."""
-    os.utime(path, (_TIME_OF_NAME, _TIME_OF_NAME))
+    # Of access it is now, or what removes files that nobody reads would take it.
+    os.utime(path, (time.time(), _TIME_OF_NAME))
 
 
 def _not_written(path: Path, error: OSError) -> TrimtabError:

@@ -20,7 +20,7 @@ MOST_PASSAGES = 20_000
 def documents_in_training(train: Sequence[Corpus], valid: Mapping[str, Corpus]) -> Iterator[Finding]:
     """A warning for each validation set and corpus that share more than `SHARED_WARNING` of its passages.
 
-    Passages of other lengths than those of the set cannot be the same and are not read, so that a large corpus is
+    Passages of other lengths than those of the set are taken for others and are not read, so that a large corpus is
     looked through whole where the set is small. Corpora of pairs are left out.
     """
     for name, held in valid.items():
@@ -59,9 +59,10 @@ def _candidates(lines: Sequence[int], held: Corpus, corpus: Corpus) -> np.ndarra
     evenly."""
     assert isinstance(held.pairs, Passages)
     assert isinstance(corpus.pairs, Passages)
-    found = np.arange(len(corpus))
     if held.pairs.documents.kind == corpus.pairs.documents.kind:  # each counts bytes in its own way
         found = np.flatnonzero(np.isin(corpus.pairs.sizes, held.pairs.sizes[list(lines)]))
+    else:
+        found = np.arange(len(corpus))
     few = (
         np.linspace(0, len(found) - 1, MOST_PASSAGES).astype(np.int64) if len(found) > MOST_PASSAGES else None
     )

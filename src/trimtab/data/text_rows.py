@@ -145,9 +145,10 @@ class TextFeed:
             for pair, corpus in zip(found, corpora, strict=True)
             if not isinstance(pair, str)
         ]
+        rows: Iterator[Row] = iter(())
         if whole:
             assert self.separator is not None, "pairs, and no separator"
-        rows = iter(pair_rows(whole, tokenizer=self.tokenizer, separator=self.separator or 0))
+            rows = iter(pair_rows(whole, tokenizer=self.tokenizer, separator=self.separator))
         for pair, corpus in zip(found, corpora, strict=True):
             yield pair if isinstance(pair, str) else self.kept(next(rows), tags=corpus.tags)
 

@@ -1,0 +1,48 @@
+"""Tables of results that tell how much of a GPU is used: language models, and the loss over a large vocabulary."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Result = Mapping[str, Any]
+
+ENGINES = {
+    "trimtab": "trimtab",
+    "trimtab flash4": "trimtab, FlashAttention-4 installed",
+    "hf": "transformers' Llama, eager",
+    "hf_layers": "the same, each layer compiled",
+    "hf_compiled": "the same, compiled whole",
+}
+
+
+def share_rows(result: Result) -> Iterator[str]:
+    """A row for each size and engine: its share of the peak, and what a step took."""
+    yield f"Documents of {result['length']:,} tokens, {result['tokens_per_step']:,} tokens a step; {result['formula']}:"
+    yield ""
+    yield "| parameters | engine | share of the peak | tokens/s | ms a step (least, most) | peak GiB |"
+    yield "|---|---|---|---|---|---|"
+    for name, arm in result["arms"].items():
+        times = arm["step_ms_of_repetitions"]
+        cells = [
+            f"{arm['parameters'] / 1e6:,.0f}M",
+            ENGINES[name.partition(" ")[2]],
+            f"{arm['percent_of_peak']:.1f}%",
+            f"{arm['tokens_per_second']:,}",
+            f"{arm['step_ms']:,.0f} ({min(times):,.0f}, {max(times):,.0f})",
+            str(arm.get("peak_gib", "")),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def loss_rows(result: Result) -> Iterator[str]:
+    """A row for each size and kind of loss."""
+    yield "Forward and backward, bfloat16; workspace is what is there at the worst moment beyond both gradients:"
+    yield ""
+    yield "| tokens x width x vocabulary | loss | ms | workspace, MiB | error of the gradient |"
+    yield "|---|---|---|---|---|"
+    for name, arm in result["arms"].items():
+        cell, kind = name.split(" ", 1)
+        without = "" if arm["smoothing"] else ", no smoothing"
+        yield (
+            f"| {cell.replace('x', ' x ')} | {kind}{without} | {arm['ms']:.2f} | {arm['workspace_mib']:,.0f} "
+            f"| {arm['error']:.4f} |"
+        )
