@@ -124,15 +124,20 @@ def test_translating_on_a_cpu_begins_without_the_compiler():
 
 
 def test_a_compiled_step_holds_the_kernel_and_no_break():
-    """Traced in a process without checked types, on no device at all; the kernel comes when it is first asked for."""
-    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True)
-    assert "torch_attn._varlen_attn" in done.stdout
+    """The kernel comes when it is first asked for."""
+    assert "torch_attn._varlen_attn" in operators_of_a_step("varlen")
+
+
+def operators_of_a_step(kernel):
+    """Of a compiled call of `attend_KERNEL`, traced in a process without checked types, on no device at all."""
+    script = TRACED.replace("KERNEL", kernel)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
 
 TRACED = """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from trimtab.model.attention_varlen import attend_varlen
+from trimtab.model.attention_KERNEL import attend_KERNEL
 from trimtab.model.layout import Layout
 
 def told(graph, inputs):
@@ -143,7 +148,7 @@ with FakeTensorMode():
     queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
     layout = Layout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
     step = torch.compile(
-        lambda it: attend_varlen(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
+        lambda it: attend_KERNEL(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
     )
     assert step(queries).shape == queries.shape
 """

@@ -1,11 +1,10 @@
-import subprocess
-import sys
 from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from tests.model.test_attention import operators_of_a_step
 from tests.model.test_attention_varlen import check_empty_segments, check_errors
 from trimtab.model import attention
 from trimtab.model.attention import attend
@@ -78,29 +77,8 @@ def test_it_is_taken_where_it_runs_for_the_sizes_of_heads_that_were_measured(mon
 
 
 def test_a_compiled_step_holds_the_operator_and_no_break():
-    """Traced in a process without checked types, on no device at all, and without the package."""
-    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, check=True)
-    assert "trimtab.attend_flash4" in done.stdout
-
-
-TRACED = """
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from trimtab.model.attention_flash4 import attend_flash4
-from trimtab.model.layout import Layout
-
-def told(graph, inputs):
-    print(*(node.target for node in graph.graph.nodes))
-    return graph
-
-with FakeTensorMode():
-    queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
-    layout = Layout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
-    step = torch.compile(
-        lambda it: attend_flash4(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
-    )
-    assert step(queries).shape == queries.shape
-"""
+    """Also where the package is not there."""
+    assert "trimtab.attend_flash4" in operators_of_a_step("flash4")
 
 
 @pytest.mark.gpu
