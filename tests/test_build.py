@@ -161,6 +161,8 @@ def test_a_run_is_finished_when_its_patience_is_at_its_end(parts):
     assert [run.finished(state) for state in since] == [False, True, True]
     assert not run.finished(TrainState(step=1))
     assert not parts.finished(since[2])
-    assert run.end(since[0]) == ""
+    assert [run.ended_early(state) for state in since] == [False, True, True]
+    long_enough = changed(parts, evaluate={"patience": 2}, length="1 steps")
+    assert not long_enough.ended_early(since[2])
     told = "evaluate.patience is at its end: the last 2 evaluations were no better; raise it to go on"
     assert run.end(since[1]) == told

@@ -177,16 +177,22 @@ class Parts:
 
     def finished(self, state: TrainState) -> bool:
         """Whether the length is reached, or `evaluate.patience` is at its end."""
-        return bool(self.end(state))
+        return self.ended_early(state) or self.pace.share(self.recipe.length, state) >= 1
+
+    def ended_early(self, state: TrainState) -> bool:
+        """Whether `evaluate.patience` is at its end before the length is reached."""
+        patience = self.recipe.evaluate.patience
+        stale = patience is not None and state.best.get("since", 0) >= patience
+        return stale and self.pace.share(self.recipe.length, state) < 1
 
     def end(self, state: TrainState) -> str:
-        """Why the run is over; empty where it goes on."""
-        if self.pace.share(self.recipe.length, state) >= 1:
+        """Why a finished run is over."""
+        if not self.ended_early(state):
             return f"its length of {self.recipe.length} is reached"
-        patience, since = self.recipe.evaluate.patience, state.best.get("since", 0)
-        if patience is not None and since >= patience:
-            return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
-        return ""
+        since = state.best["since"]
+        return (
+            f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
+        )
 
     def fast_copy(self) -> Model:
         """The model for evaluation: on a GPU a copy in half precision, which decoding runs several times faster in;

@@ -116,7 +116,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     progress.message(describe(parts, state))
-    if parts.finished(state):
+    was_over = parts.finished(state)
+    if was_over:
         progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
     if checkpoint is None:
         check_room_for_one(store, parts)
@@ -130,8 +131,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
             recorder.close()
     if recorder.must_stop:
         raise stopped(signals, state)
-    if "patience" in (end := parts.end(state)):
-        progress.message(f"ended at step {state.step}: {end}")
+    if parts.ended_early(state) and not was_over:
+        progress.message(f"ended at step {state.step}: {parts.end(state)}")
     return RunResult(run.path, state, recorder.findings.standing)
 
 

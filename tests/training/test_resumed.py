@@ -120,6 +120,19 @@ def test_a_finished_run_ends_as_it_ended_before_and_says_that_nothing_is_left(co
     assert not train(recipe, out=run, resume=True).ok
 
 
+def test_a_run_that_patience_ended_says_so_at_its_end_and_where_it_is_resumed(tmp_path):
+    changes = {"length": "30 steps", "step.optimizer.learning_rate": 1e-12}
+    recipe = small_recipe(tmp_path, **SHORT | changes | {"evaluate.every": "2 steps", "evaluate.patience": 3})
+    told, texts = Told(), []
+    told.message = texts.append
+    why = "evaluate.patience is at its end: the last 3 evaluations were no better; raise it to go on"
+    run = train(recipe, out=tmp_path / "run", progress=told).run
+    assert [text for text in texts if "patience" in text] == [f"ended at step 8: {why}"]
+    texts.clear()
+    train(recipe, overrides=["length=60 steps"], out=run, resume=True, progress=told)
+    assert [text for text in texts if "patience" in text] == [f"nothing to do: the run is at step 8, {why}"]
+
+
 def test_what_was_written_after_the_checkpoint_is_cut_off_and_comes_again(copied_run, trained_run):
     run, recipe = copied_run
     shutil.rmtree(run / "checkpoints" / step_name(60))

@@ -24,6 +24,14 @@ from trimtab.errors import input_error
 if TYPE_CHECKING:
     from trimtab.decode.sampling import Sampling
 
+Documents = Annotated[
+    Literal["text", "jsonl"] | None,
+    typer.Option(
+        help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
+        "between documents, or a list of sentences a line."
+    ),
+]
+
 
 def translate(
     runs: Runs,
@@ -48,13 +56,7 @@ def translate(
     top_p: TopP = None,
     epsilon: Epsilon = None,
     seed: Seed = None,
-    documents: Annotated[
-        Literal["text", "jsonl"] | None,
-        typer.Option(
-            help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
-            "between documents, or a list of sentences a line."
-        ),
-    ] = None,
+    documents: Documents = None,
     ensemble_mode: EnsembleMode = "linear",
     device: Device = None,
 ) -> None:
@@ -68,17 +70,19 @@ def translate(
         from trimtab.decode.search import Search
         from trimtab.translator import load_translator
 
-        width = _beam(beam, sampling)
-        ngram, penalty = no_repeat_ngram, length_penalty
         search = Search(
-            beam=width, length_penalty=penalty, stop=stop, no_repeat_ngram=ngram, sampling=sampling
+            beam=_beam(beam, sampling),
+            length_penalty=length_penalty,
+            stop=stop,
+            no_repeat_ngram=no_repeat_ngram,
+            sampling=sampling,
         )
         search.width(n_best or 1)
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
+        name = "stdin" if source is None else str(source)
         with opened_output(output) as text:
-            name = "stdin" if source is None else str(source)
             if documents is not None:
                 translator.write_documents(lines, text, form=documents, name=name)
             elif n_best is None:

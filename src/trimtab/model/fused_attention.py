@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.library import custom_op
 
 Forward = Callable[..., tuple[Tensor, Tensor]]
 Backward = Callable[..., tuple[Tensor, Tensor, Tensor]]
@@ -33,14 +34,14 @@ def fused_attention(name: str, forward: Forward, backward: Backward, *, device: 
     side and whether it is causal, and gives the output and the logarithms of the sums of the softmax, in any order of
     its own, one for each query and head; and by `backward`, which is given the gradient of the output, queries, keys,
     values, output and sums before the same rest."""
-    forward_op = torch.library.custom_op(
+    forward_op = custom_op(
         f"trimtab::{name}",
         lambda *given: forward(*given),
         mutates_args=(),
         device_types=device,
         schema=f"(Tensor q, Tensor k, Tensor v, {SEGMENTS}) -> (Tensor, Tensor)",
     )
-    backward_op = torch.library.custom_op(
+    backward_op = custom_op(
         f"trimtab::{name}_backward",
         lambda *given: backward(*given),
         mutates_args=(),
