@@ -24,16 +24,17 @@ transformers know nothing: there, `hf` attends across them, and is told by the s
 import argparse
 import gc
 import json
-import statistics
 import time
 from functools import partial
 
 import numpy as np
 import torch
+from lm_clock import BETAS, DECAY, RATE, WINDOWS, kernels, measured, operations_of, peak, reset
+from lm_llama import theirs
 from record import Record
 
 import trimtab.model.layout
-from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import CrossEntropyLoss
 from trimtab.config.overrides import apply_overrides
@@ -50,13 +51,8 @@ from trimtab.step.precision import autocast
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs
 from trimtab.step.take_step import take_step
 
-PEAK = 989e12
-RATE, BETAS, DECAY = 1e-4, (0.9, 0.95), 0.1
-REPETITIONS, WINDOWS, KERNELS_TOLD = 5, 4, 20
 MICRO = {"tiny": 32768, "small": 65536, "base": 32768, "big": 16384}
 """Tokens of a pack where nothing is said."""
-ROWS = {"tiny": "16", "small": "16,32", "base": "8,16,32", "big": "4,8,16"}
-"""Rows of a micro-batch of transformers that are tried."""
 MEAN_LENGTH, SPREAD, SHORTEST = 600, 1.0, 16
 """Of `--documents mixed`: mean of the lengths, standard deviation of their logarithms, and the least of them."""
 
@@ -234,174 +230,6 @@ def pack_of(args, rng, lengths):
     )
     source = Stream(nothing, nothing, nothing, torch.zeros_like(target.boundaries), 1)
     return Pack(source, target, ids.roll(-1), len(lengths), tokens, tokens).to(args.device)
-
-
-# transformers.
-
-
-def theirs(args, size, *, compiled=""):
-    """The best of a few sizes of a micro-batch; compiled, those rows that were best without."""
-    if args.hf_rows or not (compiled and size in args.best_rows):
-        rows = [int(each) for each in (args.hf_rows or ROWS[size]).split(",")]
-    else:
-        rows = [args.best_rows[size]]
-    reset(args)
-    model, optimizer = llama(args, size)
-    runner = torch.compile(model) if compiled == "whole" else model
-    for layer in model.model.layers if compiled == "layers" else ():
-        layer.compile()
-    tried = {}
-    for number in rows if len(rows) > 1 else ():
-        step = partial(llama_step, args, model, runner, optimizer, number)
-        try:
-            tried[number] = round(args.tokens_per_step / min(timed(args, step, 1) for _ in range(2)))
-        except torch.cuda.OutOfMemoryError:
-            tried[number] = 0
-            optimizer.zero_grad()
-            torch.cuda.empty_cache()
-    best = max(tried, key=tried.__getitem__) if tried else rows[0]
-    args.best_rows.setdefault(size, best)
-    config = DecoderModel(preset=size)
-    lengths = np.full(args.tokens_per_step // args.length, args.length)
-    step = partial(llama_step, args, model, runner, optimizer, best)
-    found = measured(args, step, operations_of(config, args.vocabulary, lengths), warm=3)
-    import transformers
-
-    return {
-        **found,
-        "parameters": sum(each.numel() for each in model.parameters()),
-        "rows": best,
-        "tried": tried,
-        "transformers": transformers.__version__,
-        **peak(args),
-    }
-
-
-def llama(args, size):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    shape = DECODER_PRESETS[size]
-    config = LlamaConfig(
-        vocab_size=args.vocabulary,
-        hidden_size=shape["dim"],
-        intermediate_size=shape["feed_forward"],
-        num_hidden_layers=shape["layers"],
-        num_attention_heads=shape["heads"],
-        max_position_embeddings=args.length,
-        tie_word_embeddings=True,
-        use_cache=False,
-        attn_implementation="sdpa",
-    )
-    torch.manual_seed(1)
-    with torch.device(args.device):
-        model = LlamaForCausalLM(config).float().train()
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=RATE, betas=BETAS, weight_decay=DECAY, fused=args.device.type == "cuda"
-    )
-    return model, optimizer
-
-
-def llama_step(args, model, runner, optimizer, rows, number):
-    """What Trainer does in one step: each micro-batch's sum divided by the tokens of all."""
-    cuda = args.device.type == "cuda"
-    generator = torch.Generator(args.device).manual_seed(number % WINDOWS)
-    shape = args.tokens_per_step // args.length // rows, rows, args.length
-    assert shape[0], f"{rows} rows of {args.length} tokens are more than a step"
-    total = 0.0
-    for ids in torch.randint(4, args.vocabulary, shape, generator=generator, device=args.device):
-        with torch.autocast(args.device.type, dtype=torch.bfloat16, enabled=cuda):
-            loss = runner(input_ids=ids, labels=ids, num_items_in_batch=args.tokens_per_step).loss
-        loss.backward()
-        total = total + loss.detach()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
-    return total
-
-
-# The clock and the formula.
-
-
-def operations_of(config, vocabulary, lengths):
-    """Additions and multiplications of forward and backward of documents of these lengths."""
-    size, kept = config.dim // config.heads, config.kv_heads or config.heads
-    attention = config.dim * (config.heads + 2 * kept) * size + config.dim**2
-    maps = 3 if config.activation in ("swiglu", "geglu") else 2
-    multiplying = (
-        config.layers * (attention + maps * config.dim * config.feed_forward) + vocabulary * config.dim
-    )
-    attending = (lengths * (lengths + 1) // 2).sum()
-    return 6.0 * multiplying * lengths.sum() + 12.0 * config.layers * config.dim * attending
-
-
-def measured(args, step, operations, *, warm):
-    """Medians over repetitions after a warm-up, whose first step compiles."""
-    begun = time.perf_counter()
-    float(step(0))
-    first = time.perf_counter() - begun
-    for number in range(1, warm):
-        step(number)
-    once = timed(args, step, 1)
-    steps = max(1, round(args.seconds / REPETITIONS / once))
-    each = [timed(args, step, steps) for _ in range(REPETITIONS)]
-    middle = statistics.median(each)
-    return {
-        "percent_of_peak": round(100 * operations / middle / PEAK, 2),
-        "tokens_per_second": round(args.tokens_per_step / middle),
-        "tflops": round(operations / middle / 1e12, 1),
-        "step_ms": round(1000 * middle, 2),
-        "step_ms_of_repetitions": [round(1000 * seconds, 2) for seconds in each],
-        "steps_of_a_repetition": steps,
-        "seconds_of_first_step": round(first, 1),
-        "last_loss": round(float(step(0)), 4),
-    }
-
-
-def timed(args, step, steps):
-    """Seconds of a step."""
-    wait(args)
-    begun = time.perf_counter()
-    for number in range(steps):
-        step(number)
-    wait(args)
-    return (time.perf_counter() - begun) / steps
-
-
-def kernels(step, args):
-    """The kernels that take the most of a plain step's time."""
-    kind = args.device.type
-    activity = torch.profiler.ProfilerActivity.CUDA if kind == "cuda" else torch.profiler.ProfilerActivity.CPU
-    with torch.profiler.profile(activities=[activity]) as seen:
-        step(0)
-        wait(args)
-    times = [(event.key, event.self_device_time_total, event.count) for event in seen.key_averages()]
-    if kind != "cuda":
-        times = [(event.key, event.self_cpu_time_total, event.count) for event in seen.key_averages()]
-    total = sum(time for _, time, _ in times)
-    largest = sorted(times, key=lambda each: -each[1])[:KERNELS_TOLD]
-    return [
-        {"name": name[:140], "share": round(time / total, 4), "calls": count, "ms": round(time / 1000, 3)}
-        for name, time, count in largest
-    ]
-
-
-def wait(args):
-    if args.device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def reset(args):
-    torch._dynamo.reset()
-    if args.device.type == "cuda":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    return time.perf_counter()
-
-
-def peak(args):
-    if args.device.type != "cuda":
-        return {}
-    return {"peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2)}
 
 
 if __name__ == "__main__":
