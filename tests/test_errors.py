@@ -18,6 +18,7 @@ from trimtab.errors import (
     not_utf8,
     one_line,
     reading,
+    shortened,
     utf16_of,
     utf16_text,
 )
@@ -68,6 +69,29 @@ def test_text_of_others_cannot_begin_a_line_of_its_own_in_a_problem():
         r"a.yaml\n::error::\x1b[2J\u202e: gone   (a.yaml\n::error::\x1b[2J\u202e)",
         r"  got     a.yaml\n::error::\x1b[2J\u202e",
     ]
+
+
+KEY = "k" * 100_000
+
+
+@pytest.mark.parametrize("key", [KEY, f"data.{KEY}.source", "a b " * 25_000, f"'{KEY}'", f"/{KEY}/a"])
+def test_text_of_others_without_end_is_shown_without_its_middle(key):
+    problem = Problem(
+        what=f"{key}: unknown key", got=f"{key}: 1", fix=f"did you mean `{key}x`?", where=f"{key}:1:2"
+    )
+    told = str(problem)
+    assert len(told) < 5_000
+    assert max(map(len, told.split())) < 150
+    assert "…" in told
+    assert told.splitlines()[0].count(": unknown key   (") == 1
+    assert told.splitlines()[0].endswith(":1:2)")
+    assert problem.got == f"{key}: 1", "whoever reads it by a program has it whole"
+
+
+@given(st.text(max_size=1000))
+def test_what_may_be_the_name_of_a_file_is_shown_whole(text):
+    names = "/".join(name[:255] for name in text.split("/"))
+    assert shortened(names) == names
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT, errno.EISDIR, errno.ESTALE])

@@ -1,6 +1,7 @@
 """What goes wrong through no fault of the code: one base class, each with its exit code and a message that helps."""
 
 import errno
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,22 @@ def one_line(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
+_ENDLESS = re.compile(r"[^\s/]{256,}")
+"""No name of a file is that long, so paths are shown whole."""
+_SHOWN_OF_A_WORD, _MOST_SHOWN = 60, 1000
+
+
+def shortened(text: str) -> str:
+    """Text of others for a message, without the middle of words, such as keys, that nobody would read to their end."""
+    text = _ENDLESS.sub(lambda word: _without_middle(word.group(), _SHOWN_OF_A_WORD), text)
+    return _without_middle(text, _MOST_SHOWN) if len(text) > _MOST_SHOWN else text
+
+
+def _without_middle(text: str, length: int) -> str:
+    end = (length - 1) // 2
+    return f"{text[: length - 1 - end]}…{text[-end:]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing that is wrong with what the user gave: what, got, allowed, fix, where."""
@@ -30,8 +47,9 @@ class Problem:
     """`path:line:column`, as far as known."""
 
     def __str__(self) -> str:
-        head = one_line(f"{self.what}   ({self.where})" if self.where else self.what)
-        parts = (("got", one_line(self.got)), ("allowed", self.allowed), ("fix", self.fix))
+        what, where, got = (one_line(shortened(text)) for text in (self.what, self.where, self.got))
+        parts = (("got", got), ("allowed", self.allowed), ("fix", shortened(self.fix)))
+        head = f"{what}   ({where})" if where else what
         return "\n".join([head, *(f"  {name:<8}{text}" for name, text in parts if text)])
 
 

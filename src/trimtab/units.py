@@ -73,6 +73,8 @@ class Duration:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"got {value!r}; allowed is a number and its unit, such as '500 steps'")
+        if isinstance(value, int | float) and not value > 0:
+            raise ValueError(f"got {value}; allowed is more than zero, and its unit, such as '500 steps'")
         if isinstance(value, int | float):
             raise ValueError(
                 f"got the bare number {value}; say the unit, such as '{value} steps' or '{value} epochs'"

@@ -67,6 +67,15 @@ def test_other_first_weights_are_refused_unless_a_reason_is_given_which_stands_i
     assert f"note: {report.notes[0]}" in report.render()
 
 
+@pytest.mark.parametrize("how", [average, greedy_soup])
+def test_a_run_with_fewer_checkpoints_than_the_last_that_are_asked_for_is_a_note(run, tmp_path, how):
+    report = how([str(run)], out=tmp_path / "mean", last=99)
+    (note,) = report.notes
+    assert "last 99 checkpoints were asked for, and 4 are there" in note
+    assert f"note: {note}" in report.render()
+    assert how([str(run)], out=tmp_path / "all", last=4).notes == ()
+
+
 def test_another_model_leaves_no_folder(run, tmp_path):
     other = made(tmp_path / "other", **{"model.feed_forward": 40})
     with pytest.raises(InputError, match="another model"):

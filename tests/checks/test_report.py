@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tests.checks.say.reports import SKIPPED, UNREADABLE, finding, report
@@ -32,6 +34,10 @@ def test_findings_are_counted_by_severity():
 def test_a_file_counts_once_however_many_mistakes_keep_it_from_being_read(where, count):
     problems = tuple(Problem(what=f"mistake {number}", where=each) for number, each in enumerate(where))
     assert report(problems=problems).num_unreadable == count
+    by_file = report(problems=problems).problems_by_file
+    assert [each for found in by_file.values() for each in found] == sorted(
+        problems, key=lambda each: [*by_file].index(re.sub(r"(:\d+){1,2}$", "", each.where) or each.what)
+    )
 
 
 def test_a_recipe_with_three_mistakes_is_one_file_that_is_not_readable(tmp_path):

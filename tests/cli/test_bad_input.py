@@ -67,6 +67,15 @@ MISPLACED = {
         ["model.dropout: out of range", "got     1.5", "at least 0 and less than 1", "recipe.yaml:"],
     ),
     "a length without its unit": ({"length": 60}, ["length", "the bare number 60", "say the unit"]),
+    "no warmup": (
+        {"step.schedule.warmup": "0 steps"},
+        ["step.schedule.warmup: no warmup", "got     '0 steps'", "write '1 steps'", "recipe.yaml:"],
+    ),
+    "a length of nothing": ({"length": 0}, ["length", "got     0\n", "more than zero, and its unit"]),
+    "a text beside two files": (
+        {"data.train.0.text": "train.en"},
+        ["data.train.0.text: is source and target at once", "got     `target`\n", "recipe.yaml:"],
+    ),
     "everything dropped": (
         {"data.max_tokens": 2},
         ["data.train: nothing is left to train on", "all dropped: too_long", "recipe.yaml:3:"],
@@ -79,6 +88,13 @@ def test_a_wrong_recipe_is_refused_at_the_place_of_the_key(call, tmp_path, chang
     message = refused(call("train", small_recipe(tmp_path, **changes), "--out", tmp_path / "run"), *words)
     assert has_four_parts(message)
     assert not (tmp_path / "run" / "recipe.yaml").exists()
+
+
+@pytest.mark.parametrize("side", ["source", "target", "text"])
+def test_a_dash_in_place_of_a_file_is_refused(call, tmp_path, side):
+    override = f"data.train.0.{side}=-"
+    result = call("train", small_recipe(tmp_path), override, "--out", tmp_path / "run")
+    assert has_four_parts(refused(result, "data.train.0"))
 
 
 FILES = {

@@ -77,6 +77,19 @@ def test_other_tools_read_json_whole(call, format):
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_of_each_file_the_first_problems_are_told_and_only_json_has_them_all(call, folder, format):
+    for name in ("one.yaml", "two.yaml"):
+        wrong = "".join(f"  - {{source: a{number}, targt: b}}\n" for number in range(50))
+        (folder / name).write_text(f"data:\n train:\n{wrong}model: {{preset: tiny}}\nlength: 9 steps\n")
+    result = call("check", "one.yaml", "two.yaml", "--format", format)
+    assert result.exit_code == 2
+    assert [result.stderr.count(f"({name}.yaml:") for name in ("one", "two")] == [20, 20]
+    assert result.stderr.count("error: and 30 more, not shown\n") == 2
+    if format == "json":
+        assert len(json.loads(result.stdout)["problems"]) == 100
+
+
 def test_annotations_are_one_line_each(call):
     result = call("check", "bad.json", "gone.json", "--format", "github", "--select", "S104")
     assert [line.partition(" ")[0] for line in result.stdout.splitlines()] == ["::error", "::error"]

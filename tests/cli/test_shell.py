@@ -5,7 +5,7 @@ import sys
 import pytest
 import typer
 
-from trimtab.cli.shell import guarded, tell
+from trimtab.cli.shell import MOST_TOLD, guarded, tell
 from trimtab.errors import InputError, NoRoom, NothingToResume, Problem, RunFailed, Terminated, input_error
 
 
@@ -46,6 +46,15 @@ def test_all_problems_are_told_with_what_got_allowed_and_fix(capsys):
     assert capsys.readouterr().err == (
         "error: a: wrong   (r.yaml:1:1)\n  got     1\n  allowed 2\n  fix     write 2\nerror: b\n"
     )
+
+
+def test_of_very_many_problems_the_first_are_told_and_the_others_counted(capsys):
+    tell(InputError(*(Problem(what=f"data.train.{number}: wrong") for number in range(30_000))))
+    *told, rest = capsys.readouterr().err.splitlines()
+    assert told == [f"error: data.train.{number}: wrong" for number in range(MOST_TOLD)]
+    assert rest == f"error: and {30_000 - MOST_TOLD:,} more, not shown"
+    tell(InputError(*(Problem(what="a") for _ in range(MOST_TOLD))))
+    assert capsys.readouterr().err == "error: a\n" * MOST_TOLD
 
 
 def test_being_told_to_stop_is_not_called_an_error(capsys):

@@ -166,6 +166,16 @@ def test_a_wrong_item_of_a_list_is_not_also_a_list_that_is_too_short():
     assert complaint.path == "data.train.0.weight"
 
 
+@pytest.mark.parametrize("value", [[None], ["a", {"b": 2}], {"a": 1}])
+def test_a_group_or_a_list_in_place_of_plain_values_is_one_complaint(value):
+    found = only(data={"train": [{"source": value, "target": "b"}]})
+    assert (found.path, found.what, found.allowed) == (
+        "data.train.0.source",
+        "wrong type",
+        "text or a whole number",
+    )
+
+
 def test_a_union_of_plain_values_is_one_complaint():
     complaint = only(data={"train": [{"source": 1.5, "target": "b"}]})
     assert (complaint.path, complaint.allowed) == ("data.train.0.source", "text or a whole number")

@@ -48,8 +48,8 @@ def test_a_text_in_one_language_is_source_and_target():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"source": "other.de"}, "leave `source`, `target` and `pairs` out"),
-        ({"pairs": "p.tsv"}, "leave `source`, `target` and `pairs` out"),
+        ({"source": "other.de"}, "other files stand beside it"),
+        ({"pairs": "p.tsv"}, "other files stand beside it"),
         ({"both_directions": True, "reverse_tags": ["<de>"]}, "has one direction only"),
         ({"text": ""}, "text: is empty"),
         ({"text": None}, "source"),

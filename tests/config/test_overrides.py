@@ -26,6 +26,12 @@ def test_values_are_read_as_yaml():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["-", " - ", "'-'"])
+def test_a_dash_alone_is_text(text):
+    assert put(f"data.train.0.source={text}")["data"]["train"][0]["source"] == "-"
+    assert put("a=- 1")["a"] == [1]
+
+
 def test_groups_on_the_way_are_made_and_items_are_counted_from_0():
     tree = put("step.optimizer.learning_rate=1", "data.train.1.weight=2")
     assert tree["step"] == {"optimizer": {"learning_rate": 1}}

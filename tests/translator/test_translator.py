@@ -4,6 +4,7 @@ import random
 import pytest
 import torch
 
+from tests.cli.refusal import has_four_parts
 from tests.decode.hostile import hostile_lines
 from tests.small_run import small_pairs, small_parts
 from tests.streams import pack_of
@@ -65,6 +66,15 @@ def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
     for call in (translator.translate_documents, translator.stream_documents):
         with pytest.raises(InputError, match="document 1: one text"):
             list(call(["AB"]))
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl"])
+def test_documents_are_refused_by_a_model_that_reads_no_context_before_anything_is_read(loaded, form):
+    translator, source, output = loaded.translator(search=Search(beam=1)), io.BytesIO(b"AB"), io.StringIO()
+    with pytest.raises(InputError, match="reads each sentence by itself") as raised:
+        translator.write_documents(source, output, form=form)
+    assert has_four_parts(f"error: {raised.value}")
+    assert (source.tell(), output.getvalue()) == (0, "")
 
 
 def test_greedy_translation_is_what_recomputing_the_whole_prefix_gives(loaded):

@@ -10,7 +10,7 @@ from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
 from trimtab.averaging.comparing import compared
 from trimtab.averaging.gauge import Gauge, check_metric
-from trimtab.averaging.members import Member, best_of_run, open_members
+from trimtab.averaging.members import Member, best_of_run, fewer_than_asked, open_members
 from trimtab.averaging.report import AverageReport
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import mean_of, not_finite
@@ -45,7 +45,7 @@ def average(
     weights = "ema" if ema else None
     members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
     check_alike(members)
-    notes = _overridden(other_start(members), across_starts)
+    notes = (*fewer_than_asked(members, last), *_overridden(other_start(members), across_starts))
     newest = max(members, key=lambda member: member.checkpoint.step)
     check_metric(newest, metric)
     tokenizer = plain_tokenizer(newest)

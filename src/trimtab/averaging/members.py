@@ -72,6 +72,16 @@ def open_members(
     return list(different.values())
 
 
+def fewer_than_asked(members: Sequence[Member], last: int | None) -> tuple[str, ...]:
+    """A note where the run has not as many checkpoints as the `last` that were asked for."""
+    if last is None or len(members) >= last:
+        return ()
+    return (
+        f"the last {last} checkpoints were asked for, and {len(members)} are there; `checkpoint.keep` says how many a "
+        "run keeps",
+    )
+
+
 def best_of_run(members: Sequence[Member]) -> Member | None:
     """The best checkpoint of the run that all are of, where it is none of them."""
     runs = {each.checkpoint.run.resolve() for each in members}

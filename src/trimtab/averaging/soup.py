@@ -11,7 +11,7 @@ from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
 from trimtab.averaging.comparing import compared
 from trimtab.averaging.gauge import Gauge, Measured, check_metric
-from trimtab.averaging.members import Member, open_members
+from trimtab.averaging.members import Member, fewer_than_asked, open_members
 from trimtab.averaging.report import AverageReport, Tried
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import WeightSum
@@ -52,7 +52,8 @@ def greedy_soup(
     check_alike(members)
     unlike = other_start(members)
     reason = across_starts.strip() or "only what helped was averaged"
-    notes = (f"{unlike.problems[0].what}; {reason}",) if unlike else ()
+    notes = fewer_than_asked(members, last)
+    notes += (f"{unlike.problems[0].what}; {reason}",) if unlike else ()
     check_metric(members[0], metric)
     gauge = Gauge.of(members[0], metric=metric)
     singles = {member.label: gauge.measure(member.load()) for member in members}

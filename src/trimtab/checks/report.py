@@ -41,9 +41,17 @@ class Report:
     """Files with findings, by path, as they were read."""
 
     @property
+    def problems_by_file(self) -> dict[str, list[Problem]]:
+        """The problems of each file that has some."""
+        found: dict[str, list[Problem]] = {}
+        for each in self.problems:
+            found.setdefault(re.sub(r"(:\d+){1,2}$", "", each.where) or each.what, []).append(each)
+        return found
+
+    @property
     def num_unreadable(self) -> int:
         """Files with problems, so that they were not checked; one that has several mistakes counts once."""
-        return len({re.sub(r"(:\d+){1,2}$", "", each.where) or each.what for each in self.problems})
+        return len(self.problems_by_file)
 
     def count(self, severity: Severity) -> int:
         """Findings of one severity."""

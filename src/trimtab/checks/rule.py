@@ -9,7 +9,7 @@ from trimtab.checks.edits import Edit
 from trimtab.checks.evidence import Evidence
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
-from trimtab.errors import one_line
+from trimtab.errors import one_line, shortened
 from trimtab.finding import Finding, Severity
 
 Safety = Literal["same training", "changes training"]
@@ -107,5 +107,5 @@ def _shown(value: Any) -> Any:
     """What comes from a file, in one line and no longer than a person reads; numbers are left to the message."""
     if not isinstance(value, str):
         return value
-    text = one_line(value[: MOST_SHOWN + 1])
+    text = one_line(shortened(value)[: MOST_SHOWN + 1])
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

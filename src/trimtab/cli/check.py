@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     report = check_as_asked(options.files, asked)
     if options.write_baseline and report.problems:
-        raise InputError(*report.problems)  # a baseline of what could be read would forget the rest
+        return _tell_problems(report)  # a baseline of what could be read would forget the rest
     if options.write_baseline:
         from trimtab.checks.baseline import write_baseline
 
@@ -75,8 +75,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _say(report: "Report", options: argparse.Namespace) -> None:
-    if report.problems and options.format != "github":
-        tell(InputError(*report.problems))
+    if options.format != "github":
+        _tell_problems(report)
     match options.format:
         case "json":
             from trimtab.checks.say.json import as_json
@@ -96,6 +96,13 @@ def _say(report: "Report", options: argparse.Namespace) -> None:
             in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
             text = as_text(report, in_colour=in_colour, brief=options.quiet)
     sys.stdout.write(text)
+
+
+def _tell_problems(report: "Report") -> int:
+    """Of each file the first ones: a hopeless file hides no other."""
+    for problems in report.problems_by_file.values():
+        tell(InputError(*problems))
+    return InputError.exit_code
 
 
 def _show_differences(mended: "Sequence[MendedFile]") -> int:

@@ -12,6 +12,8 @@ from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
+MOST_TOLD = 20
+"""Problems of one error that are told; the others are counted."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 and the number of the signal, as shells count."""
@@ -81,11 +83,14 @@ def _drop_output() -> None:
 
 
 def tell(error: TrimtabError) -> None:
-    """Every problem of an error on stderr, one after another."""
+    """The problems of an error on stderr, one after another, and how many more there are."""
     word = "stopped" if isinstance(error, Terminated) else "error"
     shown = f"\x1b[31;1m{word}\x1b[0m" if sys.stderr.isatty() else word
-    for problem in error.problems if isinstance(error, InputError) else [error]:
+    problems = error.problems if isinstance(error, InputError) else [error]
+    for problem in problems[:MOST_TOLD]:
         print(f"{shown}: {problem}", file=sys.stderr)
+    if (more := len(problems) - MOST_TOLD) > 0:
+        print(f"{shown}: and {more:,} more, not shown", file=sys.stderr)
 
 
 def _leave_without(error: ModuleNotFoundError) -> int:

@@ -122,7 +122,7 @@ def _path_of(error: ErrorDetails, tree: Any) -> str:
             if shorthand is None:
                 continue  # the kind of a group, or the name given to a single set
             part = shorthand
-        if not isinstance(value, Mapping | list):
+        if not isinstance(value, Mapping | list) or (isinstance(value, list) and not part.isdigit()):
             break  # a member of a union of plain values
         names.append(part)
         value = child(value, part)

@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic import Field, model_validator
 
 from trimtab.config.bleu import BleuTokenizer
-from trimtab.config.settings import Settings
+from trimtab.config.settings import Settings, refused
 
 
 class ParallelFiles(Settings):
@@ -150,14 +150,17 @@ def with_text_on_both_sides(value: Any) -> Any:
 
 
 def check_text_alone(files: ParallelFiles, text: str | None) -> None:
-    """Raises ValueError where other files stand beside a text."""
-    if text is not None and (files.source, files.target, files.pairs, files.dataset) != (
-        text,
-        text,
-        None,
-        None,
-    ):
-        raise ValueError("text: is source and target at once; leave `source`, `target` and `pairs` out")
+    """Refuses other files beside a text."""
+    usual = {"source": text, "target": text, "pairs": None, "dataset": None}
+    others = [f"`{key}`" for key, value in usual.items() if getattr(files, key) != value]
+    if text is not None and others:
+        raise refused(
+            "text",
+            "is source and target at once, and other files stand beside it",
+            got=" and ".join(others),
+            allowed="`text` alone, or source and target without it",
+            fix=f"leave {' and '.join(others)} out, or `text`",
+        )
 
 
 def is_tag(text: str) -> bool:

@@ -1,5 +1,6 @@
 """A recipe file to a checked `Recipe`; every problem at once, each with its line and column."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,8 @@ def parse_recipe(
 
     Raises InputError with everything that is wrong.
     """
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise _too_large(path)
     read = read_yaml(text, name=str(path))
     value: Any = read.value
     if value is None:
@@ -133,7 +136,7 @@ def _read_text(path: Path) -> str:
                 fix=did_you_mean([str(inside)] if inside.is_file() else _recipes_in(path)),
             )
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(len(BOM_UTF8) + MAX_BYTES + 1).removeprefix(BOM_UTF8)
     except FileNotFoundError:
         raise input_error(
             f"{path}: no such file",
@@ -144,11 +147,11 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         raise unreadable(error, path) from None
     if len(data) > MAX_BYTES:
-        raise input_error(f"{path}: too large for a recipe", allowed=f"at most {MAX_BYTES} bytes")
+        raise _too_large(path)
     if b"\0" in data:
         raise input_error(f"{path}: not a text file", allowed="a recipe, which is YAML in UTF-8")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise input_error(
@@ -157,6 +160,16 @@ def _read_text(path: Path) -> str:
             fix="save it as UTF-8",
             where=f"{path}:{line}:1",
         ) from None
+
+
+def _too_large(path: Path) -> InputError:
+    return input_error(
+        f"{path}: too large for a recipe",
+        got=f"more than {MAX_BYTES:,} bytes",
+        allowed=f"at most {MAX_BYTES:,} bytes",
+        fix="put data into files of their own, and name these",
+        where=str(path),
+    )
 
 
 def _near_files(path: Path) -> str:

@@ -15,7 +15,7 @@ def apply_overrides(tree: Any, overrides: tuple[str, ...]) -> tuple[Any, dict[st
 
     Items of lists are counted from 0 (`data.train.0.weight=2`). Raises InputError for what is not `KEY=VALUE`, for a
     value that is not YAML and for a path through something that has no keys; whether the keys are known is judged
-    later, with those of the file.
+    later, with those of the file. A dash alone is text, and no list of nothing: programs take it for standard input.
     """
     tree, origins, problems = deepcopy(tree), dict[str, str](), list[Problem]()
     for override in overrides:
@@ -33,7 +33,8 @@ def apply_overrides(tree: Any, overrides: tuple[str, ...]) -> tuple[Any, dict[st
             )
             continue
         try:
-            _put(tree, key.split("."), read_yaml(text, name=where).value, where=where)
+            value = "-" if text.strip() == "-" else read_yaml(text, name=where).value
+            _put(tree, key.split("."), value, where=where)
         except InputError as error:
             problems.extend(replace(problem, where=where) for problem in error.problems)
         origins[key] = where

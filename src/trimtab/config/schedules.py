@@ -1,22 +1,45 @@
 """How the learning rate goes over a run: one class for each schedule."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from trimtab.config.settings import Settings
+from trimtab.config.settings import Settings, refused
 from trimtab.units import Duration
 
+_ZERO = re.compile(r"\s*0[0_.,]*[A-Za-z\s]*")
 
-class Constant(Settings):
+
+class Warms(Settings):
+    """What schedules with a `warmup` say of one that has no length."""
+
+    without_warmup: ClassVar[str] = "write '1 steps', the shortest there is"
+
+    @field_validator("warmup", mode="before", check_fields=False)
+    @classmethod
+    def _has_length(cls, value: Any) -> Any:
+        if isinstance(value, int | float | str) and _ZERO.fullmatch(str(value)):
+            raise refused(
+                "",
+                "no warmup",
+                got=repr(value),
+                allowed="more than zero, and its unit, such as '500 steps'",
+                fix=cls.without_warmup,
+            )
+        return value
+
+
+class Constant(Warms):
     """The same rate throughout, after an optional warmup."""
 
+    without_warmup: ClassVar[str] = "leave it out: the rate is the same throughout then"
     kind: Literal["constant"] = "constant"
     warmup: Duration | None = None
     """How long the rate rises from zero; by default not at all."""
 
 
-class LinearWarmup(Settings):
+class LinearWarmup(Warms):
     """Up over `warmup`, then down in a line to zero at `length`."""
 
     kind: Literal["linear_warmup"] = "linear_warmup"
@@ -24,7 +47,7 @@ class LinearWarmup(Settings):
     """How long the rate rises in a line from zero."""
 
 
-class InverseSqrt(Settings):
+class InverseSqrt(Warms):
     """Up over `warmup`, then falling with one over the square root of the step."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
@@ -32,7 +55,7 @@ class InverseSqrt(Settings):
     """How long the rate rises in a line from zero."""
 
 
-class Cosine(Settings):
+class Cosine(Warms):
     """Up over `warmup`, then down along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
 
     kind: Literal["cosine"] = "cosine"
@@ -42,7 +65,7 @@ class Cosine(Settings):
     """Share of the peak rate that is left at the end."""
 
 
-class WarmupStableDecay(Settings):
+class WarmupStableDecay(Warms):
     """Up over `warmup`, level, then down to `floor` over the last share of the run (arXiv 2405.18392)."""
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
@@ -56,7 +79,7 @@ class WarmupStableDecay(Settings):
     """Share of the peak rate that is left at the end."""
 
 
-class OneCycle(Settings):
+class OneCycle(Warms):
     """Up along half a cosine from `start`, down along another to `floor` (arXiv 1708.07120)."""
 
     kind: Literal["one_cycle"] = "one_cycle"
@@ -68,7 +91,7 @@ class OneCycle(Settings):
     """Share of the peak rate that is left at the end."""
 
 
-class Exponential(Settings):
+class Exponential(Warms):
     """Up over `warmup`, then down by the same factor every step, to `floor` at `length`."""
 
     kind: Literal["exponential"] = "exponential"
@@ -78,11 +101,12 @@ class Exponential(Settings):
     """Share of the peak rate that is left at the end."""
 
 
-class Noam(Settings):
+class Noam(Warms):
     """`inverse_sqrt` with the rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3): `learning_rate` is a
     factor, and the peak is learning_rate / sqrt(dim * warmup). For recipes that come from elsewhere; the peak is
     printed when the run begins."""
 
+    without_warmup: ClassVar[str] = "write how many steps it takes; the peak follows from them"
     kind: Literal["noam"] = "noam"
     warmup: Duration = Duration(4000, "steps")
     """How long the rate rises in a line from zero."""

@@ -1,8 +1,10 @@
 """The loop, with everything from which a run can recover by itself."""
 
 from trimtab.build import Parts
+from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import RunFailed, one_line
 from trimtab.flow import TrainState
+from trimtab.training.diverged import ended_diverged
 from trimtab.training.preflight.memory import is_out_of_memory
 from trimtab.training.record import Recorder
 from trimtab.training.settle import Spoilt, rewind
@@ -16,7 +18,10 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
     """
     while True:
         try:
-            return train(parts, state, recorder)
+            ended = train(parts, state, recorder)
+            if ended.step > state.step and not recorder.must_stop:
+                look_at_the_end(parts, recorder)
+            return ended
         except Spoilt as error:
             # Without the traceback, whose frames hold a window and its packs.
             spoilt = error.with_traceback(None)
@@ -26,6 +31,14 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
             raise RunFailed(out_of_memory(error, step=recorder.findings.step)) from None
         state = rewind(parts, spoilt, recorder)
         del spoilt
+
+
+def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
+    """A finding where the run has ended with spoilt weights; what a shorter part of it ended with is over."""
+    recorder.findings.look_again_for("S908")
+    steps = read_journal(recorder.folder.metrics)
+    if finding := ended_diverged(steps, num_ids=parts.sources.tokenizer.num_ids):
+        recorder.finding(finding)
 
 
 def out_of_memory(error: Exception, *, step: int) -> str:

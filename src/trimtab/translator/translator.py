@@ -18,6 +18,7 @@ from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
+from trimtab.errors import InputError, input_error
 from trimtab.model.kinds import Model
 from trimtab.translator.document_streams import gathered, restored_documents
 from trimtab.translator.recorded import in_growing_shapes
@@ -156,7 +157,10 @@ class Translator:
         self, source: BinaryLines, output: TextOutput, *, form: DocumentForm = "text", name: str = "input"
     ) -> None:
         """Every document of a UTF-8 stream, translated: each sentence is written as soon as it is done, or each
-        document where the form is `jsonl`, a document a line. InputError names the first line that is wrong."""
+        document where the form is `jsonl`, a document a line. InputError names the first line that is wrong, and is
+        raised for a model that reads no context."""
+        if not self.context.sentences:
+            raise _reads_no_context()
         lines = read_lines(source, name=name)
         if form == "jsonl":
             values: list[Any] = []
@@ -189,3 +193,12 @@ class Translator:
         for number, candidates in enumerate(self.n_best_stream(lines, n=n, prefixes=prefixes)):
             output.write(n_best_text(number, candidates))
         output.flush()
+
+
+def _reads_no_context() -> InputError:
+    return input_error(
+        "--documents: the model reads each sentence by itself, and would not see what stands before it",
+        got="a model that was trained without context",
+        allowed="a run whose data.transforms have `context`",
+        fix="leave --documents out, which translates the same lines one by one; or train on documents with `context`",
+    )

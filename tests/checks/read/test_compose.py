@@ -104,7 +104,7 @@ def test_deep_nesting_is_refused(text: str):
 
 
 def test_a_file_of_data_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("trimtab.checks.read.compose.MAX_YAML_EVENTS", 1_000)
+    monkeypatch.setattr("trimtab.checks.read.compose.MAX_VALUES", 1_000)
     assert compose(Lines("f.yaml", "[" + "1," * 900 + "1]"))
     with pytest.raises(InputError, match="too many values"):
         compose(Lines("f.yaml", "[" + "1," * 1_100 + "1]"))
@@ -112,7 +112,7 @@ def test_a_file_of_data_is_refused(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(
     "text",
-    ["a: &x [*x]", "? [a, b]\n: 1", "? {a: b}\n: 1", "a: {{ name }}", "a: " + "[" * 200, "[" + "a," * 70_000 + "]"],
+    ["a: &x [*x]", "? [a, b]\n: 1", "? {a: b}\n: 1", "a: {{ name }}", "a: " + "[" * 200, "[" + "a," * 110_000 + "]"],
 )  # fmt: skip
 def test_what_is_refused_says_what_it_got_and_what_to_do(text: str):
     with pytest.raises(InputError) as raised:

@@ -21,10 +21,9 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from trimtab.checks.read.decode import printable
-from trimtab.checks.read.limits import MAX_YAML_EVENTS
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
-from trimtab.config.yaml_bounds import MAX_DEPTH, too_deep
+from trimtab.config.yaml_bounds import MAX_DEPTH, MAX_VALUES, too_deep, too_many
 from trimtab.config.yaml_faults import excerpt, yaml_fault
 from trimtab.errors import InputError, input_error
 
@@ -87,19 +86,10 @@ class _Composer:
         self.open: list[MappingNode | SequenceNode] = []
         self.keys: list[ScalarNode | None] = []
         """For each open mapping the key that waits for its value."""
-        self.num_events = 0
+        self.num_values = 0
         self.num_documents = 0
 
     def take(self, event: Any) -> None:
-        self.num_events += 1
-        if self.num_events > MAX_YAML_EVENTS:
-            raise input_error(
-                f"{self.lines.path}: too many values for a configuration",
-                got=f"more than {MAX_YAML_EVENTS:,} keys and values",
-                allowed=f"at most {MAX_YAML_EVENTS:,} keys and values",
-                fix="put data into a file of its own",
-                where=self.where(event),
-            )
         if isinstance(event, DocumentStartEvent):
             self.num_documents += 1
             if self.num_documents > 1:
@@ -174,6 +164,10 @@ class _Composer:
             self.keys[-1] = None
         else:
             self.keys[-1] = self.key(node, event)
+            return
+        self.num_values += 1  # keys do not count, as in recipes
+        if self.num_values > MAX_VALUES:
+            raise too_many(self.where(event))
 
     def settle(self, node: Node, key: ScalarNode) -> None:
         """Puts a value that is not written just behind the colon; ruamel puts it where the next token begins."""

@@ -11,12 +11,8 @@ from trimtab.errors import input_error
 MAX_BYTES: Final = 2_000_000
 MAX_CODE: Final = 500_000
 """Characters of a script: a syntax tree takes some 500 times the memory of its text."""
-MAX_YAML_EVENTS: Final = 60_000
-"""Keys, values, beginnings and ends in YAML, which reads a hundred times slower than JSON."""
 MAX_CALLS: Final = 10_000
 """Calls or commands of one file; later ones are left out."""
-MAX_PROBLEMS: Final = 20
-"""Problems told of one file."""
 MAX_RAW: Final = 2_000
 """Characters that an entry keeps of a value that is no scalar; longer ones are read at their place."""
 

@@ -5,7 +5,7 @@ from typing import Any
 from trimtab.checks.document import Entry, Repeated
 from trimtab.checks.place import Place
 from trimtab.checks.read.decode import printable
-from trimtab.checks.read.limits import MAX_PROBLEMS, MAX_RAW
+from trimtab.checks.read.limits import MAX_RAW
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
 from trimtab.checks.read.scalars import Resolve
@@ -47,13 +47,13 @@ class Plant:
         tree = self._value(root, (), 0)
         if self.problems:
             in_order = sorted(self.problems, key=lambda each: each[0])
-            raise InputError(*(problem for _, problem in in_order[:MAX_PROBLEMS]))
+            raise InputError(*(problem for _, problem in in_order))
         return tree
 
     def _value(self, node: Node, path: tuple[str, ...], depth: int) -> Any:
-        self._count(node, depth)
         if isinstance(node, AliasNode):
             return self._value(node.target, path, depth)
+        self._count(node, depth, path)
         if isinstance(node, MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
@@ -67,7 +67,6 @@ class Plant:
         for key_node, value_node in self._pairs(node, path, depth):
             key = printable(key_node.text)
             dotted = ".".join((*path, key))
-            self.num_characters += len(dotted)
             is_new = dotted not in self.entries  # `a.b` may be one key or two
             if is_new:
                 self.entries[dotted] = _RESERVED  # before those of its children, and filled after them
@@ -90,7 +89,6 @@ class Plant:
 
     def _pairs(self, node: MappingNode, path: tuple[str, ...], depth: int) -> list[Pair]:
         """The mapping's own pairs, behind those that it merges in; of a repeated key the last."""
-        self._count(node, depth)
         merged: dict[str, Pair] = {}
         own: dict[str, Pair] = {}
         for key, value in node.pairs:
@@ -105,12 +103,12 @@ class Plant:
     def _merged(self, node: Node, path: tuple[str, ...], depth: int) -> list[Pair]:
         """The pairs that `<<: node` brings; of several mappings the first that has a key wins."""
         target = node.target if isinstance(node, AliasNode) else node
+        self._count(target, depth)
         if isinstance(target, MappingNode):
             pairs = self._pairs(target, path, depth + 1)
             self.num_values += len(pairs)
             return pairs
         if isinstance(target, SequenceNode):
-            self._count(target, depth)
             return [pair for item in reversed(target.items) for pair in self._merged(item, path, depth + 1)]
         problem = Problem(
             what="`<<` merges what is no mapping",
@@ -138,8 +136,10 @@ class Plant:
         )
         self.problems.append((again[0].start, problem))
 
-    def _count(self, node: Node, depth: int) -> None:
+    def _count(self, node: Node, depth: int, path: tuple[str, ...] = ()) -> None:
+        """As `config.read_yaml` counts, so that a recipe is too large for both or for none."""
         self.num_values += 1
+        self.num_characters += len(".".join(path))
         if self.num_values > MAX_VALUES:
             raise too_many(self.lines.where(node.start))
         if self.num_characters > LONGEST_PATHS:

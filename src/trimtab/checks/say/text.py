@@ -8,7 +8,7 @@ from trimtab.checks.report import GREATEST_FIRST, Report
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.say.grades import best_first, sentence, source
 from trimtab.checks.say.pages import page_of
-from trimtab.errors import one_line
+from trimtab.errors import one_line, shortened
 
 WIDTH = 110
 MOST_SKIPPED = 10
@@ -58,7 +58,7 @@ def summary(report: Report) -> str:
 
 
 def _skipped(report: Report) -> Iterator[str]:
-    yield from (one_line(f"{each.path}: {each.reason}") for each in report.skipped[:MOST_SKIPPED])
+    yield from (one_line(f"{each.path}: {shortened(each.reason)}") for each in report.skipped[:MOST_SKIPPED])
     if (more := len(report.skipped) - MOST_SKIPPED) > 0:
         yield f"... and {more} more"
 

@@ -211,4 +211,21 @@ PAGES: tuple[SeenPage, ...] = (
         home="training/settle.py",
         symptoms=("the loss explodes and stays high", "the loss becomes nan"),
     ),
+    SeenPage(
+        code="S908",
+        name="ended-diverged",
+        severity="error",
+        when="while training, after the last step",
+        seen="most of the last 3 steps were not finite, or their loss is above that of the first step and more than "
+        "1.5 times the logarithm of the vocabulary, which is the loss of a model that knows nothing",
+        why="The weights are worse than none. The guard compares a step with the accepted ones before it, and a short "
+        "run has too few of them.",
+        fix="begin anew with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",
+        home="training/diverged.py",
+        symptoms=(
+            "the loss explodes and stays high",
+            "loss is NaN",
+            "the run ends well and the model is useless",
+        ),
+    ),
 )
