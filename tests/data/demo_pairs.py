@@ -25,6 +25,9 @@ class Listed:
     def pair(self, line):
         return self.pairs[line]
 
+    def several(self, lines):
+        return map(self.pair, lines)
+
 
 def lost(pairs, line):
     """The pairs where one line of the target is lost and the end filled up."""

@@ -1,6 +1,8 @@
+import pytest
+
 from tests.data.demo_pairs import Listed, demo_pairs, lost
-from trimtab.data.alignment import BLOCK_LINES, look_at_alignment, quick_lines
-from trimtab.data.scan import scan_corpus
+from trimtab.data.alignment import BLOCK_LINES, QuickLook, look_at_alignment, look_at_lengths, quick_lines
+from trimtab.data.scan import scan_corpus, scan_lengths
 
 
 def look(pairs, lines=None, **named):
@@ -56,3 +58,14 @@ def test_a_quick_look_finds_a_drift_in_the_block_where_it_is_seen():
     found = look(pairs, quick_lines(len(pairs), most=2000))
     assert found.drift.kind == "shifted"
     assert 2600 <= found.drift.first <= 2600 + len(pairs) / 4
+
+
+@pytest.mark.parametrize("drift_from", [None, 0, 400, 2600, 5900])
+@pytest.mark.parametrize("most", [2000, 10_000])
+def test_lengths_alone_say_of_drift_what_a_whole_scan_says(drift_from, most):
+    pairs = demo_pairs(6000) if drift_from is None else lost(demo_pairs(6000), drift_from)
+    lines = quick_lines(len(pairs), most=most)
+    whole = look(pairs, lines)
+    quick = look_at_lengths(scan_lengths(Listed(pairs), lines), place=lambda line: f"train.en:{line + 1}")
+    assert quick == QuickLook(whole.lines, whole.drift, whole.where)
+    assert (quick.drift is not None) == (drift_from is not None)

@@ -1,6 +1,7 @@
 import json
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 
 from tests.data.demo_pairs import Listed, demo_pairs, lost
@@ -8,6 +9,8 @@ from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.data import checks as checks_module
 from trimtab.data.checks import check_data, quick_alignment, quick_shared
 from trimtab.data.corpus import open_corpora
+from trimtab.data.repeats import find_shared
+from trimtab.data.scan import scan_corpus
 
 
 @pytest.fixture
@@ -66,3 +69,25 @@ def test_a_quick_look_reads_a_bounded_number_of_lines(made, monkeypatch):
     (shared,) = quick_shared([train], [Listed(demo_pairs(2000), "dev")])
     assert shared.lines == 1000
     assert 0 < shared.pair < 600
+
+
+@pytest.mark.parametrize("most", [1, 700, 10_000])
+def test_a_quick_look_counts_what_scans_of_the_lines_that_it_reads_count(made, monkeypatch, most):
+    monkeypatch.setattr(checks_module, "QUICK_OVERLAP_LINES", most)
+    pairs = demo_pairs(2000)
+    train = [*made("first", [*pairs[:1200], *pairs[:300]]), *made("second", pairs[900:])]
+    valid = [Listed([*pairs[1000:1400], *demo_pairs(100, "valid")], "one"), Listed(pairs[5:9], "two")]
+    slow = []
+    for corpus in train:
+        share = min(1.0, most / sum(map(len, train)))
+        spread = np.linspace(0, len(corpus) - 1, max(1, int(len(corpus) * share))).astype(np.int64)
+        scan = scan_corpus(corpus, np.unique(spread).tolist())
+        slow += [
+            find_shared(scan_corpus(each, range(len(each))), scan, names=(each.name, corpus.name))
+            for each in valid
+        ]
+    fast = quick_shared(train, valid)
+    assert [(e.valid, e.train, e.lines, e.pair, e.places) for e in fast] == [
+        (e.valid, e.train, e.lines, e.pair, e.places) for e in slow
+    ]
+    assert most == 1 or fast[0].pair > 0

@@ -4,8 +4,10 @@ import lzma
 import pickle
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data import corpus as corpora_module
 from trimtab.data.corpus import open_corpora, open_corpus, reverse
 from trimtab.errors import InputError
@@ -204,3 +206,78 @@ def test_sentences_of_one_language_are_not_read_from_jsonl(tmp_path, name):
     with pytest.raises(InputError, match="each of its lines would be a sentence"):
         open_text(tmp_path, name, DOCUMENTS.encode(), passage_bytes=None)
     assert open_text(tmp_path, "b.txt", b"{one}\n", passage_bytes=None).pair(0) == ("{one}", "{one}")
+
+
+TEXTS = st.sampled_from(
+    ["one ship", "zwölf Söhne", "", "a\u2028b", "x\r", "the\0small ship", "0123456789" * 3]
+)
+EVERY_KIND = [
+    ({"source": "train.en", "target": "train.de"}, {}),
+    ({"pairs": "pairs.tsv", "source": 1, "target": 2}, {"pairs.tsv": b"no tab"}),
+    ({"pairs": "named.tsv", "source": "first", "target": "second"}, {"named.tsv": b"no tab"}),
+    ({"pairs": "pairs.jsonl", "source": "en", "target": "de"}, {"pairs.jsonl": b"{"}),
+]
+
+
+def write_files(folder, rows, *, spoilt, spoil):
+    """The rows in files of each kind; line number `spoilt` is malformed in those that `spoil` names."""
+    tsv = ["\t".join(row).encode() for row in rows]
+    files = {
+        "train.en": [source.encode() for source, _ in rows],
+        "train.de": [target.encode() for _, target in rows],
+        "pairs.tsv": tsv,
+        "named.tsv": [b"first\tsecond", *tsv],
+        "pairs.jsonl": [json.dumps({"en": source, "de": target}).encode() for source, target in rows],
+    }
+    for name, bad in spoil.items():
+        files[name][spoilt + (name == "named.tsv")] = bad
+    for name, lines in files.items():
+        (folder / name).write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+@pytest.mark.parametrize(("files", "bad"), EVERY_KIND, ids=["aligned", "tsv", "tsv with names", "jsonl"])
+@given(
+    rows=st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=12),
+    is_bad=st.booleans(),
+    at_once=st.sampled_from([1, 3, 2**16]),
+    most=st.sampled_from([8, 2**24]),
+    data=st.data(),
+)
+@settings(max_examples=50, deadline=None)
+def test_several_pairs_at_once_are_those_of_one_by_one_up_to_a_malformed_one(
+    tmp_path_factory, files, bad, rows, is_bad, at_once, most, data
+):
+    root, spoilt = tmp_path_factory.mktemp("several"), data.draw(st.integers(1, len(rows) - 1))
+    bad = bad or {data.draw(st.sampled_from(["train.en", "train.de"])): b"\xff"}
+    write_files(root, rows, spoilt=spoilt, spoil=bad if is_bad else {})
+    corpus = opened(root, ParallelFiles(**files))
+    lines = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpora_module, "MOST_BYTES", most)
+        patch.setattr(corpora_module, "_LINES_AT_ONCE", at_once)
+        for each in (corpus, reverse(corpus, tags=())):
+            pairs, said = until_bad(each.pair(line) for line in lines)
+            assert until_bad(each.several(lines)) == (pairs, said)
+            assert bool(said) == (is_bad and spoilt in lines and each.num_bytes(spoilt) <= most)
+
+
+def until_bad(pairs):
+    """The pairs up to the first that cannot be read, and what is said of that one."""
+    found = []
+    try:
+        for pair in pairs:
+            found.append(pair)
+    except InputError as error:
+        return found, error.problems
+    return found, ()
+
+
+def test_several_pairs_of_documents_and_passages_are_those_of_one_by_one(tmp_path):
+    (tmp_path / "books.jsonl").write_text(
+        "".join(json.dumps({"en": [f"{n} a", f"{n} b"], "de": [f"{n} c", f"{n} d"]}) + "\n" for n in range(9))
+    )
+    books = opened(tmp_path, ParallelFiles(documents="books.jsonl", source="en", target="de"))
+    (tmp_path / "text.txt").write_text("one\n\ntwo and three\n\nfour\n")
+    text = open_corpus(ValidFiles(text="text.txt"), root=tmp_path, cache=tmp_path / "cache", passage_bytes=8)
+    for corpus, lines in ((books, [17, 0, 5, 4]), (text, [2, 0, 1])):
+        assert list(corpus.several(lines)) == [corpus.pair(line) for line in lines]

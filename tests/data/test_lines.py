@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtab.data import line_blocks
 from trimtab.data import lines as lines_module
 from trimtab.data.lines import open_lines
 from trimtab.errors import InputError, NoRoom
@@ -244,3 +245,35 @@ def test_workers_read_the_same_lines_after_fork_and_spawn(tmp_path, method):
     lines = open_lines(tmp_path / "text.xz", cache=tmp_path / "cache")
     with multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map(lines.__getitem__, [2, 0, 1]) == [b"three", b"one", b"two"]
+
+
+@given(TEXTS, st.data(), st.sampled_from([1, 4, 1 << 20]), st.sampled_from([0, 2, 1 << 15]))
+@settings(max_examples=100, deadline=None)
+def test_several_lines_at_once_are_those_that_are_read_one_by_one(text, data, block, gap):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_blocks, "BLOCK_BYTES", block)
+        patch.setattr(line_blocks, "GAP_BYTES", gap)
+        (Path(folder) / "text").write_bytes(text)
+        lines = open_lines(Path(folder) / "text", cache=Path(folder) / "cache")
+        numbers = data.draw(st.lists(st.integers(0, len(lines) - 1))) if len(lines) else []
+        assert list(lines.several(numbers)) == [lines[number] for number in numbers]
+        assert lines[::-2] == split(text)[::-2]
+
+
+def test_several_lines_at_once_are_a_read_or_two_of_the_file(tmp_path, monkeypatch):
+    (tmp_path / "text").write_bytes(b"a line of some words\n" * 20_000)
+    lines, reads = open_lines(tmp_path / "text", cache=tmp_path / "cache"), []
+    healthy = os.pread
+    monkeypatch.setattr(
+        os, "pread", lambda file, size, start: reads.append(size) or healthy(file, size, start)
+    )
+    assert len(set(lines.several(range(0, 20_000, 3)))) == 1
+    assert 0 < len(reads) <= 2
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_of_several_lines_one_outside_is_an_index_error(tmp_path, number):
+    (tmp_path / "text").write_bytes(b"one\ntwo")
+    lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
+    with pytest.raises(IndexError, match=f"line {number} of 2"):
+        list(lines.several([0, number]))

@@ -4,7 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.demo_pairs import Listed
-from trimtab.data.scan import ADDRESSES, COPY, DIGITS, digest, loose, oddities, paired, scan_corpus
+from trimtab.data.scan import (
+    ADDRESSES,
+    COPY,
+    DIGITS,
+    digest,
+    loose,
+    oddities,
+    paired,
+    scan_corpus,
+    scan_lengths,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +62,12 @@ def test_only_the_lines_that_are_asked_for_are_read():
     scan = scan_corpus(Listed([("a", "b"), ("cc", "d"), ("e", "fff")]), [1, 2])
     assert scan.line.tolist() == [1, 2]
     assert scan.target_length.tolist() == [1, 3]
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=8), st.data())
+def test_lengths_alone_are_those_of_a_whole_scan(pairs, data):
+    lines = data.draw(st.lists(st.integers(0, len(pairs) - 1))) if pairs else []
+    whole, lengths = scan_corpus(Listed(pairs), lines), scan_lengths(Listed(pairs), lines)
+    assert len(lengths) == len(lines)
+    for field in ("line", "source_length", "target_length"):
+        assert getattr(lengths, field).tolist() == getattr(whole, field).tolist()

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from trimtab.data.drift import Drift, Lengths, correlation, find_drift, length_costs, usual_lengths
-from trimtab.data.scan import ADDRESSES, COPY, DIGITS, ReadsPairs, Scan
+from trimtab.data.scan import ADDRESSES, COPY, DIGITS, LengthScan, ReadsPairs, Scan
 
 MOST_LINES = 20
 """Odd lines that are named."""
@@ -58,19 +58,30 @@ def quick_lines(num_lines: int, *, most: int) -> list[int]:
     return [int(start) + place for start in starts for place in range(BLOCK_LINES)]
 
 
+@dataclass(frozen=True, slots=True)
+class QuickLook:
+    """What the lengths of some lines say."""
+
+    lines: int
+    """Lines that were looked at."""
+    drift: Drift | None
+    """Counted in lines of the corpus, from 0."""
+    where: str
+    """`file:line` of the line where the drift begins, or nothing."""
+
+
+def look_at_lengths(scan: LengthScan, *, place: Callable[[int], str]) -> QuickLook:
+    """Whether there is drift; `place` names a line, counted from 0."""
+    drift = _first_drift(scan, usual_lengths(scan.source_length, scan.target_length))
+    return QuickLook(len(scan), drift, place(drift.first) if drift else "")
+
+
 def look_at_alignment(
     corpus: ReadsPairs, scan: Scan, *, place: Callable[[int], str], most: int = MOST_LINES
 ) -> Alignment:
     """What a scan says; `place` names a line, counted from 0."""
     usual = usual_lengths(scan.source_length, scan.target_length)
-    drift = next(
-        (
-            Drift(found.kind, start + found.first, start + found.stop, found.offset, found.correlation)
-            for start, part in _runs(scan)
-            if (found := find_drift(scan.source_length[part], scan.target_length[part], usual))
-        ),
-        None,
-    )
+    drift = _first_drift(scan, usual)
     together = correlation(scan.source_length, scan.target_length)
     return Alignment(
         lines=len(scan),
@@ -85,7 +96,18 @@ def look_at_alignment(
     )
 
 
-def _runs(scan: Scan) -> list[tuple[int, slice]]:
+def _first_drift(scan: LengthScan, usual: Lengths) -> Drift | None:
+    return next(
+        (
+            Drift(found.kind, start + found.first, start + found.stop, found.offset, found.correlation)
+            for start, part in _runs(scan)
+            if (found := find_drift(scan.source_length[part], scan.target_length[part], usual))
+        ),
+        None,
+    )
+
+
+def _runs(scan: LengthScan) -> list[tuple[int, slice]]:
     """Stretches of lines in a row, each with its first line."""
     breaks = (np.flatnonzero(np.diff(scan.line) != 1) + 1).tolist()
     edges = [0, *breaks, len(scan)]

@@ -1,7 +1,7 @@
 """A corpus: pairs of strings by number, read in place from two aligned files, a TSV or a JSONL file."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -22,6 +22,8 @@ from trimtab.errors import InputError, Problem, input_error
 _MOST_PROBLEMS = 10
 MOST_BYTES = 2**24
 """A line of more is never read: it is longer than any limit on tokens allows, and one of a gigabyte would not fit."""
+_LINES_AT_ONCE = 2**16
+"""Of many lines, the places of so many are looked up at a time."""
 
 Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs | Passages
 """What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
@@ -71,6 +73,24 @@ class Corpus:
         InputError with file, line (from 1) and place where it is malformed.
         """
         return ("", "") if self.num_bytes(line) > MOST_BYTES else self.pairs.pair(line)
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these lines, in their order: many are read at a time where the format allows.
+
+        The InputError of a malformed line comes when it is its turn.
+        """
+        pairs = self.pairs
+        if not isinstance(pairs, AlignedPairs | TsvPairs | JsonlPairs | TablePairs):
+            yield from map(self.pair, lines)
+            return
+        left_out = set(self.longer_than(MOST_BYTES))
+        for first in range(0, len(lines), _LINES_AT_ONCE):
+            part = lines[first : first + _LINES_AT_ONCE]
+            if left_out.isdisjoint(part):
+                yield from pairs.several(part)
+            else:
+                read = pairs.several([line for line in part if line not in left_out])
+                yield from (("", "") if line in left_out else next(read) for line in part)
 
     def num_bytes(self, line: int) -> int:
         """Bytes that must be read for a line, of its longer side where they have files of their own; 0 where only

@@ -34,6 +34,10 @@ class ListedPairs:
         """Source and reference."""
         return self.sources[line], self.references[line]
 
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these lines."""
+        return map(self.pair, lines)
+
 
 def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Iterator[Finding]:
     """Warnings; reads a bounded number of lines, see `data.checks`."""
@@ -105,7 +109,8 @@ def lines_with_zeros(train: Sequence[Corpus]) -> Iterator[Finding]:
     """A warning for each corpus with NULs in those of its lines that are looked at, `QUICK_LINES` at most."""
     for corpus in (corpus for corpus in train if not corpus.is_reversed):
         looked_at = quick_lines(len(corpus), most=QUICK_LINES)
-        if not (lines := [line for line in looked_at if any("\0" in side for side in corpus.pair(line))]):
+        pairs = zip(looked_at, corpus.several(looked_at), strict=True)
+        if not (lines := [line for line, (source, target) in pairs if "\0" in source or "\0" in target]):
             continue
         places = ", ".join(str(line + 1) for line in lines[:MOST_PLACES])
         yield Finding(

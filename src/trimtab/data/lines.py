@@ -4,7 +4,7 @@ import bisect
 import hashlib
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, overload
@@ -14,6 +14,7 @@ import numpy as np
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.compressed import Packing, copied, packing_of, read_blocks
 from trimtab.data.input_file import open_input
+from trimtab.data.line_blocks import line_blocks
 from trimtab.data.line_index import LineIndex, load_index, write_index
 from trimtab.errors import InputError, input_error
 
@@ -81,7 +82,7 @@ class Lines(Sequence[bytes]):
 
     def between(self, start: int, stop: int) -> bytes:
         """The bytes of the unpacked content from one to before another; it may end before that."""
-        size = os.fstat(self._text).st_size
+        size, _ = self._stamp
         return self._read(start, min(stop, size) - start)
 
     def num_bytes(self, line: int) -> int:
@@ -102,12 +103,26 @@ class Lines(Sequence[bytes]):
     def __getitem__(self, line: slice) -> list[bytes]: ...
     def __getitem__(self, line: int | slice) -> bytes | list[bytes]:
         if isinstance(line, slice):
-            return [self[each] for each in range(len(self))[line]]
+            return list(self.several(range(len(self))[line]))
         starts = self._index.starts
         if not 0 <= line < len(starts) - 1:
             raise IndexError(f"{self.path}: line {line} of {len(self)}, counted from 0")
         text = self._read(starts[line], self.num_bytes(line))
         return text[:-1] if text[-1:] == b"\r" else text
+
+    def several(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        """Lines of these numbers, in their order: those that lie near each other in the file are read at once, a
+        block at a time."""
+        asked = np.asarray(numbers, np.int64)
+        if len(outside := asked[(asked < 0) | (asked >= len(self))]):
+            raise IndexError(f"{self.path}: line {outside[0]} of {len(self)}, counted from 0")
+        starts = np.asarray(self._index.starts)
+        begins, ends = starts[asked].astype(np.int64), starts[asked + 1].astype(np.int64) - 1
+        for block in line_blocks(begins, ends):
+            start, stop = int(begins[block.start]), int(ends[block.stop - 1])
+            text = self._read(start, stop - start)
+            places = zip((begins[block] - start).tolist(), (ends[block] - start).tolist(), strict=True)
+            yield from (text[begin:end].removesuffix(b"\r") for begin, end in places)
 
     def _read(self, start: int, size: int) -> bytes:
         try:

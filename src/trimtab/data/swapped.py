@@ -28,8 +28,8 @@ def profiles(corpus: ReadsPairs) -> tuple[Profile, Profile]:
     """Source and target of a sample spread over the corpus."""
     sides = Counter[str](), Counter[str]()
     count = min(len(corpus), _SAMPLE_LINES)
-    for number in range(count):
-        for side, text in zip(sides, corpus.pair(number * len(corpus) // count), strict=True):
+    for pair in corpus.several([number * len(corpus) // count for number in range(count)]):
+        for side, text in zip(sides, pair, strict=True):
             padded = f" {text.casefold()} "
             side.update(padded[start : start + 3] for start in range(len(padded) - 2))
     return sides

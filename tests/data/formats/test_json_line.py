@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.formats.json_line import is_document_object, read_json
+from trimtab.data.formats.json_line import has_half_character, is_document_object, read_json
 from trimtab.data.lines import open_lines
 
 VALUES = st.recursive(
@@ -46,3 +46,13 @@ def test_what_merely_looks_like_one_is_text(tmp_path, line):
 
 def test_what_is_no_utf8_is_none(tmp_path):
     assert not is_document(tmp_path, b'{"text": "\xff"}')
+
+
+@given(st.text(st.characters() | st.sampled_from("\ud800\udbff\udc00\udfff\ue000\ud7ffä"), max_size=6))
+def test_half_characters_are_those_that_utf_8_cannot_write(text):
+    try:
+        text.encode()
+        is_whole = True
+    except UnicodeEncodeError:
+        is_whole = False
+    assert has_half_character(text) == (not is_whole)

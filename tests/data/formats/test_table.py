@@ -42,7 +42,9 @@ def save_dataset(folder, pairs, shards=1):
 
 
 def columns(pairs):
-    return [pairs.pair(line) for line in range(len(pairs))]
+    found = [pairs.pair(line) for line in range(len(pairs))]
+    assert list(pairs.several(range(len(pairs)))) == found
+    return found
 
 
 @pytest.mark.parametrize(

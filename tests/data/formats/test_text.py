@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.formats.text import text_of
+from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import open_lines
 from trimtab.errors import InputError
 
@@ -68,3 +68,42 @@ def test_utf_16_without_a_mark_is_named_with_what_turns_it_into_utf_8(tmp_path, 
 
 def test_a_single_nul_is_text_like_any_other(tmp_path):
     assert text_of(lines_of(tmp_path, b"the\0small ship\n"), 0) == "the\0small ship"
+
+
+ODD = st.sampled_from(
+    [
+        b"one",
+        "zwölf".encode(),
+        b"",
+        b"\0",
+        b"a\0b",
+        b"\xff",
+        b"\xc3",
+        "\ufeff".encode(),
+        b"x\r",
+        "Hello".encode("utf-16-le"),
+        "Hello".encode("utf-16-be"),
+    ]
+)
+
+
+@given(st.lists(ODD, min_size=1), st.data())
+@settings(max_examples=100, deadline=None)
+def test_many_texts_at_once_are_those_of_one_by_one_and_so_is_what_is_said_of_bad_ones(
+    tmp_path_factory, texts, data
+):
+    lines = lines_of(tmp_path_factory.mktemp("text"), b"".join(text + b"\n" for text in texts))
+    numbers = data.draw(st.lists(st.integers(0, len(texts) - 1)))
+    one_by_one = until_bad(text_of(lines, number) for number in numbers)
+    assert until_bad(texts_of(lines, numbers)) == one_by_one
+
+
+def until_bad(texts):
+    """The texts up to the first that cannot be read, and what is said of that one."""
+    found = []
+    try:
+        for text in texts:
+            found.append(text)
+    except InputError as error:
+        return found, error.problems
+    return found, ()

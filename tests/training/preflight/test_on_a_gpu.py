@@ -3,8 +3,11 @@
 import pytest
 import torch
 
+from tests.faults.mutation import put_bug
 from trimtab.flow import TrainState
+from trimtab.step.optimizer.adamw import AdamW
 from trimtab.training.preflight import every_check, preflight
+from trimtab.training.preflight.kept import kept, tensors_of
 from trimtab.training.validate import loss_of
 
 pytestmark = [
@@ -45,3 +48,31 @@ def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(par
     loss_of(parts, parts.fast_copy().eval(), next(iter(parts.valid().values())))
     blocks_and_loss = 3
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks_and_loss
+
+
+THAT_PUT_BACK = (
+    every_check.weights_follow_the_rate,
+    every_check.skipped_steps_change_nothing,
+    every_check.decay_where_it_belongs,
+)
+
+
+@pytest.mark.parametrize("free", [0, 2**60])
+def test_weights_are_put_back_bit_for_bit_with_room_for_copies_and_without(parts_with, monkeypatch, free):
+    parts = parts_with(step={"compile": "off", "precision": "auto"})
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
+    before = {name: each.clone() for name, each in parts.model.state_dict().items()}
+    copies = kept(tensors_of(parts))
+    assert {each.device.type for each in copies.values()} == {"cuda" if free else "cpu"}
+    for check in THAT_PUT_BACK:
+        assert [str(each) for each in every_check.told(check, parts)] == []
+    assert all(torch.equal(before[name], each) for name, each in parts.model.state_dict().items())
+
+
+@pytest.mark.parametrize("free", [0, 2**60])
+def test_what_a_skipped_step_changes_is_found_with_room_for_copies_and_without(parts_with, monkeypatch, free):
+    parts = parts_with(step={"compile": "off", "precision": "auto"})
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
+    put_bug(monkeypatch, AdamW.update, ("skip.to(torch.float32)", "skip.to(torch.float32) * 0"))
+    found = every_check.told(every_check.skipped_steps_change_nothing, parts)
+    assert [each.code for each in found] == ["S206"]

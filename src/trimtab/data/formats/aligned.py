@@ -1,12 +1,13 @@
 """Two text files, line i of one the translation of line i of the other."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.text import text_of
+from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -33,6 +34,10 @@ class AlignedPairs:
     def pair(self, line: int) -> tuple[str, str]:
         """Line `line` of both files; InputError where one is not UTF-8."""
         return text_of(self.source, line), text_of(self.target, line)
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these lines, in their order, read many at a time."""
+        return zip(texts_of(self.source, lines), texts_of(self.target, lines), strict=True)
 
 
 def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.fields import field_names
-from trimtab.data.formats.json_line import read_json
+from trimtab.data.formats.json_line import has_half_character, read_json
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -134,7 +134,7 @@ def _sentences(lines: Lines, line: int, fields: dict[str, Any], name: str) -> li
             got=type(value).__name__,
             allowed='["...", "..."]',
         )
-    if any("\ud800" <= each <= "\udfff" for sentence in value if not sentence.isascii() for each in sentence):
+    if any(map(has_half_character, value)):
         raise _problem(lines, line, f"has half a character in {name!r}", got="a lone \\ud800-\\udfff")
     return value
 

@@ -1,6 +1,7 @@
 """One line of JSON, read for its texts."""
 
 import json
+import re
 from typing import Any
 
 from trimtab.data.lines import Lines
@@ -9,6 +10,7 @@ FIELD = "text"
 """The field of a JSONL file that is a document."""
 
 _HEAD_BYTES = 256
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARK = "\ufeff".encode()
 # Numbers are never looked at, and an integer may have more digits than Python turns into one.
 _DECODER = json.JSONDecoder(parse_int=float)
@@ -17,6 +19,11 @@ _DECODER = json.JSONDecoder(parse_int=float)
 def read_json(text: str) -> Any:
     """The value of a line, every number a float; ValueError or RecursionError where it is no JSON."""
     return _DECODER.decode(text)
+
+
+def has_half_character(text: str) -> bool:
+    """Whether a string that was read from JSON has a lone surrogate in it, which is no character and no UTF-8."""
+    return not text.isascii() and _HALF_CHARACTER.search(text) is not None
 
 
 def is_document_object(lines: Lines, number: int) -> bool:

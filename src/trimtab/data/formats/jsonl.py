@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.formats.fields import field_names
-from trimtab.data.formats.json_line import read_json
-from trimtab.data.formats.text import text_of
+from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
 
@@ -40,7 +41,13 @@ class JsonlPairs:
 
     def pair(self, line: int) -> tuple[str, str]:
         """The two fields; InputError where the line is no object or a field is missing or not text."""
-        text = text_of(self.lines, line)
+        return self._fields(line, text_of(self.lines, line))
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these lines, in their order, read many at a time."""
+        return map(self._fields, lines, texts_of(self.lines, lines))
+
+    def _fields(self, line: int, text: str) -> tuple[str, str]:
         try:
             fields = read_json(text)
         except (ValueError, RecursionError) as error:
@@ -54,7 +61,7 @@ class JsonlPairs:
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
         value = fields.get(name)
         if isinstance(value, str):
-            if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
+            if has_half_character(value):
                 raise self._problem(
                     line,
                     f"has half a character in the field {name!r}",

@@ -7,7 +7,7 @@ a row of a compressed column would unpack thousands of others, and the memory st
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ class TablePairs:
         """The two columns of a row; what is no text was refused when the table was opened."""
         source, target = json.loads(self.lines[line])
         return source, target
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these rows, in their order, read many at a time."""
+        return ((source, target) for source, target in map(json.loads, self.lines.several(lines)))
 
 
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:

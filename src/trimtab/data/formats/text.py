@@ -1,5 +1,7 @@
 """Bytes of a line to text: strict UTF-8, with the place of what is not."""
 
+from collections.abc import Iterator, Sequence
+
 from trimtab.data.lines import Lines
 from trimtab.errors import not_utf8, utf16_of, utf16_text
 
@@ -22,3 +24,13 @@ def text_of(lines: Lines, line: int) -> str:
     if line == 0 and text.startswith(_BYTE_ORDER_MARK):
         return text[1:]
     return text
+
+
+def texts_of(lines: Lines, numbers: Sequence[int]) -> Iterator[str]:
+    """What `text_of` gives for lines of these numbers, in their order, read many at a time."""
+    for number, line in zip(numbers, lines.several(numbers), strict=True):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            text = text_of(lines, number)  # says what is wrong
+        yield text_of(lines, number) if number == 0 or "\0" in text else text

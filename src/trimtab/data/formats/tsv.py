@@ -2,12 +2,13 @@
 
 import difflib
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.text import text_of
+from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -41,7 +42,15 @@ class TsvPairs:
         if line < 0:
             raise IndexError(line)
         line += self.num_header_lines
-        columns = text_of(self.lines, line).split("\t")
+        return self._columns(line, text_of(self.lines, line))
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these pairs, in their order, read many at a time."""
+        numbers = [line + self.num_header_lines for line in lines]
+        return map(self._columns, numbers, texts_of(self.lines, numbers))
+
+    def _columns(self, line: int, text: str) -> tuple[str, str]:
+        columns = text.split("\t")
         if len(columns) != self.num_columns:
             raise input_error(
                 f"{self.lines.path}: line {line + 1} has another number of columns than line 1",

@@ -7,6 +7,7 @@ from torch import nn
 
 from trimtab.build import Parts
 from trimtab.finding import Finding
+from trimtab.training.preflight.kept import kept
 from trimtab.training.preflight.probe import named
 from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
 
@@ -52,15 +53,15 @@ def shares_taken(parts: Parts, *, rate: float) -> dict[str, float]:
     """How much of each trained tensor an update takes whose gradient is zero; biases, which begin at zero, are set to
     one before."""
     weights = {name: weight for name, weight in parts.model.named_parameters() if weight.requires_grad}
-    with weights_put_back(parts):
+    with weights_put_back(parts) as saved:
         optimizer = with_own_moments(parts)
         for weight in weights.values():
             if weight.ndim < 2:
                 weight.fill_(1.0)
             weight.grad = torch.zeros_like(weight)
-        before = {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
+        before = saved | kept({name: weight for name, weight in weights.items() if weight.ndim < 2})
         optimizer.update(learning_rate=rate, skip=torch.zeros((), dtype=torch.bool, device=parts.device))
         return {
-            name: float((before[name] - weight.cpu()).norm() / before[name].norm())
+            name: float((before[name] - weight.to(before[name].device)).norm() / before[name].norm())
             for name, weight in weights.items()
         }

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.build import Parts
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.training.preflight.kept import kept, tensors_of
 
 
 @contextmanager
@@ -34,9 +35,9 @@ def untouched(parts: Parts) -> Iterator[None]:
 
 @contextmanager
 def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
-    """Gives the weights and buffers by name, as they are now, in host memory; afterwards the model has them again."""
-    tensors = dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
-    saved = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+    """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
+    tensors = tensors_of(parts)
+    saved = kept(tensors)
     try:
         yield saved
     finally:

@@ -12,6 +12,7 @@ from trimtab.step.clip.build import build_clip
 from trimtab.step.multipliers import alike
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
+from trimtab.training.preflight.kept import kept, tensors_of
 from trimtab.training.preflight.one_step import one_step
 from trimtab.training.preflight.probe import few_examples, named, one_pack
 from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
@@ -88,7 +89,10 @@ def moved_by(parts: Parts, pack: Pack, *, rate: float) -> Distances:
         for around in (AveragedWeights, ClippedWeights):
             optimizer = optimizer.inner if isinstance(optimizer, around) else optimizer
         one_step(parts, optimizer, [pack], clip=build_clip(ClipOff()), rate=rate)
-        return {name: float((now - first[name]).float().norm()) for name, now in here(parts).items()}
+        return {
+            name: float((now.detach().to(first[name].device) - first[name]).float().norm())
+            for name, now in tensors_of(parts).items()
+        }
 
 
 def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
@@ -102,10 +106,10 @@ def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
     with weights_put_back(parts):
         optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)
-        weights, moments = here(parts), snapshot(optimizer.state_tensors())
+        before = kept({**tensors_of(parts), **optimizer.state_tensors()})
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3, objective=poisoned)
-        now = {**here(parts), **snapshot(optimizer.state_tensors())}
-        changed = [name for name, was in {**weights, **moments}.items() if not torch.equal(was, now[name])]
+        now = {**tensors_of(parts), **optimizer.state_tensors()}
+        changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]
     if changed:
         yield Finding(
             code="S206",
@@ -115,13 +119,3 @@ def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
             why="One such step makes every weight not a number, and a run cannot come back from it.",
             fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
         )
-
-
-def here(parts: Parts) -> dict[str, torch.Tensor]:
-    """Weights and buffers by name, in host memory."""
-    return snapshot(dict([*parts.model.named_parameters(), *parts.model.named_buffers()]))
-
-
-def snapshot(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies in host memory."""
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
