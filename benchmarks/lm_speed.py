@@ -144,9 +144,7 @@ def with_packs(args, size, micro):
     cuda = args.device.type == "cuda"
     begun = reset(args)
     model = DecoderOnly(config, num_ids=args.vocabulary, max_positions=args.length, seed=1).to(args.device)
-    loss = build_loss(
-        CrossEntropyLoss(label_smoothing=0.0), num_ids=args.vocabulary, device=args.device, compiled=cuda
-    )
+    loss = build_loss(CrossEntropyLoss(label_smoothing=0.0), num_ids=args.vocabulary, device=args.device)
     if cuda:
         model.kernel = "varlen"
         model.compile_blocks()

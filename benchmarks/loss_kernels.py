@@ -9,7 +9,7 @@ hidden vectors against float32, as a share of its norm. `smoothing` is 0.1 where
 has none is measured without.
 
 - `plain`: whole logits, `torch.nn.functional.cross_entropy`;
-- `chunked`, `chunked compiled`: what `trimtab train` uses, without and with torch.compile;
+- `trimtab`: what `trimtab train` uses; `trimtab-plain`: what it uses where Triton does not run;
 - `liger`: LigerFusedLinearCrossEntropyLoss; `cce`: Cut Cross Entropy (arXiv 2411.09009), which has no smoothing;
 - `torch`: `torch.nn.functional.linear_cross_entropy` in chunks, from torch 2.13 on, which has no smoothing there.
 """
@@ -25,7 +25,8 @@ from record import Record
 
 from trimtab.config.loss import CrossEntropyLoss
 from trimtab.flow import IGNORE
-from trimtab.loss.build import build_loss
+from trimtab.loss.build import SLOW_CHUNK_BYTES, build_loss
+from trimtab.loss.rows import PLAIN
 
 SMOOTHING = 0.1
 WARM_UP = 3
@@ -35,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("--cells", default="16384x512x16000,16384x1024x32000,8192x2048x128000")
-    parser.add_argument("--arms", default="plain,chunked,chunked compiled,liger,cce,torch")
+    parser.add_argument("--arms", default="plain,trimtab,trimtab-plain,liger,cce,torch")
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     args = parser.parse_args()
@@ -85,14 +86,19 @@ def arms(arm, given):
     hidden, matrix, _ = given
     if arm == "plain":
         return partial(plain, smoothing=SMOOTHING), SMOOTHING
-    if arm.startswith("chunked"):
+    if arm.startswith("trimtab"):
         ours = build_loss(
-            CrossEntropyLoss(label_smoothing=SMOOTHING),
-            num_ids=len(matrix),
-            device=hidden.device,
-            compiled="compiled" in arm,
+            CrossEntropyLoss(label_smoothing=SMOOTHING), num_ids=len(matrix), device=hidden.device
         )
-        return lambda hidden, matrix, labels: ours(hidden, matrix, labels).objective, SMOOTHING
+        if "plain" in arm:
+            ours.functions, ours.chunk_bytes = PLAIN, SLOW_CHUNK_BYTES
+
+        # Under autocast, as in training: the matrix is float32 and the products are not.
+        def of_trimtab(hidden, matrix, labels):
+            with torch.autocast(hidden.device.type, dtype=torch.bfloat16):
+                return ours(hidden, matrix, labels).objective
+
+        return of_trimtab, SMOOTHING
     if arm == "liger":
         from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
 

@@ -10,7 +10,7 @@ and `tok`, the folder of a vocabulary. The caches of compiled kernels are empty 
   in the caches.
 
 `seconds` are those until the device is done, `graphs` what torch.compile made. On a CPU, where a run is not compiled,
-`--compile on` compiles blocks and loss all the same and gives packs one shape, as on a GPU.
+`--compile on` compiles blocks all the same and gives packs one shape, as on a GPU.
 """
 
 import argparse
@@ -126,7 +126,6 @@ def built(recipe, sources, *, compiled):
     if compiled and parts.device.type == "cpu":
         parts.shape = shape_for(parts.recipe, sources.lengths, packed=True)
         parts.model.compile_blocks()
-        parts.loss.of_chunk = torch.compile(parts.loss.of_chunk, dynamic=False)
     return parts
 
 

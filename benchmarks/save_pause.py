@@ -87,7 +87,7 @@ class Run:
         config = EncoderDecoderModel(preset=preset, dropout=0.0)
         self.model = EncoderDecoder(config, num_ids=NUM_IDS, max_positions=LENGTH, seed=1).to(self.device)
         self.model.kernel = "varlen" if self.device.type == "cuda" else "padded"
-        self.loss = build_loss(CrossEntropyLoss(), num_ids=NUM_IDS, device=self.device, compiled=False)
+        self.loss = build_loss(CrossEntropyLoss(), num_ids=NUM_IDS, device=self.device)
         self.optimizer = build_optimizer(AdamW(learning_rate=1e-4), self.model)
         self.clip, self.scale = build_clip(ClipGlobalNorm()), LossScale(enabled=False, device=self.device)
         draw = torch.Generator().manual_seed(1)

@@ -25,7 +25,7 @@ def gradients(kernel, precision, *, compiled=False, dtype=torch.float32, **chang
     model.kernel = kernel
     if compiled:
         model.compile_blocks()
-    loss = build_loss(CrossEntropyLoss(z_loss=1e-4), num_ids=500, device=CUDA, compiled=compiled)
+    loss = build_loss(CrossEntropyLoss(z_loss=1e-4), num_ids=500, device=CUDA)
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randint(4, 500, (n,), generator=generator).tolist() for n in (5, 40, 17, 60, 1, 33)]
     pack = pack_of(rows, rows[::-1], longest=64).to(CUDA)
@@ -57,14 +57,13 @@ def test_grouped_heads_and_a_decoder_without_positions_err_no_more_in_packs_eith
         assert (ours - exact).norm() / scale <= 1.1 * (obvious - exact).norm() / scale + 1e-3
 
 
-def test_the_compiled_loss_truncates_what_the_plain_one_does():
-    torch._dynamo.reset()  # other tests compile the same function without truncation
+def test_the_loss_truncates_what_the_plain_one_does():
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(300, 64, generator=generator).to(CUDA).requires_grad_()
     matrix = torch.randn(512, 64, generator=generator).to(CUDA)
     labels = torch.randint(0, 500, (300,), generator=generator).to(CUDA)
     config = CrossEntropyLoss(truncate=Truncate(error_norm=1.2))
-    loss = build_loss(config, num_ids=500, device=CUDA, compiled=True)
+    loss = build_loss(config, num_ids=500, device=CUDA)
     loss.truncating = True
     out = loss(hidden, matrix, labels)
     plain = plain_cross_entropy(hidden, matrix, labels, loss.terms)
@@ -74,6 +73,37 @@ def test_the_compiled_loss_truncates_what_the_plain_one_does():
         *(torch.autograd.grad(each.objective, hidden) for each in (out, plain)), strict=True
     ):
         assert (one - other).norm() <= 1e-2 * other.norm()
+
+
+@pytest.mark.parametrize(("tokens", "dim", "vocabulary"), [(5000, 256, 16000), (3000, 512, 128000)])
+@pytest.mark.parametrize("precision", ["fp32", "bf16_mixed", "fp16_mixed"])
+def test_the_loss_errs_no_more_than_the_plain_one_and_needs_little_memory(tokens, dim, vocabulary, precision):
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(tokens, dim, generator=generator).to(CUDA).requires_grad_()
+    matrix = (torch.randn(vocabulary, dim, generator=generator) / dim**0.5).to(CUDA).requires_grad_()
+    labels = torch.randint(0, vocabulary, (tokens,), generator=generator).to(CUDA)
+    loss = build_loss(CrossEntropyLoss(z_loss=1e-4), num_ids=vocabulary, device=CUDA)
+
+    def found(function, wide=False):
+        inputs = [x.detach().double() if wide else x.detach() for x in (hidden, matrix)]
+        inputs = [x.requires_grad_() for x in inputs]
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        with autocast("fp32" if wide else precision, CUDA):
+            out = function(*inputs, labels)
+        gradients = torch.autograd.grad(out.objective, inputs)
+        needed = torch.cuda.max_memory_allocated() - before - sum(x.nbytes for x in gradients)
+        return [x.detach().double() for x in (out.objective, *gradients)], needed
+
+    def plain(*given):
+        return plain_cross_entropy(*given, loss.terms)
+
+    truth, _ = found(plain, wide=True)
+    slow, _ = found(plain)
+    fast, needed = found(loss)
+    for exact, obvious, ours in zip(truth, slow, fast, strict=True):
+        assert (ours - exact).norm() <= 1.1 * (obvious - exact).norm() + 1e-5 * exact.norm()
+    assert needed <= 256 * 2**20
 
 
 @torch.no_grad()

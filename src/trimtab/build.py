@@ -227,7 +227,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     if precision == "bf16":
         model = half_copy(model, torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
-    loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device, compiled=compiled)
+    loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device)
     if compiled:
         model.compile_blocks()
 

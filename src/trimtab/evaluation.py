@@ -107,7 +107,7 @@ def reference_loss(
     if isinstance(model, ExportedModel):
         return -sum(model.log_probabilities(source, target)) / int(target.offsets[-1])
     device = model.model.output_matrix.device
-    loss = build_loss(recipe.loss, num_ids=tokenizers.target.num_ids, device=device, compiled=False)
+    loss = build_loss(recipe.loss, num_ids=tokenizers.target.num_ids, device=device)
     shape = shape_for(recipe, (source.lengths, target.lengths), packed=model.model.kernel == "varlen")
     total = 0.0
     for pack in pack_pairs(source, target, shape, prompt=prompt, **tokenizers.symbols):

@@ -123,7 +123,7 @@ def report_on_corpus(model: LoadedModel, corpus: Corpus) -> TextReport:
 def nats_of(model: LoadedModel, target: Ragged, prompt: list[int]) -> float:
     """The summed loss of rows of which the first `prompt` tokens are given."""
     network, recipe = model.model, model.recipe
-    loss = build_loss(recipe.loss, num_ids=model.tokenizer.num_ids, device=model.device, compiled=False)
+    loss = build_loss(recipe.loss, num_ids=model.tokenizer.num_ids, device=model.device)
     source = no_source(len(target))
     shape = shape_for(recipe, (source.lengths, target.lengths), packed=network.kernel == "varlen")
     packs = pack_pairs(source, target, shape, prompt=np.array(prompt, np.int32), **model.tokenizers.symbols)

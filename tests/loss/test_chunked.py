@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.flow import IGNORE
-from trimtab.loss import plain
+from trimtab.loss import plain, tiling
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
+from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
 
 
@@ -92,20 +93,61 @@ def test_a_pack_without_targets_costs_nothing():
     assert matrix.grad.abs().max() == 0
 
 
+def watched(seen):
+    """Row functions that note how large the pieces of the logits are."""
+
+    def noting(function):
+        def noted(logits, *rest, **more):
+            seen.append(tuple(logits.shape))
+            return function(logits, *rest, **more)
+
+        return noted
+
+    return RowFunctions(*map(noting, PLAIN))
+
+
 def test_no_buffer_is_larger_than_the_chunk(monkeypatch):
+    monkeypatch.setitem(tiling.WHOLE_TOKENS, "cpu", 8)
     seen = []
-    from trimtab.loss import chunked
-
-    real = chunked.loss_of_chunk
-
-    def watch(logits, *rest):
-        seen.append(logits.numel() * 4)
-        return real(logits, *rest)
-
     hidden, matrix, labels = make(100, 128, 100, torch.float32)
-    chunked_cross_entropy(hidden, matrix, labels, Terms(100, 0.1, 0.0), chunk_bytes=5000, of_chunk=watch)
-    assert max(seen) <= 5000
-    assert sum(seen) == 100 * 128 * 4
+    chunked_cross_entropy(
+        hidden, matrix, labels, Terms(100, 0.1, 0.0), chunk_bytes=5000, functions=watched(seen)
+    )
+    assert {rows for _, rows in seen} == {128}
+    assert max(tokens for tokens, _ in seen) * 128 * 4 <= 5000
+    assert sum(tokens for tokens, _ in seen) == 2 * 100
+
+
+def test_a_vocabulary_of_which_few_rows_fit_is_cut_too():
+    seen = []
+    hidden, matrix, labels = make(100, 1280, 1200, torch.float32)
+    terms = Terms(1200, 0.1, 1e-3)
+    out = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=40_000, functions=watched(seen))
+    assert max(tokens * rows for tokens, rows in seen) * 4 <= 40_000
+    assert min(rows for _, rows in seen) < 1280
+    slow = plain_cross_entropy(hidden, matrix, labels, terms)
+    torch.testing.assert_close(out.objective, slow.objective)
+
+
+def test_without_gradients_none_is_made():
+    seen = []
+    hidden, matrix, labels = make(100, 64, 60, torch.float32)
+    terms = Terms(60, 0.1, 0.0)
+    slow = plain_cross_entropy(hidden, matrix, labels, terms)
+    with torch.no_grad():
+        out = chunked_cross_entropy(hidden, matrix, labels, terms, functions=watched(seen))
+    assert seen == [(100, 64)]
+    torch.testing.assert_close((out.objective, out.loss), (slow.objective.detach(), slow.loss))
+
+
+def test_a_retained_graph_gives_the_same_gradients_again():
+    hidden, matrix, labels = make(30, 64, 60, torch.float64)
+    out = chunked_cross_entropy(hidden, matrix, labels, Terms(60, 0.1, 1e-3), chunk_bytes=4096)
+    first = torch.autograd.grad(out.objective * 0.25, (hidden, matrix), retain_graph=True)
+    first = [each.clone() for each in first]
+    second = torch.autograd.grad(out.objective * 0.5, (hidden, matrix))
+    for one, other in zip(first, second, strict=True):
+        torch.testing.assert_close(2 * one, other)
 
 
 def test_a_truncated_label_has_no_gradient_and_the_others_keep_theirs():

@@ -24,7 +24,7 @@ def test_a_layout_for_packed_kernels_holds_boundaries_only():
 def test_where_tiles_run_it_has_segment_numbers_and_boundaries_unless_segments_may_be_long(
     monkeypatch, longest, tiled
 ):
-    monkeypatch.setattr(module, "tiles_run_on", lambda device: True)
+    monkeypatch.setattr(module, "triton_runs_on", lambda device: True)
     layout = layout_of(stream_of([[1, 1], [1]], longest=longest), padded=False)
     assert (None if layout.spans is None else layout.spans.tolist()) == (
         [0, 0, 1, 0, 2, 3] if tiled else None
@@ -33,5 +33,5 @@ def test_where_tiles_run_it_has_segment_numbers_and_boundaries_unless_segments_m
 
 @pytest.mark.parametrize(("padded", "runs"), [(True, True), (True, False), (False, False)])
 def test_no_spans_are_made_for_padded_rows_or_where_tiles_do_not_run(monkeypatch, padded, runs):
-    monkeypatch.setattr(module, "tiles_run_on", lambda device: runs)
+    monkeypatch.setattr(module, "triton_runs_on", lambda device: runs)
     assert layout_of(stream_of([[1, 1], [1]]), padded=padded).spans is None

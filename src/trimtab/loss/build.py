@@ -8,21 +8,27 @@ from torch import Tensor
 
 from trimtab.config.loss import LossConfig
 from trimtab.flow import LossOutput
-from trimtab.loss.chunked import chunked_cross_entropy, loss_of_chunk
+from trimtab.gpu.triton_runs import triton_runs_on
+from trimtab.loss.chunked import chunked_cross_entropy
+from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
 
 CPU_CHUNK_BYTES = 4 * 2**20
 """About what stays in the caches of one core."""
-GPU_CHUNK_BYTES = 256 * 2**20
+GPU_CHUNK_BYTES = 128 * 2**20
+"""With what is alive beside the logits less than 256 MiB in all."""
+SLOW_CHUNK_BYTES = 32 * 2**20
+"""On a GPU without Triton, where the logits of a piece are there several times, in float32."""
 
 
 class Loss:
     """A function of hidden vectors, output matrix and labels."""
 
-    def __init__(self, config: LossConfig, *, num_ids: int, chunk_bytes: int, compiled: bool) -> None:
-        self.config, self.chunk_bytes = config, chunk_bytes
-        self.num_ids = num_ids
-        self.of_chunk = torch.compile(loss_of_chunk, dynamic=False) if compiled else loss_of_chunk
+    def __init__(
+        self, config: LossConfig, *, num_ids: int, chunk_bytes: int, functions: RowFunctions = PLAIN
+    ) -> None:
+        self.config, self.num_ids = config, num_ids
+        self.chunk_bytes, self.functions = chunk_bytes, functions
         self.truncating = False
         """Whether labels are left out by now; who counts the steps says when."""
 
@@ -32,9 +38,9 @@ class Loss:
         matrix: Float[Tensor, "rows dim"],
         labels: Int[Tensor, "tokens"],
     ) -> LossOutput:
-        """Summed over the labels, in chunks."""
+        """Summed over the labels, in pieces."""
         return chunked_cross_entropy(
-            hidden, matrix, labels, self.terms, chunk_bytes=self.chunk_bytes, of_chunk=self.of_chunk
+            hidden, matrix, labels, self.terms, chunk_bytes=self.chunk_bytes, functions=self.functions
         )
 
     @property
@@ -45,7 +51,12 @@ class Loss:
         return Terms(self.num_ids, self.config.label_smoothing, self.config.z_loss, bound)
 
 
-def build_loss(config: LossConfig, *, num_ids: int, device: torch.device, compiled: bool) -> Loss:
-    """The loss of a recipe; `compiled` fuses its elementwise part on a GPU."""
-    chunk_bytes = GPU_CHUNK_BYTES if device.type == "cuda" else CPU_CHUNK_BYTES
-    return Loss(config, num_ids=num_ids, chunk_bytes=chunk_bytes, compiled=compiled)
+def build_loss(config: LossConfig, *, num_ids: int, device: torch.device) -> Loss:
+    """The loss of a recipe, by the fastest functions that the device runs."""
+    if device.type != "cuda":
+        return Loss(config, num_ids=num_ids, chunk_bytes=CPU_CHUNK_BYTES)
+    if not triton_runs_on(device):
+        return Loss(config, num_ids=num_ids, chunk_bytes=SLOW_CHUNK_BYTES)
+    from trimtab.loss.row_kernels import KERNELS  # late: needs Triton
+
+    return Loss(config, num_ids=num_ids, chunk_bytes=GPU_CHUNK_BYTES, functions=KERNELS)

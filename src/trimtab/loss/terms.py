@@ -15,3 +15,8 @@ class Terms(NamedTuple):
     """Weight of (log Z)²."""
     truncate_above: float = math.inf
     """Labels whose error norm is larger are left out of the objective; infinity leaves out none."""
+
+    @property
+    def truncates(self) -> bool:
+        """Whether labels may be left out."""
+        return self.truncate_above < math.inf

@@ -7,8 +7,9 @@ from jaxtyping import Bool, Int, Int32
 from torch import Tensor
 
 from trimtab.flow import Stream
+from trimtab.gpu.triton_runs import triton_runs_on
 from trimtab.model.attention_flash4 import flash4_runs_on
-from trimtab.model.tiled.tiles import LONGEST, tiles_run_on
+from trimtab.model.tiled.tiles import LONGEST
 
 
 class Layout(NamedTuple):
@@ -30,7 +31,7 @@ class Layout(NamedTuple):
 def layout_of(stream: Stream, *, padded: bool) -> Layout:
     """The layout of a stream; `padded` prepares the index that rows of equal length need."""
     if not padded:
-        tiled = tiles_run_on(stream.boundaries.device) and stream.longest <= LONGEST
+        tiled = triton_runs_on(stream.boundaries.device) and stream.longest <= LONGEST
         if tiled:
             return Layout(stream.boundaries, stream.longest, None, None, spans_of(stream))
         # Whether its gradients have the same bits twice was not tried.

@@ -1,21 +1,10 @@
-"""Where tests of tiled attention run: on a GPU, or interpreted by Triton on a CPU, where Triton is installed."""
+"""Segments, heads and references for tests of tiled attention."""
 
-import os
-import sys
-
-import pytest
 import torch
 
+from tests.gpu.triton_here import DEVICE
 from tests.model.test_attention_padded import naive
 from trimtab.model.layout import Layout
-
-GPU = torch.cuda.is_available()
-DEVICE = torch.device("cuda" if GPU else "cpu")
-if not GPU and "triton" not in sys.modules:
-    os.environ.setdefault("TRITON_INTERPRET", "1")
-triton = pytest.importorskip("triton")
-if not GPU and not triton.knobs.runtime.interpret:
-    pytest.skip("Triton was imported before TRITON_INTERPRET=1 was set", allow_module_level=True)
 
 
 def layout(lengths):

@@ -12,7 +12,6 @@ from tests.training.preflight.compiled_runs import RUNS, WRONG
 NAMED = {
     "looks at other tokens": ["M201", "M203"],
     "loses gradients": ["M205", "S204"],
-    "is off by a nat": ["L204"],
 }
 
 

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trimtab.gpu.triton_runs import triton_runs_on
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.static.shapes import FIRST_ROOM, Shape
-from trimtab.model.tiled.tiles import tiles_run_on
 
 SIZES = (16, 32, 64, 128)
 """Of heads that the Triton kernel takes."""
@@ -120,4 +120,4 @@ class Room:
 
 def kernel_fits(weights: Tensor, *, size: int) -> bool:
     """Whether the Triton kernel runs on the device of these weights and takes heads of this size."""
-    return size in SIZES and tiles_run_on(weights.device)
+    return size in SIZES and triton_runs_on(weights.device)

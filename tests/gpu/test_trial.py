@@ -1,7 +1,7 @@
 import pytest
 
-from tests.model.tiled.where import DEVICE
-from trimtab.model.tiled import trial
+from tests.gpu.triton_here import DEVICE
+from trimtab.gpu import trial
 
 pytestmark = pytest.mark.gpu if DEVICE.type == "cuda" else []
 
