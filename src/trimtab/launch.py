@@ -14,6 +14,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.written import places_told
+from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
@@ -95,6 +96,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         recipe = as_begun(recipe, run)
     check_metrics(recipe)
     check_exports(recipe)
+    prepare_workers(recipe.data)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     set_arithmetic(recipe)
     parts = built(recipe, sources)

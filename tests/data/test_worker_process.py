@@ -57,6 +57,27 @@ def test_a_signal_to_the_group_is_for_this_process_even_before_the_work_begins()
     assert process.exitcode == 0
 
 
+PREPARED = """
+import os
+from multiprocessing import forkserver
+from trimtab.data.worker_process import prepare, started
+
+prepare()
+server = forkserver._forkserver._forkserver_pid
+process = started(os._exit, 7, name="told")
+process.join(20)
+print(server is not None, server == forkserver._forkserver._forkserver_pid, process.exitcode)
+"""
+
+
+@pytest.mark.skipif(
+    "forkserver" not in multiprocessing.get_all_start_methods(), reason="no process forks workers here"
+)
+def test_a_process_that_was_prepared_forks_the_workers():
+    done = subprocess.run([sys.executable, "-c", PREPARED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "7"]
+
+
 LEADER = """
 import os, signal, time
 from trimtab.data.worker_process import started

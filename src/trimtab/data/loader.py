@@ -9,8 +9,9 @@ import torch
 from trimtab.config.data import DataConfig
 from trimtab.data.chunk import Chunk, MakesChunks
 from trimtab.data.crew import POSITIONS_PER_CHUNK, Crew, make_chunk
+from trimtab.data.worker_process import prepare
 
-__all__ = ["POSITIONS_PER_CHUNK", "chunks", "resolve_workers"]
+__all__ = ["POSITIONS_PER_CHUNK", "chunks", "prepare_workers", "resolve_workers"]
 
 _MOST_AUTO_WORKERS = 4
 
@@ -25,6 +26,12 @@ def chunks(feed: MakesChunks, *, from_position: int, workers: int) -> Iterator[C
     if workers == 0:
         return (make_chunk(feed, number) for number in itertools.count(first))
     return _from_workers(feed, first=first, workers=workers)
+
+
+def prepare_workers(config: DataConfig) -> None:
+    """Begins to import what workers need, so that they are there when the first window is asked for."""
+    if resolve_workers(config):
+        prepare()
 
 
 def resolve_workers(config: DataConfig) -> int:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
@@ -22,6 +22,18 @@ def context() -> multiprocessing.context.BaseContext:
     found = multiprocessing.get_context("forkserver")
     found.set_forkserver_preload(["trimtab.data.crew"])
     return found
+
+
+def prepare() -> None:
+    """Starts the process that workers are forked from, where there is one: it imports what they need, for seconds,
+    while this one goes on. Without it the first worker would do so, and wait."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return
+    context()
+    with held_signals(), _script_out_of_sight():
+        resource_tracker.ensure_running()
+        with held_signals():
+            forkserver.ensure_running()
 
 
 def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProcess:
