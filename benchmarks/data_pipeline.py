@@ -4,7 +4,9 @@
 
 DIR is as for `translation_speed.py`. Everything that `trimtab train` does on the CPU is done: lines are read in the
 order of the seed, transformed, split into pieces, dropped or kept, put into windows and cut into packs. Real tokens of
-source and target a second, the median of three windows of time, by the number of worker processes.
+source and target a second, the median of three windows of time, by the number of worker processes. A worker gives a
+chunk of lines at a time, so what is measured begins when each worker has given some, and a window of time is as long as
+it takes until each has given some more, however few seconds were asked for.
 
 - `plain`: the recipe as it is;
 - `online`: normalised, filtered by length and ratio and runs of characters, and split by chance, anew each
@@ -27,10 +29,13 @@ from trimtab.build import build
 from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
+from trimtab.data.loader import POSITIONS_PER_CHUNK
 from trimtab.progress import Silent
 from trimtab.sources import open_sources
 
 REPETITIONS = 3
+CHUNKS_BEFORE, CHUNKS_EACH = 2, 2
+"""Of each worker, before it is measured and in each window of time."""
 ONLINE = [
     "data.transforms=[{kind: normalize}, {kind: length}, {kind: ratio}, {kind: character_run}]",
     "data.tokenizer.sampling={kind: subword_regularization}",
@@ -89,25 +94,34 @@ def delivered(args, recipe, sources, workers):
     parts.shape = shape_for(recipe, sources.lengths, packed=True, slots_per_target=sources.slots_per_target)
     stream = parts.cut_windows(0)
     begun = time.perf_counter()
-    next(stream)
+    window, _ = next(stream)
     first = time.perf_counter() - begun
-    taken(stream, args.warm_seconds)
-    each = [taken(stream, args.seconds / REPETITIONS) for _ in range(REPETITIONS)]
+    team = max(1, workers) * POSITIONS_PER_CHUNK
+    # The first window is counted too: a worker that starts late is waited for.
+    _, place = taken(stream, window.position, args.warm_seconds, CHUNKS_BEFORE * team - window.position)
+    each, chunks = [], []
+    for _ in range(REPETITIONS):
+        rate, end = taken(stream, place, args.seconds / REPETITIONS, CHUNKS_EACH * team)
+        each.append(rate)
+        chunks.append((end - place) / POSITIONS_PER_CHUNK)
+        place = end
     stream.close()
     return {
         "tokens_per_second": round(statistics.median(each)),
         "each": [round(rate) for rate in each],
+        "chunks_each": [round(count, 1) for count in chunks],
         "seconds_to_first_window": round(first, 2),
     }
 
 
-def taken(stream, seconds):
-    """Real tokens a second over so many seconds."""
-    begun, tokens = time.perf_counter(), 0
-    while not tokens or time.perf_counter() - begun < seconds:
+def taken(stream, start, seconds, positions):
+    """Real tokens a second over so many seconds and positions of the stream at least, and the position then."""
+    begun, tokens, place = time.perf_counter(), 0, start
+    while not tokens or time.perf_counter() - begun < seconds or place - start < positions:
         window, _ = next(stream)
+        place = window.position
         tokens += window.num_tokens
-    return tokens / (time.perf_counter() - begun)
+    return tokens / (time.perf_counter() - begun), place
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 import dataclasses
 import functools
 import io
+import itertools
 import json
 import math
 import pickle
@@ -19,7 +20,9 @@ from tests.data.small_text import sentences, small_tokenizer
 from tests.small_run import small_sources
 from trimtab.config.sampling import BpeDropout, SubwordRegularization
 from trimtab.data.chunk import encode_chunk
+from trimtab.data.loader import chunks
 from trimtab.data.mixture import Places
+from trimtab.data.order import stream_keys
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.subword_sampling import plan_sampling
 from trimtab.errors import InputError
@@ -265,6 +268,36 @@ def test_in_a_run_training_is_split_by_chance_and_validation_is_not(tmp_path):
     assert part.source.values.tolist() == whole.source.between(150, 250).values.tolist()
     first, second = whole.source.between(0, 200), whole.source.between(200, 400)
     assert sorted(first.lengths.tolist()) != sorted(second.lengths.tolist()), "another epoch is another split"
+
+
+def test_workers_draw_what_this_process_draws(tmp_path):
+    sampling = {"kind": "subword_regularization"}
+    _, sources = small_sources(tmp_path, **{"data.tokenizer.sampling": sampling})
+    size = sources.feed.positions_per_chunk
+    delivered = chunks(sources.feed, from_position=0, workers=2)
+    for number, chunk in enumerate(itertools.islice(delivered, 3)):
+        here = sources.feed.chunk(start=number * size, count=size)
+        assert chunk.source.values.tolist() == here.source.values.tolist()
+        assert chunk.target.values.tolist() == here.target.values.tolist()
+    delivered.close()
+
+
+def test_the_stream_of_a_line_is_named_by_seed_side_corpus_line_and_turn():
+    named = []
+
+    class Noted:
+        def splits(self, texts, keys):
+            named.extend(keys.tolist())
+            return [[] for _ in texts]
+
+    for side, number in (("source", 0), ("target", 1)):
+        sampling = sampling_of(small_tokenizer(), SubwordRegularization(), side=side, seed=5)
+        sampling._draw = Noted()
+        where = Places(np.array([2, 2], np.int32), np.array([70, 71]), np.array([4, 4]))
+        assert sampling.encode(["a", "b"], where) == [[sampling.tokenizer.end]] * 2
+        # A change of these would give every resumed run other splits than it began with.
+        assert named[-2:] == [int(stream_keys(5, 3, number, 2, line, 4)[0]) for line in (70, 71)]
+    assert len(set(named)) == 4
 
 
 def test_what_is_too_long_is_counted_after_the_split(tmp_path):

@@ -1,5 +1,6 @@
 """The processes that make chunks: one pipe for each, and another process where one dies or falls silent."""
 
+import gc
 import itertools
 import logging
 import math
@@ -180,6 +181,7 @@ def _dismiss(pipes: list[Connection], processes: list[BaseProcess]) -> None:
 def _work(feed: MakesChunks, first: int, stride: int, pipe: Connection) -> None:
     """What a worker does until the training process closes its end of the pipe."""
     torch.set_num_threads(1)
+    gc.freeze()  # libraries and tables stay: no need to look through them for what can go
     outbox: queue.Queue[Chunk | TrimtabError] = queue.Queue(_CHUNKS_AHEAD)
     sender = threading.Thread(target=_send, args=(outbox, pipe), daemon=True)
     sender.start()

@@ -1,10 +1,14 @@
-"""A split drawn among the best ones of a unigram model."""
+"""Splits drawn among the best ones of a unigram model."""
 
 import math
-import random
-from collections.abc import Callable
+from bisect import bisect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+
+import numpy as np
+
+from trimtab.data.order import uniform
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,15 +17,19 @@ class NbestDraw:
 
     best: Callable[[str], list[list[int]]]
     """The best splits of a line, as ids."""
-    score: Callable[[int], float]
-    """Log-probability of a piece."""
+    scores: Sequence[float]
+    """Log-probability of each piece."""
     alpha: float
 
-    def split(self, line: str, rng: random.Random) -> list[int]:
-        """Ids of a line as it is, not normalised."""
+    def splits(self, lines: Sequence[str], keys: np.ndarray) -> list[list[int]]:
+        """Ids of each line as it is, not normalised; the first number of the stream that its key names decides (see
+        `order.stream_keys`)."""
+        draws = uniform(keys, np.zeros(len(keys), np.int64)).tolist()
+        return [self._split(line, draw) for line, draw in zip(lines, draws, strict=True)]
+
+    def _split(self, line: str, draw: float) -> list[int]:
         splits = self.best(line)
-        weights = [self.alpha * sum(map(self.score, split)) for split in splits]
+        weights = [self.alpha * sum(map(self.scores.__getitem__, split)) for split in splits]
         highest = max(weights, default=0.0)
         sums = list(accumulate(math.exp(weight - highest) for weight in weights))
-        drawn = rng.random() * sums[-1] if sums else 0.0
-        return next((split for split, upto in zip(splits, sums, strict=True) if drawn < upto), [])
+        return splits[bisect(sums, draw * sums[-1])] if splits else []

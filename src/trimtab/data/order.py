@@ -4,6 +4,7 @@ Nothing here has a state, so nothing needs saving: whoever knows the numbers kno
 """
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -53,6 +54,23 @@ def random_stream(seed: int, *numbers: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=np.frombuffer(digest, "<u8")))
 
 
+def stream_keys(*numbers: np.ndarray | int) -> np.ndarray:
+    """64 bits for the numbers, which may be arrays and broadcast: what names a stream of `uniform`."""
+    parts = np.broadcast_arrays(*(np.atleast_1d(number) for number in numbers))
+    return _hashed(parts, shape=parts[0].shape)
+
+
+def uniform(keys: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The numbers at `index` in the streams of `keys`, from 0 to below 1, float64; the arrays broadcast.
+
+    For draws that are many and small, where a generator for each stream would cost more than what is drawn.
+    Source: SplitMix64, which is counter-based; Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators,
+    OOPSLA 2014, figure 13.
+    """
+    word = _mixed(keys + (index.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return (word >> np.uint64(11)) * 2.0**-53
+
+
 def _encrypt(place: np.ndarray, *, rows: np.ndarray, columns: np.ndarray, state: np.ndarray) -> np.ndarray:
     """One bijection of 0 to rows · columns - 1: in turn, one coordinate is shifted by a hash of the other."""
     row, column = place // columns, place % columns
@@ -70,7 +88,7 @@ def _root_rounded_up(size: np.ndarray) -> np.ndarray:
     return root + (root * root < size)
 
 
-def _hashed(numbers: list[np.ndarray], *, shape: tuple[int, ...]) -> np.ndarray:
+def _hashed(numbers: Sequence[np.ndarray], *, shape: tuple[int, ...]) -> np.ndarray:
     """64 bits of the numbers in their order, element by element."""
     state = np.full(shape, len(numbers), np.uint64)
     for number in numbers:

@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 _UNKNOWN_PENALTY = 10.0
 """What sentencepiece takes off the lowest score for a character that has no piece."""
+_WORDS = re.compile("▁*[^▁]+|▁+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +16,14 @@ class PieceTable:
 
     scores: dict[str, tuple[int, float]]
     """Id and score of each piece that a text can be split into: a log-probability, or less the later a merge."""
-    longest: int
-    """Characters of the longest piece."""
     unknown: int
     unknown_score: float
     bytes: tuple[int, ...]
     """Id of each byte, or nothing where the model has no byte fallback."""
-    whole: re.Pattern[str] | None
-    """Pieces that the user defined: they are never split, and nothing joins them."""
+    whole: dict[str, int]
+    """Ids of the pieces that the user defined: they are never split, and nothing joins them."""
+    pattern: re.Pattern[str] | None
+    """What finds those, as a group."""
     by_word: bool
     """Whether no piece goes across the beginning of a word, so that words can be split one by one."""
 
@@ -31,7 +31,7 @@ class PieceTable:
     def of(cls, processor: Any) -> "PieceTable":
         """The table of a `SentencePieceProcessor`."""
         scores: dict[str, tuple[int, float]] = {}
-        whole: list[str] = []
+        whole: dict[str, int] = {}
         bytes_of: list[int] = []
         for id in range(processor.vocab_size()):
             if processor.is_byte(id):
@@ -41,27 +41,27 @@ class PieceTable:
                 scores[piece] = (id, score)
                 # Pieces of the user have the score 0; the first merge of a BPE model has -0.
                 if score == 0 and math.copysign(1.0, score) > 0:
-                    whole.append(piece)
+                    whole[piece] = id
         lowest = min((score for _, score in scores.values()), default=0.0)
         longest_first = sorted(whole, key=len, reverse=True)
         return cls(
             scores=scores,
-            longest=max(map(len, scores), default=1),
             unknown=processor.unk_id(),
             unknown_score=lowest - _UNKNOWN_PENALTY,
             bytes=tuple(bytes_of) if len(bytes_of) == 256 else (),
-            whole=re.compile("|".join(map(re.escape, longest_first))) if whole else None,
+            whole=whole,
+            pattern=re.compile(f"({'|'.join(map(re.escape, longest_first))})") if whole else None,
             by_word=all("▁" not in piece.lstrip("▁") for piece in scores),
         )
 
-    def parts(self, text: str) -> Iterator[tuple[str, bool]]:
-        """The stretches of a normalised text that are split by themselves; True for those that stay whole."""
-        start = 0
-        for found in self.whole.finditer(text) if self.whole else ():
-            yield from ((word, False) for word in self._words(text[start : found.start()]))
-            yield found.group(), True
-            start = found.end()
-        yield from ((word, False) for word in self._words(text[start:]))
+    def parts(self, text: str) -> list[str]:
+        """The stretches of a normalised text that are split by themselves, and those that are in `whole`."""
+        if self.pattern is None:
+            return self._words(text)
+        parts: list[str] = []
+        for number, stretch in enumerate(self.pattern.split(text)):
+            parts += [stretch] if number % 2 else self._words(stretch)
+        return parts
 
     def spell(self, piece: str) -> list[int]:
         """Ids of a piece, or of a character that has none."""
@@ -69,13 +69,5 @@ class PieceTable:
             return [self.scores[piece][0]]
         return [self.bytes[each] for each in piece.encode()] if self.bytes else [self.unknown]
 
-    def joined(self, ids: list[int]) -> list[int]:
-        """The ids, a run of unknown characters as one, as sentencepiece has it."""
-        return [
-            id
-            for place, id in enumerate(ids)
-            if id != self.unknown or not place or ids[place - 1] != self.unknown
-        ]
-
     def _words(self, text: str) -> list[str]:
-        return re.findall("▁*[^▁]+|▁+$", text) if self.by_word else [text] if text else []
+        return _WORDS.findall(text) if self.by_word else [text] if text else []

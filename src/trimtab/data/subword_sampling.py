@@ -1,24 +1,27 @@
 """Splits of lines by chance, each a function of the seed and the example.
 
-They are drawn here, with Python's own generator started anew for each line: that of sentencepiece mixes a number of the
-process into every seed, so a run that goes on in another process would be another run.
+They are drawn here, for all lines of a chunk at once, each with a stream of numbers of its own: the generator of
+sentencepiece mixes a number of the process into every seed, so a run that goes on in another process would be another
+run.
 """
 
-import hashlib
-import random
 from collections.abc import Sequence
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, get_args
 
 from trimtab.config.sampling import BpeDropout, Sampling, SubwordRegularization
 from trimtab.data.bpe_draw import BpeDraw
 from trimtab.data.mixture import Places
 from trimtab.data.nbest_draw import NbestDraw
+from trimtab.data.order import stream_keys
 from trimtab.data.piece_table import PieceTable
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.unigram_draw import UnigramDraw
 from trimtab.errors import input_error
 
 Side = Literal["source", "target"]
+
+_SPLITS = 3
+"""What the random streams are for; part of their keys."""
 
 
 class SubwordSampling:
@@ -36,28 +39,22 @@ class SubwordSampling:
 
     def encode(self, lines: Sequence[str], places: Places) -> list[list[int]]:
         """Ids of each line, end symbol included; `places` says which example each line is of."""
-        numbers = zip(places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True)
         texts = lines if isinstance(self._draw, NbestDraw) else self.tokenizer.normalized(lines)
-        end = self.tokenizer.end
-        return [
-            [*self._draw.split(text, self._generator(f"{corpus} {line} {turn}")), end]
-            for text, (corpus, line, turn) in zip(texts, numbers, strict=True)
-        ]
-
-    def _generator(self, example: str) -> random.Random:
-        digest = hashlib.blake2b(f"{self.seed} {self.side} {example}".encode(), digest_size=8).digest()
-        return random.Random(int.from_bytes(digest, "little"))
+        side = get_args(Side).index(self.side)
+        keys = stream_keys(self.seed, _SPLITS, side, places.corpus, places.line, places.turn)
+        return [[*row, self.tokenizer.end] for row in self._draw.splits(texts, keys)]
 
 
 def _draw(config: Sampling, tokenizer: SentencePiece) -> UnigramDraw | BpeDraw | NbestDraw:
     match config:
         case SubwordRegularization(nbest="all"):
-            return UnigramDraw(PieceTable.of(tokenizer.processor), config.alpha)
+            return UnigramDraw.of(PieceTable.of(tokenizer.processor), config.alpha)
         case SubwordRegularization():
-            n, processor = int(config.nbest), tokenizer.processor
-            return NbestDraw(lambda line: tokenizer.nbest(line, n), processor.get_score, config.alpha)
+            n = int(config.nbest)
+            scores = [tokenizer.processor.get_score(id) for id in range(tokenizer.num_ids)]
+            return NbestDraw(lambda line: tokenizer.nbest(line, n), scores, config.alpha)
         case BpeDropout():
-            return BpeDraw(PieceTable.of(tokenizer.processor), config.dropout)
+            return BpeDraw.of(PieceTable.of(tokenizer.processor), config.dropout)
         case _:
             assert_never(config)
 

@@ -1,80 +1,55 @@
-"""A split of a text under a unigram model, drawn by its probability to a power."""
+"""Splits of texts under a unigram model, drawn by their probability to a power."""
 
-import math
-import random
-from bisect import bisect
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from trimtab.data.drawn_splits import Words, drawn_splits
+from trimtab.data.order import uniform
 from trimtab.data.piece_table import PieceTable
-
-_MOST_WORDS = 1 << 16
-"""Words whose lattice is kept."""
-
-Choice = tuple[list[float], list[int], list[list[int]]]
-"""At one place of a word: cumulated chances, where each piece ends, and its ids."""
+from trimtab.data.piece_trie import PieceTrie
+from trimtab.data.word_lattices import word_lattices
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class UnigramDraw:
     """Backward sums over all splits, then a forward draw, piece by piece: exact, whatever the number of splits.
 
-    Words are independent of one another, so each has a lattice of its own, made once. Source: Kudo 2018, arXiv
-    1804.10959, the distribution of section 3.2 over all splits.
+    Words are independent of one another, so each different one has a lattice of its own. Nothing is kept from one call
+    to the next: lattices that are kept are millions of small objects, which Python's garbage collector goes through
+    again and again.
+    Source: Kudo 2018, arXiv 1804.10959, the distribution of section 3.2 over all splits.
     """
 
     table: PieceTable
+    trie: PieceTrie
     alpha: float
     """Power of the probabilities."""
-    lattices: dict[str, list[Choice]] = field(default_factory=dict[str, list[Choice]], repr=False)
 
-    def split(self, text: str, rng: random.Random) -> list[int]:
-        """Ids of a normalised text."""
-        ids: list[int] = []
-        for word, whole in self.table.parts(text):
-            ids += self.table.spell(word) if whole else self._drawn(word, rng)
-        return self.table.joined(ids)
+    @classmethod
+    def of(cls, table: PieceTable, alpha: float) -> "UnigramDraw":
+        """The draw from the pieces of a table."""
+        return cls(table, PieceTrie.of(table.scores), alpha)
 
-    def _drawn(self, word: str, rng: random.Random) -> list[int]:
-        lattice = self.lattices.get(word)
-        if lattice is None:
-            if len(self.lattices) >= _MOST_WORDS:
-                self.lattices.clear()
-            lattice = self.lattices[word] = self._lattice(word)
-        ids: list[int] = []
-        place = 0
-        while place < len(word):
-            chances, ends, spelled = lattice[place]
-            number = min(bisect(chances, rng.random() * chances[-1]), len(ends) - 1) if len(ends) > 1 else 0
-            ids += spelled[number]
-            place = ends[number]
-        return ids
+    def splits(self, texts: Sequence[str], keys: np.ndarray) -> list[list[int]]:
+        """Ids of each normalised text. `keys` names a stream for each (see `order.stream_keys`), of which the number at
+        a character decides on the piece that begins there."""
+        return drawn_splits(self.table, texts, keys, self._drawn)
 
-    def _lattice(self, word: str) -> list[Choice]:
-        table, size = self.table, len(word)
-        after = [0.0] * (size + 1)
-        """Logarithm of the sum over all splits of what follows a place."""
-        lattice: list[Choice] = [([], [], [])] * size
-        for start in range(size - 1, -1, -1):
-            found: list[tuple[float, int, list[int]]] = []
-            for end in range(start + 1, min(size, start + table.longest) + 1):
-                known = table.scores.get(word[start:end])
-                if known is not None:
-                    found.append((self.alpha * known[1] + after[end], end, [known[0]]))
-            if not found or found[0][1] != start + 1:
-                # A character without a piece of its own can be passed all the same, at a price.
-                unknown = (
-                    self.alpha * table.unknown_score + after[start + 1],
-                    start + 1,
-                    table.spell(word[start]),
-                )
-                found.insert(0, unknown)
-            highest = max(weight for weight, _, _ in found)
-            shares = [math.exp(weight - highest) for weight, _, _ in found]
-            after[start] = highest + math.log(sum(shares))
-            lattice[start] = (
-                list(accumulate(shares)),
-                [end for _, end, _ in found],
-                [ids for _, _, ids in found],
-            )
-        return lattice
+    def _drawn(self, words: Words) -> tuple[np.ndarray, np.ndarray]:
+        lattices = word_lattices(
+            words.different, self.trie, alpha=self.alpha, unknown_score=self.table.unknown_score
+        )
+        places, ids = [words.place[:0]], [words.place[:0]]
+        number, place, offset, key = words.number, words.place, words.offset, words.key
+        left = lattices.lengths[number]
+        while number.size:
+            drawn, sizes = lattices.next_pieces(number, left, uniform(key, offset))
+            places.append(place)
+            ids.append(drawn)
+            left = left - sizes
+            going = np.flatnonzero(left)
+            sizes, left, number, key = sizes[going], left[going], number[going], key[going]
+            place, offset = place[going] + sizes, offset[going] + sizes
+        return np.concatenate(places), np.concatenate(ids)

@@ -1,3 +1,6 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from trimtab.data.transforms.length import is_outside_length
 
 
@@ -19,3 +22,12 @@ def test_characters_are_counted_with_spaces():
     assert not outside("a b", "äö")
     assert outside("a b ", "äö")
     assert outside("a b", "ä")
+
+
+@given(st.text("ab \t\u3000", max_size=14), st.integers(0, 3), st.integers(1, 6))
+@settings(max_examples=300, deadline=None)
+def test_words_are_those_of_the_slow_twin(text, least, more):
+    most = least + more
+    for source, target in ((text, "a " * most), ("a " * most, text)):
+        outside = is_outside_length(source, target, unit="words", least=least, most=most)
+        assert outside == (not least <= len(text.split()) <= most)

@@ -1,3 +1,4 @@
+import sys
 import unicodedata
 
 import pytest
@@ -42,3 +43,14 @@ def test_normalising_twice_changes_nothing_more(form, text):
 
 def test_plain_text_is_untouched():
     assert normalize("A plain line, as most are.", form="nfkc") == "A plain line, as most are."
+
+
+@pytest.mark.parametrize("form", ["nfc", "nfkc", "none"])
+def test_every_character_comes_out_as_when_all_white_space_is_looked_for(form):
+    """Most lines are plain, and are not taken apart to be joined again."""
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if character.isspace() or unicodedata.category(character) not in ("Cc", "Cs", "Cn", "Co"):
+            for text in (character, f"a{character}", f"a {character}b"):
+                whole = text if form == "none" else unicodedata.normalize(FORMS[form], text)
+                assert normalize(text, form=form) == " ".join(whole.split()), (hex(code), text)

@@ -12,4 +12,10 @@ def is_outside_length(
     """
     if unit == "characters":
         return not (least <= len(source) <= most and least <= len(target) <= most)
-    return not (least <= len(source.split()) <= most and least <= len(target.split()) <= most)
+    return _has_other_words(source, least, most) or _has_other_words(target, least, most)
+
+
+def _has_other_words(text: str, least: int, most: int) -> bool:
+    if least <= 1 and len(text) < 2 * most:  # two characters a word, but for the last: no need to count
+        return least == 1 and (not text or text.isspace())
+    return not least <= len(text.split()) <= most

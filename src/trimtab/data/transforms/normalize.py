@@ -14,8 +14,11 @@ def normalize(text: str, *, form: Literal["nfc", "nfkc", "none"]) -> str:
 
     Source: Unicode Standard Annex 15 for the forms.
     """
-    if not text.isprintable():
+    is_plain = text.isprintable()  # so its only white space is the space
+    if not is_plain:
         text = text.translate(_CONTROLS)
     if form != "none" and not text.isascii():
         text = unicodedata.normalize("NFC" if form == "nfc" else "NFKC", text)
+    if is_plain and "  " not in text and text[:1] != " " and text[-1:] != " ":
+        return text
     return " ".join(text.split())
