@@ -7,6 +7,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data import tokenizers
 from trimtab.data.stream_sample import Sample
+from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.errors import InputError
 from trimtab.flow import DroppedExample
 from trimtab.progress import Silent
@@ -34,6 +35,12 @@ def test_everything_that_a_recipe_names_is_opened(tmp_path):
     assert int(source.max()) <= 32
     assert sources.targets_per_epoch == int(target.sum())
     assert set(sources.fingerprints) == {"data.train.0", "tokenizer"}
+
+
+def test_how_splits_are_drawn_is_one_of_what_a_run_goes_on_with(tmp_path):
+    _, sources = small_sources(tmp_path)
+    sampled = dataclasses.replace(sources.feed, target_sampling=SubwordSampling.__new__(SubwordSampling))
+    assert dataclasses.replace(sources, feed=sampled).fingerprints["data.tokenizer.sampling"] == DRAWN_BY
 
 
 def test_the_tokenizer_is_trained_once_and_then_read_from_its_folder(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from trimtab.data.noises import plan_noises
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stages import Stages, plan_stages
 from trimtab.data.stream_sample import Sample, first_examples
-from trimtab.data.subword_sampling import plan_sampling
+from trimtab.data.subword_sampling import DRAWN_BY, plan_sampling
 from trimtab.data.text_rows import (
     PASSAGES,
     TextFeed,
@@ -85,6 +85,8 @@ class Sources:
                 f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
             )
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
+        if isinstance(self.feed, Feed) and (self.feed.source_sampling or self.feed.target_sampling):
+            data["data.tokenizer.sampling"] = DRAWN_BY
         return {**data, **self.tokenizers.fingerprints}
 
 

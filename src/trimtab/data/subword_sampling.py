@@ -20,6 +20,8 @@ from trimtab.errors import input_error
 
 Side = Literal["source", "target"]
 
+DRAWN_BY = "streams of SplitMix64, named by seed, side, corpus, line and turn"
+"""Stands in the fingerprints of a run: one whose splits were drawn otherwise would go on as another run."""
 _SPLITS = 3
 """What the random streams are for; part of their keys."""
 
