@@ -130,8 +130,13 @@ def rate(arm: Result | None) -> str:
 
 
 def peer(arm: Result | None) -> str:
-    """The same with the number of sentences in a batch."""
-    return f"{rate(arm)}, batches of {arm['batch']}" if arm else ""
+    """The same with the size of a batch: sentences for the Trainer, tokens for Eole."""
+    if not arm:
+        return ""
+    if "batch" in arm:
+        return f"{rate(arm)}, batches of {arm['batch']}"
+    tokens, _, pure = arm["tried"].partition(":")
+    return f"{rate(arm)}, batches of {int(tokens):,} tokens" + (", weights in bf16" if pure else "")
 
 
 def thousands(number: float) -> str:

@@ -26,9 +26,9 @@ def tiling(
     """Pieces whose logits, with what else is alive beside them, need less than twice `limit` bytes.
 
     The precisions are those of the logits, in which products are made, and of the matrix; `least` is of `WHOLE_TOKENS`.
-    Whole rows need every product once, but few of them may fit, and beside them a copy of the matrix where its precision
-    is another, and sums as wide as float32. Where the vocabulary is cut too, logits are made twice: for the sums of
-    their softmax, and for their gradients.
+    Whole rows need every product once, but few of them may fit, and beside them a copy of the matrix where its
+    precision is another, and sums as wide as float32. Where the vocabulary is cut too, logits are made twice: for the
+    sums of their softmax, and for their gradients.
     """
     tokens, size, copied = max(1, tokens), logits.itemsize, logits != weights
     beside = copied * size + (wide_of(weights) != weights) * wide_of(weights).itemsize
