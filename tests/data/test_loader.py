@@ -158,7 +158,7 @@ class TestAScriptOfItsOwn:
 
 
 @pytest.mark.parametrize(
-    ("cores", "gpu", "workers"), [(1, True, 0), (2, False, 0), (2, True, 1), (4, False, 2), (64, True, 4)]
+    ("cores", "gpu", "workers"), [(1, True, 0), (2, False, 0), (2, True, 1), (4, False, 2), (64, True, 8)]
 )
 def test_auto_takes_half_of_the_cores_and_leaves_small_machines_to_the_model(
     monkeypatch, cores, gpu, workers

@@ -13,7 +13,7 @@ from trimtab.data.worker_process import prepare
 
 __all__ = ["POSITIONS_PER_CHUNK", "chunks", "prepare_workers", "resolve_workers"]
 
-_MOST_AUTO_WORKERS = 4
+_MOST_AUTO_WORKERS = 8
 
 
 def chunks(feed: MakesChunks, *, from_position: int, workers: int) -> Iterator[Chunk]:
@@ -37,7 +37,8 @@ def prepare_workers(config: DataConfig) -> None:
 def resolve_workers(config: DataConfig) -> int:
     """How many processes `data.workers` asks for.
 
-    `auto` is half of the cores, at most four, which feed several hundred thousand tokens a second each second. On one
+    `auto` is half of the cores, at most eight: with transforms and splits drawn anew each of them makes some 400,000
+    tokens a second (`benchmarks/data_pipeline.json`), and the fastest model of an H200 takes 1.4 million. On one
     or two cores it is none where the model computes on them too, for a worker would only take turns with it, and one
     where a GPU computes.
     """
