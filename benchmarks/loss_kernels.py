@@ -2,11 +2,11 @@
 
     python benchmarks/loss_kernels.py --out result.json [--cells 16384x512x16000,...] [--repetitions 7]
 
-Each cell is tokens x dim x vocabulary. Hidden vectors are bfloat16 and the matrix float32, as in training; a tenth of
-the labels does not count. Forward with backward, by CUDA events, median of the repetitions; the
-memory at the worst moment beyond what was there before and beyond both gradients; the error of the gradient of the
-hidden vectors against float32, as a share of its norm. `smoothing` is 0.1 where an arm has it; an arm that
-has none is measured without.
+Each cell is tokens x dim x vocabulary. Hidden vectors are bfloat16 and the matrix float32 (where a model gives them in
+float32, a piece of them is copied as well); a tenth of the labels does not count. Forward with backward, by CUDA
+events, median of the repetitions; the memory at the worst moment beyond what was there before and beyond both
+gradients; the error of the gradient of the hidden vectors against float32, as a share of its norm. `smoothing` is 0.1
+where an arm has it; an arm that has none is measured without.
 
 - `plain`: whole logits, `torch.nn.functional.cross_entropy`;
 - `trimtab`: what `trimtab train` uses; `trimtab-plain`: what it uses where Triton does not run;

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from tests.small_run import small_recipe, small_sources
+from trimtab.checkpoint.fingerprints import check_fingerprints
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data import tokenizers
@@ -40,7 +41,10 @@ def test_everything_that_a_recipe_names_is_opened(tmp_path):
 def test_how_splits_are_drawn_is_one_of_what_a_run_goes_on_with(tmp_path):
     _, sources = small_sources(tmp_path)
     sampled = dataclasses.replace(sources.feed, target_sampling=SubwordSampling.__new__(SubwordSampling))
-    assert dataclasses.replace(sources, feed=sampled).fingerprints["data.tokenizer.sampling"] == DRAWN_BY
+    now = dataclasses.replace(sources, feed=sampled).fingerprints
+    assert DRAWN_BY in now.values()
+    with pytest.raises(InputError, match="how this version of trimtab draws splits is not what it was"):
+        check_fingerprints(sources.fingerprints, now)
 
 
 def test_the_tokenizer_is_trained_once_and_then_read_from_its_folder(tmp_path, monkeypatch):

@@ -96,8 +96,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
         recipe = as_begun(recipe, run)
     check_metrics(recipe)
     check_exports(recipe)
-    prepare_workers(recipe.data)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
+    prepare_workers(recipe.data)
     set_arithmetic(recipe)
     parts = built(recipe, sources)
     if checkpoint is None and recipe.model.warm_start is not None:

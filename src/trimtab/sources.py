@@ -86,7 +86,7 @@ class Sources:
             )
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
         if isinstance(self.feed, Feed) and (self.feed.source_sampling or self.feed.target_sampling):
-            data["data.tokenizer.sampling"] = DRAWN_BY
+            data["how this version of trimtab draws splits"] = DRAWN_BY
         return {**data, **self.tokenizers.fingerprints}
 
 

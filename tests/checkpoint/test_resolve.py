@@ -80,7 +80,7 @@ def test_a_folder_with_an_at_in_its_name_is_that_folder(run: Path):
 def test_another_checkpoint_is_refused_with_those_that_exist(run: Path, which: str):
     with pytest.raises(InputError) as caught:
         resolve_checkpoint(f"{run}@{which}")
-    assert f"has no checkpoint '{which}'" in str(caught.value)
+    assert f"has no checkpoint '{which[:20]}" in str(caught.value)
     assert f"allowed {run}@last, {run}@2, {run}@3, {run}@4" in str(caught.value)
 
 

@@ -28,6 +28,14 @@ def test_the_parts_of_a_text_are_the_text(text):
     assert TABLE.whole == {}
 
 
+def test_a_word_that_is_none_is_split_in_stretches():
+    text = "▁" + "a" * 10_000 + "▁bc"
+    parts = TABLE.parts(text)
+    assert "".join(parts) == text
+    assert max(map(len, parts)) < 5000
+    assert len(parts) == 4
+
+
 def test_pieces_of_the_user_stay_whole_and_the_first_merge_of_bpe_is_none_of_them():
     for kind in ("bpe", "unigram"):
         table = PieceTable.of(trained(model_type=kind, user_defined_symbols=["<a>", "<ab>"]))

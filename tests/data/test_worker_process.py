@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.data.fake_feed import fake_feed
+from trimtab.data import worker_process
 from trimtab.data.held_signals import FOR_THE_GROUP
 from trimtab.data.loader import chunks
 from trimtab.data.worker_process import context, started
@@ -70,9 +71,21 @@ print(server is not None, server == forkserver._forkserver._forkserver_pid, proc
 """
 
 
-@pytest.mark.skipif(
+FORKSERVER = pytest.mark.skipif(
     "forkserver" not in multiprocessing.get_all_start_methods(), reason="no process forks workers here"
 )
+
+
+@FORKSERVER
+def test_what_keeps_it_from_being_prepared_is_left_for_the_first_worker_to_tell(monkeypatch):
+    def too_long():
+        raise OSError("AF_UNIX path too long")
+
+    monkeypatch.setattr(worker_process.forkserver, "ensure_running", too_long)
+    worker_process.prepare()
+
+
+@FORKSERVER
 def test_a_process_that_was_prepared_forks_the_workers():
     done = subprocess.run([sys.executable, "-c", PREPARED], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "7"]

@@ -24,7 +24,7 @@ def make(tokens, rows, num_ids, dtype, seed=0):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    tokens=st.integers(1, 30),
+    tokens=st.integers(0, 30),
     num_ids=st.integers(2, 70),
     smoothing=st.sampled_from([0.0, 0.1, 0.5]),
     z_loss=st.sampled_from([0.0, 1e-2]),
@@ -140,14 +140,61 @@ def test_without_gradients_none_is_made():
     torch.testing.assert_close((out.objective, out.loss), (slow.objective.detach(), slow.loss))
 
 
-def test_a_retained_graph_gives_the_same_gradients_again():
-    hidden, matrix, labels = make(30, 64, 60, torch.float64)
-    out = chunked_cross_entropy(hidden, matrix, labels, Terms(60, 0.1, 1e-3), chunk_bytes=4096)
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("rows", [64, 1280])
+def test_a_retained_graph_gives_the_same_gradients_again(autocast, rows):
+    hidden, matrix, labels = make(100, rows, rows - 4, torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        out = chunked_cross_entropy(hidden, matrix, labels, Terms(rows - 4, 0.1, 1e-3), chunk_bytes=40_000)
     first = torch.autograd.grad(out.objective * 0.25, (hidden, matrix), retain_graph=True)
     first = [each.clone() for each in first]
     second = torch.autograd.grad(out.objective * 0.5, (hidden, matrix))
     for one, other in zip(first, second, strict=True):
-        torch.testing.assert_close(2 * one, other)
+        assert (2 * one).equal(other)
+
+
+@pytest.mark.parametrize("chunk_bytes", [2**20, 20_000])
+@pytest.mark.parametrize("trained", ["both", "matrix"])
+def test_a_matrix_that_is_used_elsewhere_too_gets_the_sum_of_its_gradients(chunk_bytes, trained):
+    _, matrix, labels = make(60, 640, 600, torch.float64)
+    ids = labels.clamp(min=0).roll(1)
+    seen, terms, found = [], Terms(600, 0.1, 1e-3), []
+    for loss, more in ((plain_cross_entropy, {}), (chunked_cross_entropy, {"chunk_bytes": chunk_bytes})):
+        tied = matrix.detach().clone().requires_grad_()
+        tied.register_hook(lambda gradient: seen.append(gradient.clone()))
+        for scale in (0.25, 3.0):  # two micro-batches, whose gradients are added up
+            hidden = tied[ids] if trained == "both" else tied[ids].detach()
+            (loss(hidden, tied, labels, terms, **more).objective * scale).backward()
+        found.append(tied.grad)
+    torch.testing.assert_close(*found)
+    for slow, fast in zip(seen[:2], seen[2:], strict=True):
+        torch.testing.assert_close(fast, slow)
+
+
+@pytest.mark.parametrize("rows", [256, 2560])
+def test_with_weights_in_bf16_it_errs_no_more_than_the_plain_loss_does(rows):
+    hidden, matrix, labels = make(1500, rows, rows - 6, torch.bfloat16)
+    terms, found = Terms(rows - 6, 0.1, 0.0), []
+    for loss, wide in (
+        (plain_cross_entropy, True),
+        (plain_cross_entropy, False),
+        (chunked_cross_entropy, False),
+    ):
+        given = [x.detach().double() if wide else x.detach() for x in (hidden, matrix)]
+        given = [x.requires_grad_() for x in given]
+        more = {"chunk_bytes": 60_000} if loss is chunked_cross_entropy else {}
+        (loss(*given, labels, terms, **more).objective / 1237).backward()
+        found.append([x.grad.double() for x in given])
+    for exact, obvious, ours in zip(*found, strict=True):
+        assert (ours - exact).norm() <= 1.2 * (obvious - exact).norm()
+
+
+def test_labels_may_be_a_column_of_a_wider_tensor():
+    hidden, matrix, labels = make(30, 64, 60, torch.float32)
+    both = torch.stack([labels.roll(1), labels], dim=1)
+    terms = Terms(60, 0.1, 0.0)
+    one, other = (chunked_cross_entropy(hidden, matrix, each, terms) for each in (labels, both[:, 1]))
+    assert one.objective == other.objective
 
 
 def test_a_truncated_label_has_no_gradient_and_the_others_keep_theirs():

@@ -2,45 +2,58 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.loss.tiling import WHOLE_TOKENS, Tiling, evenly, tiling
+from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, evenly, tiling
 
 MIB = 2**20
+MIXED = Precisions(torch.float32, torch.float32, torch.bfloat16)
+KINDS = [
+    MIXED,
+    Precisions(torch.float32, torch.float32, torch.float32),
+    Precisions(torch.bfloat16, torch.float32, torch.bfloat16),
+    Precisions(torch.bfloat16, torch.bfloat16, torch.bfloat16),
+    Precisions(torch.float32, torch.float32, torch.float16),
+]
 
 
 @given(
-    tokens=st.integers(1, 100_000),
+    tokens=st.integers(0, 300_000),
     rows=st.integers(1, 4000).map(lambda blocks: 64 * blocks),
     dim=st.sampled_from([64, 512, 1024, 2048, 4096, 8192]),
-    logits=st.sampled_from([torch.bfloat16, torch.float16, torch.float32]),
-    mixed=st.booleans(),
+    of=st.sampled_from(KINDS),
 )
-def test_what_is_alive_at_once_is_less_than_twice_the_limit(tokens, rows, dim, logits, mixed):
-    limit, weights = 128 * MIB, torch.float32 if mixed else logits
-    piece = tiling(tokens, rows, dim, logits=logits, weights=weights, limit=limit, least=1024)
-    assert 1 <= piece.tokens <= tokens
+def test_what_is_alive_at_once_is_less_than_twice_the_limit(tokens, rows, dim, of):
+    limit = 128 * MIB
+    piece = tiling(tokens, rows, dim, of=of, limit=limit, least=1024)
     assert 1 <= piece.rows <= rows
-    size, copied = logits.itemsize, logits != weights
+    assert 1 <= piece.tokens <= max(1, tokens)
+    assert piece.once or piece.group % piece.tokens == 0 or piece.group >= tokens
+    size, halves = of.logits.itemsize, [each.itemsize == 2 for each in (of.hidden, of.weights)]
+    in_matrix = rows if piece.once else piece.rows
     alive = piece.tokens * piece.rows * size
-    if piece.once:
-        alive += rows * dim * (copied * size + (weights.itemsize == 2) * 4)
-    else:
-        alive += piece.tokens * dim * 4 + copied * piece.rows * dim * size
+    alive += piece.tokens * dim * size * (of.hidden != of.logits)
+    alive += in_matrix * dim * size * (of.weights != of.logits)
+    alive += in_matrix * dim * 4 * halves[1]
+    if halves == [True, False] and not piece.once:
+        alive += piece.group * dim * 4
     assert alive < 2 * limit
 
 
 def test_a_vocabulary_is_whole_where_enough_tokens_fit_and_cut_where_they_do_not():
-    words = {
-        "logits": torch.bfloat16,
-        "weights": torch.float32,
-        "limit": 128 * MIB,
-        "least": WHOLE_TOKENS["cuda"],
-    }
-    assert tiling(16384, 16000, 512, **words) == Tiling(4096, 16000, once=True)
+    words = {"of": MIXED, "limit": 128 * MIB, "least": WHOLE_TOKENS["cuda"]}
+    assert tiling(16384, 16000, 512, **words)[:3] == (4096, 16000, True)
     assert tiling(16384, 32000, 1024, **words).once
     cut = tiling(8192, 128000, 2048, **words)
     assert not cut.once
     assert cut.rows < 128000
-    assert tiling(100, 128000, 128, **words) == Tiling(100, 128000, once=True)
+    assert tiling(100, 128000, 128, **words)[:3] == (100, 128000, True)
+
+
+def test_the_gradient_of_weights_in_half_precision_is_rounded_once():
+    for of in KINDS:
+        piece = tiling(50_000, 128_000, 2048, of=of, limit=128 * MIB, least=1024)
+        assert not piece.once
+        assert piece.tokens < 50_000
+        assert piece.group >= 50_000 or of.weights == torch.float32
 
 
 @given(count=st.integers(1, 100_000), most=st.integers(1, 5000))

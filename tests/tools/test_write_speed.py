@@ -108,11 +108,11 @@ def test_language_models_and_losses_have_rows(tool):
         {"base trimtab flash4": share}, length=2048, tokens_per_step=65536, formula="6 * parameters"
     )
     loss = {"ms": 8.349, "workspace_mib": 1702.5, "error": 0.003342, "smoothing": 0.0}
-    losses = result({"16384x1024x32000 chunked compiled": loss})
+    losses = result({"16384x1024x32000 trimtab": loss})
     text = tool.page({"lm_speed": [speed], "loss_kernels": [losses]})
     found = ["341M", "trimtab, FlashAttention-4 installed", "45.1%", "190,003", "345 (335, 347)", "34.5"]
     assert row(text, "341M") == found
-    found = ["chunked compiled, no smoothing", "8.35", "1,702", "0.0033"]
+    found = ["trimtab, no smoothing", "8.35", "1,702", "0.0033"]
     assert row(text, "16384 x 1024 x 32000")[1:] == found
 
 

@@ -38,6 +38,7 @@ def codes(lines):
         ((UNTRAINED, HUGE, "nan", 3.0), ["S908"]),
         ((UNTRAINED, 3.0, 2.0, "nan"), []),
         ((HUGE, HUGE - 1, HUGE - 2), []),
+        ((HUGE, HUGE + 0.01, HUGE + 0.02, HUGE + 0.02), []),
         ((HUGE, HUGE + 1, HUGE + 2, HUGE + 1), ["S908"]),
     ],
 )
@@ -57,7 +58,7 @@ def test_a_step_that_was_not_finite_counts_as_such_whatever_its_loss():
     assert "2 (not applied), 2 (not applied), 2 (not applied)" in str(ended_diverged(lines, num_ids=100))
 
 
-@pytest.mark.parametrize("why", ["overflow", "masked"])
+@pytest.mark.parametrize("why", ["overflow", "masked", "loss_spike", "gradient_spike"])
 def test_steps_that_say_nothing_about_the_weights_do_not_count(why):
     assert codes([*steps(UNTRAINED, 2.0), *steps("inf", "inf", "inf", refused=why)]) == []
     assert codes(steps("inf", "inf", refused=why)) == []

@@ -44,20 +44,22 @@ def drawn_splits(table: PieceTable, texts: Sequence[str], keys: np.ndarray, draw
 
 
 def _split(table: PieceTable, texts: Sequence[str], keys: np.ndarray, draw: Draw) -> list[list[int]]:
+    """The same for one batch. Pieces are noted at the characters where they begin, from whole words and from drawn ones
+    alike; what the rows are follows from them."""
     parts = [table.parts(text) for text in texts]
     all_parts = [part for line in parts for part in line]
     different = sorted((part for part in dict.fromkeys(all_parts) if part not in table.whole), key=len)[::-1]
-    numbers = {word: number for number, word in enumerate(different)} | dict.fromkeys(table.whole, -1)
-    number = np.fromiter((numbers[part] for part in all_parts), np.int64, len(all_parts))
+    places = {word: place for place, word in enumerate(different)} | dict.fromkeys(table.whole, -1)
+    number = np.fromiter((places[part] for part in all_parts), np.int64, len(all_parts))
     place = _sums(np.fromiter(map(len, all_parts), np.int64, len(all_parts)))[:-1]
     begins = _sums(np.fromiter(map(len, texts), np.int64, len(texts)))
     line = np.repeat(np.arange(len(texts)), np.fromiter(map(len, parts), np.int64, len(parts)))
     pieces = np.full(begins[-1], _NOTHING, np.int32)
     for part in np.flatnonzero(number < 0).tolist():
         pieces[place[part]] = table.whole[all_parts[part]]
-    word = np.flatnonzero(number >= 0)
-    place, line = place[word], line[word]
-    drawn, ids = draw(Words(different, number[word], place, place - begins[line], keys[line]))
+    split = np.flatnonzero(number >= 0)
+    place, line = place[split], line[split]
+    drawn, ids = draw(Words(different, number[split], place, place - begins[line], keys[line]))
     pieces[drawn] = ids
     return _rows(table, texts, pieces, begins)
 

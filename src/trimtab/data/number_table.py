@@ -27,9 +27,8 @@ class NumberTable:
         left, slots = np.arange(len(keys)), table._home(keys)
         while left.size:
             free = np.flatnonzero(table.keys[slots] == _EMPTY)
-            table.keys[slots[free]] = keys[
-                left[free]
-            ]  # of those that want the same slot, the last one gets it
+            # Of those that want the same slot, the last one gets it.
+            table.keys[slots[free]] = keys[left[free]]
             placed = table.keys[slots] == keys[left]
             table.values[slots[placed]] = values[left[placed]]
             left, slots = left[~placed], table._after(slots[~placed])

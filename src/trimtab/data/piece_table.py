@@ -8,6 +8,9 @@ from typing import Any
 _UNKNOWN_PENALTY = 10.0
 """What sentencepiece takes off the lowest score for a character that has no piece."""
 _WORDS = re.compile("▁*[^▁]+|▁+$")
+_LONGEST_WORD = 4096
+"""Characters of what is split at once. A draw goes through a word character by character, and merges take the square of
+its length; such words are no words, and no piece goes across the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +73,11 @@ class PieceTable:
         return [self.bytes[each] for each in piece.encode()] if self.bytes else [self.unknown]
 
     def _words(self, text: str) -> list[str]:
-        return _WORDS.findall(text) if self.by_word else [text] if text else []
+        words = _WORDS.findall(text) if self.by_word else [text]
+        if len(text) <= _LONGEST_WORD:
+            return words if text else []
+        return [
+            word[first : first + _LONGEST_WORD]
+            for word in words
+            for first in range(0, len(word), _LONGEST_WORD)
+        ]

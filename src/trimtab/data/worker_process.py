@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -30,10 +30,9 @@ def prepare() -> None:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return
     context()
-    with held_signals(), _script_out_of_sight():
-        resource_tracker.ensure_running()
-        with held_signals():
-            forkserver.ensure_running()
+    # What stands in its way stands in that of the first worker, which tells it.
+    with suppress(OSError), _quietly():
+        forkserver.ensure_running()
 
 
 def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProcess:
@@ -45,13 +44,8 @@ def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProc
         target=_work_until_parent_ends, args=(target, *arguments), daemon=True, name=name
     )
     try:
-        # From its first moment on: the process that forks workers imports torch before it begins to ignore Ctrl-C, and
-        # each worker would take it again until its work begins.
-        with held_signals(), _script_out_of_sight():
-            resource_tracker.ensure_running()
-            # Which has unblocked what it knows of.
-            with held_signals():
-                process.start()
+        with _quietly():
+            process.start()
     except Exception as error:
         raise RunFailed(
             f"data.workers: a worker could not be started: {error}\n"
@@ -78,6 +72,20 @@ def _end_with_parent() -> None:
     assert parent is not None, "work of a process that nobody started"
     parent.join()
     os._exit(0)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Processes that are started in the body never take the signals of the group, and see nothing of the script.
+
+    From their first moment on: the process that forks workers imports torch before it begins to ignore Ctrl-C, and each
+    worker would take it again until its work begins.
+    """
+    with held_signals(), _script_out_of_sight():
+        resource_tracker.ensure_running()
+        # Which has unblocked what it knows of.
+        with held_signals():
+            yield
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from torch import Tensor
 from trimtab.flow import LossOutput
 from trimtab.loss.rows import PLAIN, RowFunctions, Sums, no_sums, told
 from trimtab.loss.terms import Terms
-from trimtab.loss.tiling import WHOLE_TOKENS, Tiling, tiling, wide_of
+from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
 
 CHUNK_BYTES = 64 * 2**20
 """What of the logits is alive at once where nobody says otherwise."""
@@ -24,11 +24,23 @@ class Inputs(NamedTuple):
     labels: Int[Tensor, "tokens"]
 
 
+class How(NamedTuple):
+    """How it is made."""
+
+    terms: Terms
+    functions: RowFunctions
+    precision: torch.dtype
+    """Of logits and products."""
+    limit: int
+    """Bytes of logits at once."""
+
+
 class Gradients(NamedTuple):
-    """Of the summed objective."""
+    """Of the summed objective; added up in memory that holds zeros at first."""
 
     hidden: Float[Tensor, "tokens dim"]
     matrix: Float[Tensor, "rows dim"]
+    """In float32 or wider where little of it is there; else in the precision of the matrix, rounded once."""
 
 
 def chunked_cross_entropy(
@@ -41,18 +53,20 @@ def chunked_cross_entropy(
     functions: RowFunctions = PLAIN,
 ) -> LossOutput:
     """The same numbers as `plain_cross_entropy`, with at most about `chunk_bytes` of logits alive at once, and beside
-    both gradients less than twice that in all, however large the vocabulary is.
+    both gradients less than twice that in all, however large the vocabulary is (but see `tiling` for half precision).
 
     Both gradients are computed in the forward pass, since the logits are there then, and scaled in the backward pass;
     so the loss must enter the objective by multiplication with a number, as a sum over micro-batches does. Where no
     gradient is asked for, none is made. Under autocast the products run in its precision, the softmax and the sums in
     float32. A large vocabulary is cut as well as the tokens; its logits are made twice then.
     """
-    inputs = Inputs(hidden, matrix, labels)
-    work = Work(terms, chunk_bytes, functions)
+    device = hidden.device.type
+    autocast = torch.is_autocast_enabled(device)
+    precision = torch.get_autocast_dtype(device) if autocast else hidden.dtype
+    inputs, how = Inputs(hidden, matrix, labels.contiguous()), How(terms, functions, precision, chunk_bytes)
     if not (torch.is_grad_enabled() and (hidden.requires_grad or matrix.requires_grad)):
-        return work(inputs, None)
-    objective, loss, truncated = ChunkedCrossEntropy.apply(*inputs, work)
+        return passed(inputs, how, None)
+    objective, loss, truncated = ChunkedCrossEntropy.apply(*inputs, how)
     return LossOutput(objective, loss, truncated)
 
 
@@ -61,11 +75,12 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, matrix: Tensor, labels: Tensor, work: "Work"
+        ctx: Any, hidden: Tensor, matrix: Tensor, labels: Tensor, how: How
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Summed objective, loss and truncated labels; keeps the objective's gradients for the backward pass."""
-        ctx.work, ctx.gradients = work, no_gradients(hidden, matrix)
-        output = work(Inputs(hidden, matrix, labels), ctx.gradients)
+        inputs = Inputs(hidden, matrix, labels)
+        ctx.how, ctx.gradients = how, no_gradients(inputs, how)
+        output = passed(inputs, how, ctx.gradients)
         ctx.save_for_backward(hidden, matrix, labels)
         assert output.truncated is not None
         ctx.mark_non_differentiable(output.loss, output.truncated)
@@ -77,110 +92,126 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         inputs = Inputs(*ctx.saved_tensors)
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
-            gradients = no_gradients(inputs.hidden, inputs.matrix)
-            ctx.work(inputs, gradients)
-        return *(each.mul_(scale.to(each.dtype)) for each in gradients), None, None
+            gradients = no_gradients(inputs, ctx.how)
+            passed(inputs, ctx.how, gradients)
+        for each in gradients:
+            multiply(each, scale, at_once=ctx.how.limit // 8)
+        return *gradients, None, None
 
 
-def no_gradients(hidden: Tensor, matrix: Tensor) -> Gradients:
-    """Memory for both."""
-    return Gradients(torch.empty_like(hidden), torch.empty_like(matrix))
+def no_gradients(inputs: Inputs, how: How) -> Gradients:
+    """Zeros for both."""
+    matrix = inputs.matrix
+    dtype = torch.float32 if is_half(matrix.dtype) and piece_of(inputs, how).once else matrix.dtype
+    return Gradients(torch.zeros_like(inputs.hidden), torch.zeros_like(matrix, dtype=dtype))
 
 
-class Work:
-    """The passes over all pieces of the logits."""
+def piece_of(inputs: Inputs, how: How) -> Tiling:
+    """How these logits are cut."""
+    hidden, matrix, labels = inputs
+    least = WHOLE_TOKENS.get(hidden.device.type, WHOLE_TOKENS["cpu"])
+    of = Precisions(hidden.dtype, matrix.dtype, how.precision)
+    return tiling(len(labels), *matrix.shape, of=of, limit=how.limit, least=least)
 
-    def __init__(self, terms: Terms, limit: int, functions: RowFunctions) -> None:
-        self.terms, self.limit, self.functions = terms, limit, functions
 
-    @torch.no_grad()
-    def __call__(self, inputs: Inputs, gradients: Gradients | None) -> LossOutput:
-        """What the loss is; writes the gradients too, where there is a place for them."""
-        hidden, matrix, labels = inputs
-        device = hidden.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
-        sums = no_sums(len(labels), like=hidden)
-        least = WHOLE_TOKENS.get(device, WHOLE_TOKENS["cpu"])
-        piece = tiling(
-            len(hidden), *matrix.shape, logits=dtype, weights=matrix.dtype, limit=self.limit, least=least
-        )
-        # Autocast is off inside: the operands have their precision already, and the sums must keep theirs.
-        with torch.autocast(device, enabled=False):
-            if piece.once:
-                self.whole_rows(inputs, gradients, sums, dtype=dtype, tokens=piece.tokens)
-            else:
-                self.parts_of_rows(inputs, gradients, sums, dtype=dtype, piece=piece)
-        return told(labels, sums, self.terms)
+def multiply(total: Float[Tensor, "rows dim"], scale: Float[Tensor, ""], *, at_once: int) -> None:
+    """In its own memory, by a number that is not rounded to half precision before; some elements at once."""
+    if not is_half(total.dtype):
+        total.mul_(scale)
+        return
+    for part in slices(len(total), max(1, at_once // max(1, total.shape[1]))):
+        total[part] = total[part].float() * scale
 
-    def whole_rows(
-        self, inputs: Inputs, gradients: Gradients | None, sums: Sums, *, dtype: torch.dtype, tokens: int
-    ) -> None:
-        """Some tokens at a time, each product once; the gradient of the matrix is added up over them."""
-        matrix = inputs.matrix.to(dtype)
-        total = None if gradients is None else wide_like(gradients.matrix)
-        for part in slices(len(inputs.labels), tokens):
-            hidden = inputs.hidden[part].to(dtype)
-            logits = hidden @ matrix.T
-            given = {"first_row": 0, "terms": self.terms}
-            self.functions.add_to_sums(logits, inputs.labels[part], sums[:, part], **given)
-            if gradients is not None and total is not None:
-                self.functions.to_gradient(logits, inputs.labels[part], sums[:, part], **given)
-                add_product(gradients.hidden[part], logits, matrix, first=True)
-                add_product(total, logits.T, hidden, first=part.start == 0)
+
+@torch.no_grad()
+def passed(inputs: Inputs, how: How, gradients: Gradients | None) -> LossOutput:
+    """What the loss is, over all pieces; adds the gradients up too, where there is a place for them."""
+    labels, piece = inputs.labels, piece_of(inputs, how)
+    sums = no_sums(len(labels), like=inputs.hidden)
+    # Autocast is off inside: the operands have their precision already, and the sums must keep theirs.
+    with torch.autocast(labels.device.type, enabled=False):
+        if piece.once:
+            whole_rows(inputs, how, gradients, sums, tokens=piece.tokens)
+        else:
+            for group in slices(len(labels), max(1, piece.group)):
+                sums_of_parts(inputs, how, sums, piece=piece, group=group)
+                if gradients is not None:
+                    gradients_of_parts(inputs, how, gradients, sums, piece=piece, group=group)
+    return told(labels, sums, how.terms)
+
+
+def whole_rows(inputs: Inputs, how: How, gradients: Gradients | None, sums: Sums, *, tokens: int) -> None:
+    """Some tokens at a time, each product once; the gradient of the matrix is added up over them."""
+    matrix = inputs.matrix.to(how.precision)
+    for part in slices(len(inputs.labels), tokens):
+        hidden, labels = inputs.hidden[part].to(how.precision), inputs.labels[part]
+        logits = hidden @ matrix.T
+        how.functions.add_to_sums(logits, labels, sums[:, part], first_row=0, terms=how.terms)
+        if gradients is not None:
+            how.functions.to_gradient(logits, labels, sums[:, part], first_row=0, terms=how.terms)
+            add_product(gradients.hidden[part], logits, matrix)
+            add_product(gradients.matrix, logits.T, hidden)
+        del logits  # before the next ones are made
+
+
+def sums_of_parts(inputs: Inputs, how: How, sums: Sums, *, piece: Tiling, group: slice) -> None:
+    """The sums of some tokens over the whole vocabulary, a part of it at a time."""
+    for ids in slices(len(inputs.matrix), piece.rows):
+        matrix = inputs.matrix[ids].to(how.precision)
+        for part in slices(group.stop, piece.tokens, start=group.start):
+            logits = inputs.hidden[part].to(how.precision) @ matrix.T
+            how.functions.add_to_sums(
+                logits, inputs.labels[part], sums[:, part], first_row=ids.start, terms=how.terms
+            )
             del logits
-        if gradients is not None and total is not gradients.matrix:
-            gradients.matrix.copy_(total)
-
-    def parts_of_rows(
-        self, inputs: Inputs, gradients: Gradients | None, sums: Sums, *, dtype: torch.dtype, piece: Tiling
-    ) -> None:
-        """Many tokens and a part of the vocabulary at a time; the sums must be whole before a gradient can be made."""
-        for part in slices(len(inputs.labels), piece.tokens):
-            hidden, labels = inputs.hidden[part].to(dtype), inputs.labels[part]
-            for ids in slices(len(inputs.matrix), piece.rows):
-                logits = hidden @ inputs.matrix[ids].to(dtype).T
-                given = {"first_row": ids.start, "terms": self.terms}
-                self.functions.add_to_sums(logits, labels, sums[:, part], **given)
-                del logits
-            if gradients is None:
-                continue
-            by_hidden = torch.empty_like(hidden, dtype=sums.dtype)
-            for ids in slices(len(inputs.matrix), piece.rows):
-                matrix = inputs.matrix[ids].to(dtype)
-                logits = hidden @ matrix.T
-                given = {"first_row": ids.start, "terms": self.terms}
-                self.functions.to_gradient(logits, labels, sums[:, part], **given)
-                add_product(by_hidden, logits, matrix, first=ids.start == 0)
-                add_product(gradients.matrix[ids], logits.T, hidden, first=part.start == 0)
-                del logits, matrix
-            gradients.hidden[part] = by_hidden
+        del matrix
 
 
-def wide_like(total: Tensor) -> Tensor:
-    """Memory to add up in: the place itself, where its precision is wide enough."""
-    wide = wide_of(total.dtype)
-    return total if wide == total.dtype else torch.empty_like(total, dtype=wide)
+def gradients_of_parts(
+    inputs: Inputs, how: How, gradients: Gradients, sums: Sums, *, piece: Tiling, group: slice
+) -> None:
+    """What some tokens add to the gradients, a part of the vocabulary at a time, once their sums are whole."""
+    by_hidden = wide(gradients.hidden[group])
+    for ids in slices(len(inputs.matrix), piece.rows):
+        matrix = inputs.matrix[ids].to(how.precision)
+        total = wide(gradients.matrix[ids])
+        for part in slices(group.stop, piece.tokens, start=group.start):
+            hidden = inputs.hidden[part].to(how.precision)
+            logits = hidden @ matrix.T
+            how.functions.to_gradient(
+                logits, inputs.labels[part], sums[:, part], first_row=ids.start, terms=how.terms
+            )
+            add_product(by_hidden[part.start - group.start : part.stop - group.start], logits, matrix)
+            add_product(total, logits.T, hidden)
+            del logits
+        put_back(gradients.matrix[ids], total)
+        del matrix, total
+    put_back(gradients.hidden[group], by_hidden)
 
 
-def slices(count: int, size: int) -> Iterator[slice]:
-    """All of so many, in pieces of a size."""
-    return (slice(start, min(count, start + size)) for start in range(0, count, size))
+def wide(total: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows dim"]:
+    """Where to add up what comes to a total: in its own memory, or with it in wider precision."""
+    return total.float() if is_half(total.dtype) else total
+
+
+def put_back(total: Float[Tensor, "rows dim"], added_up: Float[Tensor, "rows dim"]) -> None:
+    """What was added up in wider precision, where it was."""
+    if added_up.dtype != total.dtype:
+        total.copy_(added_up)
+
+
+def slices(stop: int, size: int, *, start: int = 0) -> Iterator[slice]:
+    """A stretch in pieces of a size."""
+    return (slice(first, min(stop, first + size)) for first in range(start, stop, size))
 
 
 def add_product(
-    total: Float[Tensor, "rows dim"],
-    left: Float[Tensor, "rows tokens"],
-    right: Float[Tensor, "tokens dim"],
-    *,
-    first: bool,
+    total: Float[Tensor, "rows dim"], left: Float[Tensor, "rows tokens"], right: Float[Tensor, "tokens dim"]
 ) -> None:
-    """Adds `left @ right` to a total, which may be of wider precision; the first product takes its place."""
-    beta = 0 if first else 1
+    """Adds `left @ right` to a total, which may be of wider precision."""
     if total.dtype == left.dtype:
-        torch.addmm(total, left, right, beta=beta, out=total)
-    elif total.device.type == "cuda":
-        torch.addmm(total, left, right, out_dtype=total.dtype, beta=beta, out=total)
-    elif first:
-        total.copy_(left @ right)
+        total.addmm_(left, right)
+    elif total.device.type == "cuda" and torch.version.hip is None:
+        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
     else:
-        total += left @ right
+        total.addmm_(left.to(total.dtype), right.to(total.dtype))

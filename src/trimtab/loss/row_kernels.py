@@ -9,6 +9,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.flow import IGNORE
 from trimtab.loss.rows import RowFunctions, Sums
 from trimtab.loss.terms import Terms
 
@@ -55,6 +56,7 @@ def to_gradient(
             *(logits.stride(0), sums.stride(0), first_row, rows, terms.num_ids),
             *(terms.label_smoothing, terms.z_loss, terms.truncate_above),
             TRUNCATES=terms.truncates,
+            IGNORE=IGNORE,
             COLUMNS=columns,
             num_warps=WARPS,
         )
@@ -119,6 +121,7 @@ def gradient_kernel(
     z_loss,
     truncate_above,
     TRUNCATES: tl.constexpr,
+    IGNORE: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
     """Some columns of one token's logits become their gradient."""
@@ -128,7 +131,7 @@ def gradient_kernel(
     sums += token
     largest, total = tl.load(sums), tl.load(sums + sum_stride)
     log_z = largest + tl.log(total)
-    keeps = label >= 0
+    keeps = label != IGNORE
     if TRUNCATES:
         chance = tl.exp(tl.load(sums + 4 * sum_stride) - largest) / total
         square = tl.load(sums + 2 * sum_stride) / (total * total) - 2 * chance + 1

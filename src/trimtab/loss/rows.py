@@ -91,10 +91,10 @@ def to_gradient(
     if terms.z_loss:
         gradient *= (1 + 2 * terms.z_loss * log_z)[:, None]
     if terms.label_smoothing:
-        gradient -= (keeps * (terms.label_smoothing / terms.num_ids))[:, None].to(gradient.dtype)
+        gradient -= (keeps.to(gradient.dtype) * (terms.label_smoothing / terms.num_ids))[:, None]
     place, here = places(labels, first_row, part.shape[1])
     lines = torch.arange(len(place), device=place.device)
-    gradient[lines, place] -= ((here & keeps) * (1 - terms.label_smoothing)).to(gradient.dtype)
+    gradient[lines, place] -= (here & keeps).to(gradient.dtype) * (1 - terms.label_smoothing)
     if gradient is not part:
         part.copy_(gradient)
 

@@ -10,6 +10,15 @@ ROUND = 128
 """Kernels for products compute tiles of such sides."""
 
 
+class Precisions(NamedTuple):
+    """Of what goes into the loss and of what it makes."""
+
+    hidden: torch.dtype
+    weights: torch.dtype
+    logits: torch.dtype
+    """In which products are made."""
+
+
 class Tiling(NamedTuple):
     """A piece of the logits."""
 
@@ -18,37 +27,42 @@ class Tiling(NamedTuple):
     """Of the output matrix."""
     once: bool
     """Whether each logit is made once, in a row with the others of its token, and kept until its gradient is made."""
+    group: int
+    """Tokens, a multiple of those of a piece, whose gradients are added up over the parts of the vocabulary at once."""
 
 
-def tiling(
-    tokens: int, rows: int, dim: int, *, logits: torch.dtype, weights: torch.dtype, limit: int, least: int
-) -> Tiling:
-    """Pieces whose logits, with what else is alive beside them, need less than twice `limit` bytes.
+def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, least: int) -> Tiling:
+    """Pieces whose logits, with what else is alive beside them and the gradients, need less than twice `limit` bytes.
 
-    The precisions are those of the logits, in which products are made, and of the matrix; `least` is of `WHOLE_TOKENS`.
-    Whole rows need every product once, but few of them may fit, and beside them a copy of the matrix where its
-    precision is another, and sums as wide as float32. Where the vocabulary is cut too, logits are made twice: for the
-    sums of their softmax, and for their gradients.
+    `least` is of `WHOLE_TOKENS`. Whole rows need every product once, but few of them may fit, and beside them copies of
+    hidden vectors and matrix where their precision is another, and sums as wide as float32 of the matrix's gradient.
+    Where the vocabulary is cut too, logits are made twice: for the sums of their softmax, and for their gradients;
+    those of the hidden vectors are sums then. Where hidden vectors and weights both are in half precision, and there
+    alone, these sums grow with the tokens: in groups the gradient of the matrix would be rounded once for each.
     """
-    tokens, size, copied = max(1, tokens), logits.itemsize, logits != weights
-    beside = copied * size + (wide_of(weights) != weights) * wide_of(weights).itemsize
-    at_once = limit // (rows * size)
-    if at_once >= min(tokens, least) and rows * dim * beside <= limit // 2:
-        return Tiling(evenly(tokens, at_once), rows, once=True)
-    # The gradient of the hidden vectors is a sum over the pieces then.
-    at_once = evenly(tokens, max(1, limit // 2 // (dim * wide_of(logits).itemsize)))
-    in_logits, in_copy = 3 * limit // 4 // (at_once * size), limit // 2 // (dim * size)
-    return Tiling(at_once, evenly(rows, max(1, min(in_logits, in_copy) if copied else in_logits)), once=False)
+    tokens = max(1, tokens)
+    size, copied = of.logits.itemsize, of.hidden != of.logits
+    of_matrix = (of.logits != of.weights) * size + is_half(of.weights) * 4
+    few = max(1, limit // (8 * dim))
+    at_once = min(limit // (rows * size), few) if copied else limit // (rows * size)
+    if at_once >= min(tokens, least) and rows * dim * of_matrix <= limit // 2:
+        return Tiling(evenly(tokens, at_once), rows, once=True, group=tokens)
+    at_once = evenly(tokens, few)
+    most = [3 * limit // 4 // (at_once * size), *([limit // 2 // (dim * of_matrix)] if of_matrix else [])]
+    in_groups = is_half(of.hidden) and not is_half(of.weights)
+    return Tiling(
+        at_once, evenly(rows, max(1, min(most))), once=False, group=at_once if in_groups else tokens
+    )
 
 
-def wide_of(dtype: torch.dtype) -> torch.dtype:
-    """Float32 or wider, in which sums are made."""
-    return torch.promote_types(dtype, torch.float32)
+def is_half(dtype: torch.dtype) -> bool:
+    """Whether sums need a wider precision."""
+    return dtype.itemsize < 4
 
 
 def evenly(count: int, most: int) -> int:
     """The size of the fewest pieces of at most `most` that are about alike, in round numbers where there is room."""
-    pieces = -(-count // most)
-    even = -(-count // pieces)
+    pieces = max(1, -(-count // most))
+    even = max(1, -(-count // pieces))
     rounded = -(-even // ROUND) * ROUND
-    return min(count, rounded) if rounded <= most else even
+    return max(1, min(count, rounded)) if rounded <= most else even

@@ -13,14 +13,19 @@ LAST = 3
 """Steps at the end of a run, the middle one of whose losses counts: one step may be bad by chance."""
 FAR_ABOVE = 1.5
 """Times the logarithm of the vocabulary; an untrained model is within 15% of it."""
-LEFT_OUT = frozenset(each.name.lower() for each in (Refusal.OVERFLOW, Refusal.MASKED))
-"""Steps that say nothing about the weights."""
+FIRST = 1.05
+"""Times the loss of the first step, from which weights that knew something else may have begun."""
+LEFT_OUT = frozenset(
+    each.name.lower()
+    for each in (Refusal.OVERFLOW, Refusal.MASKED, Refusal.LOSS_SPIKE, Refusal.GRADIENT_SPIKE)
+)
+"""Steps that did not move the weights and say nothing about them: windows may be bad where weights are good."""
 
 
 def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Finding | None:
     """The finding of a whole run, whose steps are lines of `metrics.jsonl`, with a vocabulary of so many ids.
 
-    A loss above that of the first step counts alone, so that warm-started weights may be far off at first.
+    Warm-started weights may be far off at first, so losses must also be above that of the first step.
     """
     counted = (step for step in steps if "loss" in step and step.get("refused") not in LEFT_OUT)
     if (first := next(counted, None)) is None:
@@ -28,7 +33,13 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Findi
     last = deque([first], maxlen=LAST)
     last.extend(counted)
     untrained = math.log(num_ids)
-    bound = max([FAR_ABOVE * untrained, *filter(math.isfinite, [_loss(first)])])
+    above = f"{FAR_ABOVE:g} times ln(vocabulary), which a model that knows nothing has ({untrained:.4g})"
+    bound = FAR_ABOVE * untrained
+    if bound < FIRST * _loss(first) < math.inf:
+        above, bound = (
+            f"{FIRST:g} times the loss of the first step ({_loss(first):.4g})",
+            FIRST * _loss(first),
+        )
     if median([_loss(step) for step in last]) <= bound:
         return None
     losses = ", ".join(map(_told, last))
@@ -36,8 +47,7 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Findi
         code="S908",
         name="ended-diverged",
         severity="error",
-        message=f"the losses of the last steps are {losses}; a model that knows nothing has ln(vocabulary), "
-        f"{untrained:.4g}",
+        message=f"the losses of the last steps are {losses}, most of them above {above}",
         why="The weights are worse than none. The guard compares a step with the accepted ones before it, and a short "
         "run has too few of them.",
         fix="begin anew with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",

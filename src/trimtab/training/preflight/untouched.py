@@ -16,7 +16,7 @@ def untouched(parts: Parts) -> Iterator[None]:
     """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
     modes = [(module, module.training) for module in parts.model.modules()]
     tensors = [*parts.model.parameters(), *parts.optimizer.parameters]
-    kept = [(tensor, tensor.grad) for tensor in tensors]
+    gradients = [(tensor, tensor.grad) for tensor in tensors]
     on_gpu = parts.device.type == "cuda"
     drawn = torch.get_rng_state(), torch.cuda.get_rng_state(parts.device) if on_gpu else None
     try:
@@ -24,7 +24,7 @@ def untouched(parts: Parts) -> Iterator[None]:
             tensor.grad = None
         yield
     finally:
-        for tensor, gradient in kept:
+        for tensor, gradient in gradients:
             tensor.grad = gradient
         for module, training in modes:
             module.training = training

@@ -216,8 +216,9 @@ PAGES: tuple[SeenPage, ...] = (
         name="ended-diverged",
         severity="error",
         when="while training, after the last step",
-        seen="most of the last 3 steps were not finite, or their loss is above that of the first step and more than "
-        "1.5 times the logarithm of the vocabulary, which is the loss of a model that knows nothing",
+        seen="most of the last 3 steps were not finite, or their loss is more than 1.05 times that of the first step "
+        "and more than 1.5 times the logarithm of the vocabulary, which is the loss of a model that knows nothing; "
+        "steps that were refused as outliers do not count",
         why="The weights are worse than none. The guard compares a step with the accepted ones before it, and a short "
         "run has too few of them.",
         fix="begin anew with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",
