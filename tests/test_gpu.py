@@ -104,7 +104,9 @@ def test_the_loss_errs_no_more_than_the_plain_one_and_needs_little_memory(tokens
     slow, _ = found(plain)
     fast, needed = found(loss)
     for exact, obvious, ours in zip(truth, slow, fast, strict=True):
-        assert (ours - exact).norm() <= 1.2 * (obvious - exact).norm() + 1e-5 * exact.norm()
+        # The gradient of a large matrix in bfloat16 is rounded as a sum, and again when it is scaled.
+        bound = 1.5 if precision == "bf16" else 1.1
+        assert (ours - exact).norm() <= bound * (obvious - exact).norm() + 1e-5 * exact.norm()
     assert needed <= 256 * 2**20
 
 

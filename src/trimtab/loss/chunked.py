@@ -36,11 +36,12 @@ class How(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Of the summed objective; added up in memory that holds zeros at first."""
+    """Of the summed objective."""
 
     hidden: Float[Tensor, "tokens dim"]
+    """In float32 or wider."""
     matrix: Float[Tensor, "rows dim"]
-    """In float32 or wider where little of it is there; else in the precision of the matrix, rounded once."""
+    """The same where it is small; else in the precision of the matrix."""
 
 
 def chunked_cross_entropy(
@@ -53,7 +54,8 @@ def chunked_cross_entropy(
     functions: RowFunctions = PLAIN,
 ) -> LossOutput:
     """The same numbers as `plain_cross_entropy`, with at most about `chunk_bytes` of logits alive at once, and beside
-    both gradients less than twice that in all, however large the vocabulary is (but see `tiling` for half precision).
+    both gradients less than twice that in all, however large the vocabulary is. Where hidden vectors are in half
+    precision, their gradient is in float32 until the backward pass.
 
     Both gradients are computed in the forward pass, since the logits are there then, and scaled in the backward pass;
     so the loss must enter the objective by multiplication with a number, as a sum over micro-batches does. Where no
@@ -79,7 +81,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Summed objective, loss and truncated labels; keeps the objective's gradients for the backward pass."""
         inputs = Inputs(hidden, matrix, labels)
-        ctx.how, ctx.gradients = how, no_gradients(inputs, how)
+        ctx.how, ctx.gradients = how, room_for_gradients(inputs, how)
         output = passed(inputs, how, ctx.gradients)
         ctx.save_for_backward(hidden, matrix, labels)
         assert output.truncated is not None
@@ -92,18 +94,19 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         inputs = Inputs(*ctx.saved_tensors)
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
-            gradients = no_gradients(inputs, ctx.how)
+            gradients = room_for_gradients(inputs, ctx.how)
             passed(inputs, ctx.how, gradients)
         for each in gradients:
             multiply(each, scale, at_once=ctx.how.limit // 8)
         return *gradients, None, None
 
 
-def no_gradients(inputs: Inputs, how: How) -> Gradients:
-    """Zeros for both."""
-    matrix = inputs.matrix
-    dtype = torch.float32 if is_half(matrix.dtype) and piece_of(inputs, how).once else matrix.dtype
-    return Gradients(torch.zeros_like(inputs.hidden), torch.zeros_like(matrix, dtype=dtype))
+def room_for_gradients(inputs: Inputs, how: How) -> Gradients:
+    """Memory for both, which nothing was written to yet."""
+    hidden, matrix, _ = inputs
+    dtype = wide(matrix.dtype) if piece_of(inputs, how).once else matrix.dtype
+    by_hidden = torch.empty_like(hidden, dtype=wide(hidden.dtype))
+    return Gradients(by_hidden, torch.empty_like(matrix, dtype=dtype))
 
 
 def piece_of(inputs: Inputs, how: How) -> Tiling:
@@ -125,18 +128,19 @@ def multiply(total: Float[Tensor, "rows dim"], scale: Float[Tensor, ""], *, at_o
 
 @torch.no_grad()
 def passed(inputs: Inputs, how: How, gradients: Gradients | None) -> LossOutput:
-    """What the loss is, over all pieces; adds the gradients up too, where there is a place for them."""
+    """What the loss is, over all pieces; writes the gradients too, where there is a place for them."""
     labels, piece = inputs.labels, piece_of(inputs, how)
     sums = no_sums(len(labels), like=inputs.hidden)
+    if gradients is not None and not len(labels):
+        gradients.matrix.zero_()
     # Autocast is off inside: the operands have their precision already, and the sums must keep theirs.
     with torch.autocast(labels.device.type, enabled=False):
         if piece.once:
             whole_rows(inputs, how, gradients, sums, tokens=piece.tokens)
         else:
-            for group in slices(len(labels), max(1, piece.group)):
-                sums_of_parts(inputs, how, sums, piece=piece, group=group)
-                if gradients is not None:
-                    gradients_of_parts(inputs, how, gradients, sums, piece=piece, group=group)
+            sums_of_parts(inputs, how, sums, piece=piece)
+            if gradients is not None:
+                gradients_of_parts(inputs, how, gradients, sums, piece=piece)
     return told(labels, sums, how.terms)
 
 
@@ -149,16 +153,16 @@ def whole_rows(inputs: Inputs, how: How, gradients: Gradients | None, sums: Sums
         how.functions.add_to_sums(logits, labels, sums[:, part], first_row=0, terms=how.terms)
         if gradients is not None:
             how.functions.to_gradient(logits, labels, sums[:, part], first_row=0, terms=how.terms)
-            add_product(gradients.hidden[part], logits, matrix)
-            add_product(gradients.matrix, logits.T, hidden)
+            add_product(gradients.hidden[part], logits, matrix, first=True)
+            add_product(gradients.matrix, logits.T, hidden, first=part.start == 0)
         del logits  # before the next ones are made
 
 
-def sums_of_parts(inputs: Inputs, how: How, sums: Sums, *, piece: Tiling, group: slice) -> None:
-    """The sums of some tokens over the whole vocabulary, a part of it at a time."""
+def sums_of_parts(inputs: Inputs, how: How, sums: Sums, *, piece: Tiling) -> None:
+    """The sums of all tokens over the whole vocabulary, a part of it at a time."""
     for ids in slices(len(inputs.matrix), piece.rows):
         matrix = inputs.matrix[ids].to(how.precision)
-        for part in slices(group.stop, piece.tokens, start=group.start):
+        for part in slices(len(inputs.labels), piece.tokens):
             logits = inputs.hidden[part].to(how.precision) @ matrix.T
             how.functions.add_to_sums(
                 logits, inputs.labels[part], sums[:, part], first_row=ids.start, terms=how.terms
@@ -167,51 +171,49 @@ def sums_of_parts(inputs: Inputs, how: How, sums: Sums, *, piece: Tiling, group:
         del matrix
 
 
-def gradients_of_parts(
-    inputs: Inputs, how: How, gradients: Gradients, sums: Sums, *, piece: Tiling, group: slice
-) -> None:
-    """What some tokens add to the gradients, a part of the vocabulary at a time, once their sums are whole."""
-    by_hidden = wide(gradients.hidden[group])
+def gradients_of_parts(inputs: Inputs, how: How, gradients: Gradients, sums: Sums, *, piece: Tiling) -> None:
+    """The gradients, by a part of the vocabulary at a time, once the sums are whole."""
     for ids in slices(len(inputs.matrix), piece.rows):
-        matrix = inputs.matrix[ids].to(how.precision)
-        total = wide(gradients.matrix[ids])
-        for part in slices(group.stop, piece.tokens, start=group.start):
+        matrix, by_matrix = inputs.matrix[ids].to(how.precision), gradients.matrix[ids]
+        # Rounded once, however many pieces there are.
+        total = by_matrix if by_matrix.dtype == wide(by_matrix.dtype) else by_matrix.float()
+        for part in slices(len(inputs.labels), piece.tokens):
             hidden = inputs.hidden[part].to(how.precision)
             logits = hidden @ matrix.T
             how.functions.to_gradient(
                 logits, inputs.labels[part], sums[:, part], first_row=ids.start, terms=how.terms
             )
-            add_product(by_hidden[part.start - group.start : part.stop - group.start], logits, matrix)
-            add_product(total, logits.T, hidden)
+            add_product(gradients.hidden[part], logits, matrix, first=ids.start == 0)
+            add_product(total, logits.T, hidden, first=part.start == 0)
             del logits
-        put_back(gradients.matrix[ids], total)
+        if total is not by_matrix and len(inputs.labels):
+            by_matrix.copy_(total)
         del matrix, total
-    put_back(gradients.hidden[group], by_hidden)
 
 
-def wide(total: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows dim"]:
-    """Where to add up what comes to a total: in its own memory, or with it in wider precision."""
-    return total.float() if is_half(total.dtype) else total
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """Float32 or wider, in which sums are made."""
+    return torch.promote_types(dtype, torch.float32)
 
 
-def put_back(total: Float[Tensor, "rows dim"], added_up: Float[Tensor, "rows dim"]) -> None:
-    """What was added up in wider precision, where it was."""
-    if added_up.dtype != total.dtype:
-        total.copy_(added_up)
-
-
-def slices(stop: int, size: int, *, start: int = 0) -> Iterator[slice]:
-    """A stretch in pieces of a size."""
-    return (slice(first, min(stop, first + size)) for first in range(start, stop, size))
+def slices(count: int, size: int) -> Iterator[slice]:
+    """All of so many, in pieces of a size."""
+    return (slice(start, min(count, start + size)) for start in range(0, count, size))
 
 
 def add_product(
-    total: Float[Tensor, "rows dim"], left: Float[Tensor, "rows tokens"], right: Float[Tensor, "tokens dim"]
+    total: Float[Tensor, "rows dim"],
+    left: Float[Tensor, "rows tokens"],
+    right: Float[Tensor, "tokens dim"],
+    *,
+    first: bool,
 ) -> None:
-    """Adds `left @ right` to a total, which may be of wider precision."""
+    """Adds `left @ right` to a total, which may be of wider precision; the first product takes its place, whatever
+    stood there."""
+    beta = 0 if first else 1
     if total.dtype == left.dtype:
-        total.addmm_(left, right)
+        torch.addmm(total, left, right, beta=beta, out=total)
     elif total.device.type == "cuda" and torch.version.hip is None:
-        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
+        torch.addmm(total, left, right, out_dtype=total.dtype, beta=beta, out=total)
     else:
-        total.addmm_(left.to(total.dtype), right.to(total.dtype))
+        torch.addmm(total, left.to(total.dtype), right.to(total.dtype), beta=beta, out=total)

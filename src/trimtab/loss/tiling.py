@@ -27,8 +27,6 @@ class Tiling(NamedTuple):
     """Of the output matrix."""
     once: bool
     """Whether each logit is made once, in a row with the others of its token, and kept until its gradient is made."""
-    group: int
-    """Tokens, a multiple of those of a piece, whose gradients are added up over the parts of the vocabulary at once."""
 
 
 def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, least: int) -> Tiling:
@@ -36,9 +34,7 @@ def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, leas
 
     `least` is of `WHOLE_TOKENS`. Whole rows need every product once, but few of them may fit, and beside them copies of
     hidden vectors and matrix where their precision is another, and sums as wide as float32 of the matrix's gradient.
-    Where the vocabulary is cut too, logits are made twice: for the sums of their softmax, and for their gradients;
-    those of the hidden vectors are sums then. Where hidden vectors and weights both are in half precision, and there
-    alone, these sums grow with the tokens: in groups the gradient of the matrix would be rounded once for each.
+    Where the vocabulary is cut too, logits are made twice: for the sums of their softmax, and for their gradients.
     """
     tokens = max(1, tokens)
     size, copied = of.logits.itemsize, of.hidden != of.logits
@@ -46,13 +42,10 @@ def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, leas
     few = max(1, limit // (8 * dim))
     at_once = min(limit // (rows * size), few) if copied else limit // (rows * size)
     if at_once >= min(tokens, least) and rows * dim * of_matrix <= limit // 2:
-        return Tiling(evenly(tokens, at_once), rows, once=True, group=tokens)
+        return Tiling(evenly(tokens, at_once), rows, once=True)
     at_once = evenly(tokens, few)
     most = [3 * limit // 4 // (at_once * size), *([limit // 2 // (dim * of_matrix)] if of_matrix else [])]
-    in_groups = is_half(of.hidden) and not is_half(of.weights)
-    return Tiling(
-        at_once, evenly(rows, max(1, min(most))), once=False, group=at_once if in_groups else tokens
-    )
+    return Tiling(at_once, evenly(rows, max(1, min(most))), once=False)
 
 
 def is_half(dtype: torch.dtype) -> bool:

@@ -12,6 +12,7 @@ from trimtab.flow import Pack, Stream
 from trimtab.model.attention import Kernel
 from trimtab.model.causal_block import CausalBlock
 from trimtab.model.decoder_init import first_std, init_decoder
+from trimtab.model.inductor_options import inductor_options
 from trimtab.model.layout import layout_of
 from trimtab.model.position import rotation_at, rotation_table, sinusoidal_table
 from trimtab.model.prefix_attention import prefix_layout_of
@@ -95,7 +96,7 @@ class DecoderOnly(nn.Module):
     def compile_blocks(self) -> None:
         """Compiles one block, whose code all layers share (fixed shapes only)."""
         for block in self.decoder.blocks:
-            block.compile(dynamic=False)
+            block.compile(dynamic=False, options=inductor_options(self.config.norm))
 
     @torch.no_grad()
     def num_parameters(self) -> int:

@@ -11,6 +11,7 @@ from trimtab.config.model import ModelConfig
 from trimtab.flow import Pack, Stream
 from trimtab.model.attention import Kernel
 from trimtab.model.block import DecoderBlock, EncoderBlock
+from trimtab.model.inductor_options import inductor_options
 from trimtab.model.init import init_weights
 from trimtab.model.layout import Layout, layout_of
 from trimtab.model.position import rotation_at, rotation_table, sinusoidal_table
@@ -116,7 +117,7 @@ class EncoderDecoder(nn.Module):
     def compile_blocks(self) -> None:
         """Compiles one encoder and one decoder block; all layers of a side share the code (fixed shapes only)."""
         for block in (*self.encoder.blocks, *self.decoder.blocks):
-            block.compile(dynamic=False)
+            block.compile(dynamic=False, options=inductor_options(self.config.norm))
 
     @torch.no_grad()
     def num_parameters(self) -> int:
