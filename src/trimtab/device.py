@@ -7,9 +7,9 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
 
-COMPILE_PAYS_FROM_TARGETS = 50_000_000
-"""Compiling the base preset takes 11 s on an H200, and then a step 21.5 ms in place of 25.5: even after about 46
-million targets."""
+COMPILE_PAYS_FROM_TARGETS = 30_000_000
+"""Compiling the base preset takes about 11 s on an H200, and then a step of 16,384 targets 19.4 ms in place of 25.5
+(`benchmarks/compiled_steps.json`): even after 29 million targets."""
 COMPILE_PAYS_FROM_MINUTES = 3
 """The same with more room, since a length in minutes says nothing about how many targets come."""
 
