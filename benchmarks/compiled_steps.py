@@ -2,10 +2,10 @@
 
     python benchmarks/compiled_steps.py --data DIR --out result.json [--preset base] [--arms off,on] [KEY=VALUE ...]
 
-DIR is as for `translation_speed.py`. Steps as `trimtab train` takes them, recorded as CUDA graphs, over six windows that
-are on the device before. `seconds_of_six_steps` has the compiling and the recording in it, with what the caches of this
-machine hold; `step_ms` is the mean of thirty steps after that; `kernel_ms` what the profiler saw running in a step that
-is not recorded, by kernel.
+DIR is as for `translation_speed.py`. Steps as `trimtab train` takes them, recorded as CUDA graphs, over six windows
+that are on the device before. `seconds_of_six_steps` has the compiling and the recording in it, with what the caches of
+this machine hold; `step_ms` is the mean of thirty steps after that; `kernel_ms` what the profiler saw running in a step
+that is not recorded, by kernel.
 """
 
 import argparse
