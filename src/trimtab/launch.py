@@ -120,7 +120,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     progress.message(describe(parts, state))
     was_over = parts.finished(state)
     if was_over:
-        progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
+        say_it_is_over(parts, state, recorder)
     if checkpoint is None:
         check_room_for_one(store, parts)
         if was_begun:
@@ -136,6 +136,13 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     if parts.ended_early(state) and not was_over:
         progress.message(f"ended at step {state.step}: {parts.end(state)}")
     return RunResult(run.path, state, recorder.findings.standing)
+
+
+def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:
+    """That nothing is left to do, and the errors that the run ended with."""
+    recorder.progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
+    for finding in recorder.findings.standing:
+        recorder.progress.finding(finding)
 
 
 def built(recipe: Recipe, sources: Sources) -> Parts:

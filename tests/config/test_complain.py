@@ -1,5 +1,6 @@
 import pytest
 
+from trimtab.config import complain
 from trimtab.config.complain import complaints_about
 
 MODEL = {"preset": "tiny"}
@@ -185,3 +186,13 @@ def test_a_merge_key_is_told_as_one_and_how_a_group_is_named_twice():
     complaint = only(checkpoint={"<<": {"keep": 2}})
     assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not have")
     assert "&name" in complaint.fix
+
+
+def test_of_thousands_of_unknown_keys_none_is_asked_for_what_it_meant(monkeypatch):
+    asked = []
+    monkeypatch.setattr(complain, "nearest_keys", lambda path, siblings: asked.append(path) or [])
+    found = complaints_about(tree(**{f"key_{number}": 1 for number in range(complain.MANY_KEYS + 1)}))
+    assert len(found) == complain.MANY_KEYS + 1
+    assert not asked
+    assert complaints_about(tree(lenght=1))
+    assert asked == ["lenght"]

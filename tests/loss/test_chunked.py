@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trimtab.flow import IGNORE
 from trimtab.loss import plain, tiling
-from trimtab.loss.chunked import chunked_cross_entropy
+from trimtab.loss.chunked import check_labels, chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
@@ -187,6 +187,47 @@ def test_with_weights_in_bf16_it_errs_no_more_than_the_plain_loss_does(rows):
         found.append([x.grad.double() for x in given])
     for exact, obvious, ours in zip(*found, strict=True):
         assert (ours - exact).norm() <= 1.2 * (obvious - exact).norm()
+
+
+@pytest.mark.parametrize("wrong", [60, -1, -99, 10**12])
+def test_a_label_that_stands_for_nothing_is_refused(wrong):
+    hidden, matrix, labels = make(30, 64, 60, torch.float32)
+    labels[7] = wrong
+    with pytest.raises(IndexError, match=f"label {wrong}; allowed is 0 to 59, or {IGNORE}"):
+        chunked_cross_entropy(hidden, matrix, labels, Terms(60))
+
+
+@pytest.mark.parametrize("count", [0, 1, 29, 31])
+def test_there_is_one_label_for_each_vector(count):
+    hidden, _, _ = make(30, 64, 60, torch.float32)
+    with pytest.raises(ValueError, match=f"{count} labels for 30 hidden vectors"):
+        check_labels(torch.zeros(count, dtype=torch.int64), hidden, Terms(60))
+
+
+def test_a_second_derivative_is_refused_and_not_left_out():
+    hidden, matrix, labels = make(30, 64, 60, torch.float64)
+    out = chunked_cross_entropy(hidden, matrix, labels, Terms(60))
+    with pytest.raises(RuntimeError, match="second derivatives"):
+        torch.autograd.grad(out.objective, hidden, create_graph=True)
+
+
+@pytest.mark.parametrize("rows", [64, 128])
+def test_the_gradients_are_those_of_finite_differences(rows):
+    hidden, matrix, labels = make(7, rows, rows - 4, torch.float64)
+    terms = Terms(rows - 4, 0.1, 1e-2)
+    assert torch.autograd.gradcheck(
+        lambda *given: chunked_cross_entropy(*given, labels, terms, chunk_bytes=4000).objective,
+        (hidden, matrix),
+    )
+
+
+def test_a_vector_that_does_not_count_may_be_no_number():
+    hidden, matrix, labels = make(30, 64, 60, torch.float32)
+    terms = Terms(60, 0.1, 1e-3)
+    good = chunked_cross_entropy(hidden, matrix, labels, terms).objective
+    with torch.no_grad():
+        hidden[labels == IGNORE] = math.nan
+    assert chunked_cross_entropy(hidden, matrix, labels, terms).objective == good
 
 
 def test_labels_may_be_a_column_of_a_wider_tensor():

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tests.small_run import small_recipe
-from tests.training.small_line import small_line
+from tests.training.small_line import Told, small_line
 from trimtab.launch import train
 from trimtab.training.diverged import FAR_ABOVE, LAST, ended_diverged
 
@@ -81,6 +81,14 @@ def test_a_short_run_that_diverges_ends_with_an_error_and_with_it_again(
         assert not result.ok
     lines = (tmp_path / "run" / "findings.jsonl").read_text().splitlines()
     assert sum('"S908"' in line for line in lines) == 1
+    # Stopped after its last step, before anybody looked: who goes on is told all the same.
+    (tmp_path / "run" / "findings.jsonl").unlink()
+    told = Told()
+    assert not train(recipe, out=tmp_path / "run", resume=True, progress=told).ok
+    assert "S908" in [each.code for each in told.findings]
+    again = Told()
+    train(recipe, out=tmp_path / "run", resume=True, progress=again)
+    assert "S908" in [each.code for each in again.findings]
 
 
 @pytest.mark.parametrize("first", [1, 3])

@@ -26,6 +26,10 @@ class Complaint:
     fix: str = ""
 
 
+MANY_KEYS = 1000
+"""A group with more is no recipe; what each of its keys may have meant would take minutes to find."""
+
+
 def complaints_about(tree: Any) -> list[Complaint]:
     """Everything that keeps plain values from being a recipe; empty where nothing does."""
     found = list(_unknown_keys(ROOT, tree, ""))
@@ -106,7 +110,7 @@ def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -
         what="unknown key",
         got=got,
         allowed=allowed,
-        fix=did_you_mean(nearest_keys(path + name, keys_of(model)))
+        fix=did_you_mean(nearest_keys(path + name, keys_of(model)) if len(group) <= MANY_KEYS else [])
         or "remove it; `trimtab init` shows the keys that are usual",
     )
 

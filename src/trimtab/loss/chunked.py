@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import LossOutput
+from trimtab.flow import IGNORE, LossOutput
 from trimtab.loss.rows import PLAIN, RowFunctions, Sums, no_sums, told
 from trimtab.loss.terms import Terms
 from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
@@ -62,6 +62,7 @@ def chunked_cross_entropy(
     gradient is asked for, none is made. Under autocast the products run in its precision, the softmax and the sums in
     float32. A large vocabulary is cut as well as the tokens; its logits are made twice then.
     """
+    check_labels(labels, hidden, terms)
     device = hidden.device.type
     autocast = torch.is_autocast_enabled(device)
     precision = torch.get_autocast_dtype(device) if autocast else hidden.dtype
@@ -70,6 +71,17 @@ def chunked_cross_entropy(
         return passed(inputs, how, None)
     objective, loss, truncated = ChunkedCrossEntropy.apply(*inputs, how)
     return LossOutput(objective, loss, truncated)
+
+
+def check_labels(labels: Tensor, hidden: Tensor, terms: Terms) -> None:
+    """Raises ValueError where there is not one label for each vector, and IndexError where one stands for nothing; the
+    latter on a CPU alone, since a GPU would have to be waited for."""
+    if len(labels) != len(hidden):
+        raise ValueError(f"{len(labels)} labels for {len(hidden)} hidden vectors; allowed is one for each")
+    if labels.device.type == "cpu" and len(labels):
+        wrong = labels[((labels < 0) & (labels != IGNORE)) | (labels >= terms.num_ids)]
+        if len(wrong):
+            raise IndexError(f"label {int(wrong[0])}; allowed is 0 to {terms.num_ids - 1}, or {IGNORE}")
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
@@ -90,7 +102,12 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, *_: Tensor | None) -> tuple:
-        """The kept gradients times the objective's own, in their own memory; a retained graph makes them anew."""
+        """The kept gradients times the objective's own, in their own memory; a retained graph makes them anew.
+
+        RuntimeError where they are to be differentiated once more, as `create_graph` asks for.
+        """
+        if torch.is_grad_enabled():
+            raise RuntimeError("second derivatives of this loss are not made; torch.nn.functional.cross_entropy has them")
         inputs = Inputs(*ctx.saved_tensors)
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:

@@ -108,7 +108,9 @@ def told(labels: Int[Tensor, "tokens"], sums: Sums, terms: Terms) -> LossOutput:
     objective = (1 - terms.label_smoothing) * loss + terms.label_smoothing * smooth + terms.z_loss * log_z**2
     keeps = kept(labels, sums, terms)
     return LossOutput(
-        (objective * keeps).sum(), (loss * counts).sum(), (counts & ~keeps).sum().to(sums.dtype)
+        torch.where(keeps, objective, 0).sum(),
+        torch.where(counts, loss, 0).sum(),
+        (counts & ~keeps).sum().to(sums.dtype),
     )
 
 

@@ -19,7 +19,9 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
     while True:
         try:
             ended = train(parts, state, recorder)
-            if ended.step > state.step and not recorder.must_stop:
+            told = any(finding.code == "S908" for finding in recorder.findings.standing)
+            # A run that was stopped at its last step has not been looked at yet.
+            if not recorder.must_stop and (ended.step > state.step or not told):
                 look_at_the_end(parts, recorder)
             return ended
         except Spoilt as error:
