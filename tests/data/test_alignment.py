@@ -26,6 +26,17 @@ def test_the_first_line_of_a_drift_is_named_with_its_file():
     assert abs(int(line) - 701) <= 24
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_pairs_with_a_blank_side_change_nothing_of_how_lengths_go_together(side):
+    pairs = [list(pair) for pair in demo_pairs(2000)]
+    for pair in pairs[::3]:
+        pair[side] = " "
+    found = look(pairs)
+    assert found.drift is None
+    assert found.correlation > 0.85
+    assert found.num_odd["other length"] >= 600, "they are odd lines all the same"
+
+
 def test_the_worst_lines_come_first_and_no_more_than_asked_for():
     pairs = list(demo_pairs(500))
     pairs[40] = (

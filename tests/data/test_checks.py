@@ -54,6 +54,36 @@ def test_a_corpus_that_is_read_both_ways_is_checked_once(made):
     assert len(check_data(both, []).corpora) == 1
 
 
+def test_pairs_that_are_validation_pairs_in_reverse_are_counted_with_their_places(made):
+    pairs = demo_pairs(400)
+    train = [*pairs[:300], *(pair[::-1] for pair in pairs[300:320])]
+    both = made("train", train, tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"])
+    held = made("dev", pairs[290:], ParallelFiles)
+    for shared in (check_data(both, held).shared, quick_shared(both, held)):
+        forward, back = shared
+        assert (forward.valid, forward.train, forward.pair) == ("dev", "train", 10)
+        assert (back.valid, back.train, back.lines, back.pair) == ("dev", "train reversed", 110, 20)
+        assert back.places[0] == (11, 301)
+
+
+def test_what_is_the_same_on_both_sides_is_not_counted_in_reverse_too(made):
+    copies = [(source, source) for source, _ in demo_pairs(100)]
+    both = made("train", copies, tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"])
+    held = made("dev", copies[:50], ParallelFiles)
+    for shared in (check_data(both, held).shared, quick_shared(both, held)):
+        assert [each.pair for each in shared] == [50, 0]
+
+
+def test_of_a_corpus_that_is_read_both_ways_as_many_lines_are_compared_forward_as_of_any(made, monkeypatch):
+    monkeypatch.setattr(checks_module, "QUICK_OVERLAP_LINES", 500)
+    valid = [Listed(demo_pairs(2000), "dev"), Listed([pair[::-1] for pair in demo_pairs(2000)], "back")]
+    one = quick_shared(made("train", demo_pairs(2000), tags=["<2de>"]), valid)
+    both = made("train", demo_pairs(2000), tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"])
+    found = quick_shared(both, valid)
+    assert found[:2] == one
+    assert (found[3].train, found[3].pair) == ("train reversed", one[0].pair)
+
+
 def test_a_text_in_one_language_is_not_compared_with_itself(made, tmp_path):
     (tmp_path / "mono").write_text("".join(source + "\n" for source, _ in demo_pairs(50)))
     mono = open_corpora([TrainCorpus(text="mono")], root=tmp_path, cache=tmp_path / "cache")

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from tests.data.demo_pairs import demo_pairs, lost
@@ -79,3 +81,57 @@ def test_validation_lines_in_training_are_told_from_a_tenth_on(found):
     assert "at least 20 of 100 pairs" in finding.message
     assert "line 81 in line 1" in finding.message
     assert found(TRAIN, [*VALID[:95], *TRAIN[:5]]) == []
+
+
+def test_validation_lines_that_are_trained_on_in_reverse_alone_are_told(found):
+    train = [*TRAIN[:1000], *(pair[::-1] for pair in VALID[:20])]
+    (finding,) = found(train, VALID, tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"])
+    assert finding.code == "D205"
+    assert "at least 20 of 100 pairs of the set dev stand in the corpus train reversed" in finding.message
+    assert "line 1 in line 1001" in finding.message
+    assert found(train, VALID, tags=["<2de>"]) == []
+
+
+def test_validation_lines_in_a_corpus_that_is_read_both_ways_are_told_once(found):
+    (finding,) = found(
+        TRAIN, [*VALID[:80], *TRAIN[:20]], tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"]
+    )
+    assert "stand in the corpus train too" in finding.message
+
+
+BLANKS = {
+    "every third source": (0, 1 / 3, None),
+    "every second source": (0, 1 / 2, None),
+    "every third target": (1, 1 / 3, None),
+    "every second target": (1, 1 / 2, None),
+    "a third of the sources": (0, 1 / 3, 1),
+    "half of the targets": (1, 1 / 2, 2),
+    "every second line": (None, 1 / 2, None),
+}
+
+
+def blanked(pairs, name, text=""):
+    """Pairs of which a share has a blank side (both of them for None), at random with a seed."""
+    side, share, seed = BLANKS[name]
+    draw = random.Random(seed)
+    gone = [
+        number % round(1 / share) == 0 if seed is None else draw.random() < share
+        for number in range(len(pairs))
+    ]
+    return [
+        tuple(text if out and side in (place, None) else each for place, each in enumerate(pair))
+        for pair, out in zip(pairs, gone, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+@pytest.mark.parametrize("name", BLANKS)
+def test_pairs_with_a_blank_side_are_no_drift(found, name, text):
+    assert found(blanked(demo_pairs(2000), name, text), VALID) == []
+
+
+@pytest.mark.parametrize("name", BLANKS)
+def test_a_drift_is_told_with_blank_lines_among_it(found, name):
+    (finding,) = found(lost(blanked(demo_pairs(2000), name), 800), VALID)
+    assert finding.code == "D206"
+    assert abs(int(finding.where.rsplit(":", 1)[1]) - 801) < 24

@@ -73,6 +73,32 @@ def test_a_shuffled_stretch_is_found():
     assert (found.kind, found.first, found.stop) == ("unrelated", 800, 1600)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0, 0.9), st.floats(0, 0.6), st.integers(0, 99))
+def test_blank_lines_on_either_side_by_chance_are_no_drift(sources, targets, seed):
+    draw = np.random.default_rng(seed)
+    source, target = lengths(demo_pairs(2000))
+    source[draw.random(len(source)) < sources] = 0
+    target[draw.random(len(target)) < targets] = 0
+    assert find_drift(source, target, usual_lengths(source, target)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12))
+def test_what_is_usual_is_that_of_the_pairs_without_a_blank_side(pairs):
+    source, target = np.array(pairs, int).reshape(-1, 2).T
+    whole = np.array([pair for pair in pairs if all(pair)], int).reshape(-1, 2)
+    assert usual_lengths(source, target) == usual_lengths(*whole.T)
+    assert correlation(source, target) == pytest.approx(correlation(*whole.T), nan_ok=True)
+
+
+def test_lines_that_are_shifted_are_told_where_every_second_one_is_blank_on_both_sides():
+    pairs = [pair if number % 2 else ("", "") for number, pair in enumerate(demo_pairs(2000))]
+    assert drift_of(pairs) is None
+    found = drift_of(lost(pairs, 800))
+    assert (found.kind, found.offset, found.correlation) == ("shifted", -1, 0.0)
+    assert abs(found.first - 800) <= 24
+
+
 def test_lengths_that_do_not_differ_say_nothing():
     same = np.full(500, 20)
     assert math.isnan(correlation(same, same))

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,10 +47,21 @@ def test_a_scan_says_of_each_line_what_one_by_one_says(pairs):
     scan = scan_corpus(Listed(pairs), range(len(pairs)))
     assert len(scan) == len(pairs)
     for place, (source, target) in enumerate(pairs):
-        assert (scan.source_length[place], scan.target_length[place]) == (len(source), len(target))
+        lengths = [len(side) if side.strip() else 0 for side in (source, target)]
+        assert [scan.source_length[place], scan.target_length[place]] == lengths
         assert (int(scan.source[place]), int(scan.target[place])) == (digest(source), digest(target))
         assert int(scan.loose_source[place]) == digest(loose(source))
         assert scan.odd[place] == oddities(source, target)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc "), st.sampled_from("abc ")), max_size=8))
+def test_an_exchanged_scan_is_that_of_the_exchanged_pairs_without_copies(pairs):
+    scan = scan_corpus(Listed(pairs), range(len(pairs))).exchanged()
+    lines = [line for line, (source, target) in enumerate(pairs) if source != target]
+    again = scan_corpus(Listed([pair[::-1] for pair in pairs]), range(len(pairs)))
+    assert scan.line.tolist() == lines
+    for field in dataclasses.fields(scan):
+        assert getattr(scan, field.name).tolist() == getattr(again, field.name)[lines].tolist(), field.name
 
 
 def test_the_order_of_the_sides_counts_in_the_digest_of_a_pair():

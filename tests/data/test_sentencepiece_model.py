@@ -2,6 +2,8 @@ import errno
 import io
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,31 @@ def test_the_best_splits_begin_with_that_of_encode_and_all_are_the_text():
     assert [*best[0], tokenizer.end] == tokenizer.encode([line])[0]
     assert len({tuple(split) for split in best}) == 5
     assert set(tokenizer.decode(best)) == {line}
+
+
+@pytest.mark.parametrize("made", ["pickle.loads(file.read_bytes())", "load_tokenizer(file)"])
+def test_no_process_that_has_the_model_writes_what_the_library_logs(tmp_path, made):
+    """In a process of its own: training has silenced this one."""
+    tokenizer, file = small_tokenizer(), tmp_path / "tokenizer"
+    file.write_bytes(pickle.dumps(tokenizer) if "pickle" in made else tokenizer.model)
+    program = f"""
+import pickle, sentencepiece, sys
+from pathlib import Path
+from trimtab.data.sentencepiece_model import load_tokenizer
+file = Path(sys.argv[1])
+tokenizer = {made}
+if sys.argv[2] == "aloud":
+    sentencepiece.set_min_log_level(0)
+print(len(tokenizer.nbest("ship turns sail harbour wind and the other others " * 100, 8)))
+"""
+    said = {}
+    for how in ("aloud", "as it is"):
+        command = [sys.executable, "-c", program, file, how]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == "8\n"
+        said[how] = done.stderr
+    assert "agenda" in said["aloud"], "the line is one of those that the library speaks of"
+    assert said["as it is"] == ""
 
 
 def test_a_normalised_line_has_its_spaces_marked():

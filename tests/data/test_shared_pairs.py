@@ -19,7 +19,7 @@ def test_as_many_are_found_at_the_same_places_as_by_scans_of_both(valid, train, 
         HeldOut(f"dev{number}", [*numbers], [pairs[line] for line in numbers])
         for number, (pairs, numbers) in enumerate(zip(valid, held, strict=True))
     ]
-    fast = find_shared_pairs(sets, train="train", lines=lines, pairs=[train[line] for line in lines])
+    fast = find_shared_pairs(sets, train="train", pairs=[(line, train[line]) for line in lines])
     scan = scan_corpus(Listed(train), lines)
     for number, (pairs, numbers) in enumerate(zip(valid, held, strict=True)):
         slow = find_shared(scan_corpus(Listed(pairs), numbers), scan, names=(f"dev{number}", "train"))
@@ -29,7 +29,7 @@ def test_as_many_are_found_at_the_same_places_as_by_scans_of_both(valid, train, 
 def test_pairs_of_real_text_are_found_at_their_first_line():
     pairs = demo_pairs(1000)
     held = HeldOut("dev", [4, 9, 20], [pairs[700], ("no", "nein"), pairs[300]])
-    (found,) = find_shared_pairs([held], train="train", lines=range(2000), pairs=[*pairs, *pairs])
+    (found,) = find_shared_pairs([held], train="train", pairs=enumerate([*pairs, *pairs]))
     first = {pair: pairs.index(pair) + 1 for pair in pairs}
     assert (found.lines, found.pair) == (3, 2)
     assert found.places == ((5, first[pairs[700]]), (21, first[pairs[300]]))

@@ -1,6 +1,6 @@
 """What is wrong with the corpora of a run: sides that drift apart, repeats, validation lines in training."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from trimtab.data.alignment import Alignment, QuickLook, look_at_alignment, look_at_lengths, quick_lines
 from trimtab.data.corpus import Corpus
+from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.repeats import Repeats, Shared, find_repeats, find_shared
 from trimtab.data.scan import ReadsPairs, Scan, scan_corpus, scan_lengths
 from trimtab.data.shared_pairs import HeldOut, SharedPairs, find_shared_pairs
@@ -54,17 +55,14 @@ class DataChecks:
 
 
 def check_data(train: Sequence[Corpus], valid: Sequence[Corpus]) -> DataChecks:
-    """Reads every line of every corpus once, those that are read both ways in one direction."""
-    train = [corpus for corpus in train if not corpus.is_reversed]
-    scans = {id(corpus): scan_corpus(corpus, range(len(corpus))) for corpus in (*train, *valid)}
+    """Reads every line of every corpus once, and compares validation sets with both readings of one that is read both
+    ways."""
+    forward = [corpus for corpus in train if not corpus.is_reversed]
+    scans = {id(corpus.pairs): scan_corpus(corpus, range(len(corpus))) for corpus in (*forward, *valid)}
     return DataChecks(
-        corpora=tuple(_checks(corpus, scans[id(corpus)]) for corpus in (*train, *valid)),
-        shared=tuple(
-            find_shared(scans[id(held)], scans[id(corpus)], names=(held.name, corpus.name))
-            for held in valid
-            for corpus in train
-        ),
-        swapped=tuple(swapped_among(train, valid)),
+        corpora=tuple(_checks(corpus, scans[id(corpus.pairs)]) for corpus in (*forward, *valid)),
+        shared=tuple(_shared(train, valid, scans)),
+        swapped=tuple(swapped_among(forward, valid)),
     )
 
 
@@ -77,16 +75,19 @@ def quick_alignment(corpus: Corpus) -> QuickLook:
 
 def quick_shared(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> list[SharedPairs]:
     """Pairs of validation sets, of each at most `QUICK_LINES`, that stand among at most `QUICK_OVERLAP_LINES` training
-    pairs, evenly spread over all corpora; both texts must be the same."""
-    train = [corpus for corpus in train if not corpus.is_reversed]
-    total = sum(map(len, train))
+    pairs, evenly spread over all corpora; both texts must be the same. Of a corpus that is read both ways as many are
+    looked at in each direction."""
+    total = sum(len(corpus) for corpus in train if not corpus.is_reversed)
     held = [_held_out(each) for each in valid]
     found: list[SharedPairs] = []
     for corpus in train:
         share = min(1.0, QUICK_OVERLAP_LINES / max(1, total))
         spread = np.linspace(0, len(corpus) - 1, max(1, int(len(corpus) * share)))
         lines = np.unique(spread.astype(np.int64)).tolist()
-        found += find_shared_pairs(held, train=corpus.name, lines=lines, pairs=corpus.several(lines))
+        pairs = zip(lines, corpus.several(lines), strict=True)
+        # What is the same on both sides was found in the forward reading.
+        new = ((line, pair) for line, pair in pairs if not corpus.is_reversed or pair[0] != pair[1])
+        found += find_shared_pairs(held, train=corpus.name, pairs=new)
     return found
 
 
@@ -99,6 +100,16 @@ def swapped_among(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> list[
     """Corpora with the sides exchanged against the first of their tags; none in one language."""
     pairs = [corpus for corpus in train if not corpus.is_monolingual]
     return find_swapped([(corpus.name, corpus.tags, corpus) for corpus in (*pairs, *valid)])
+
+
+def _shared(train: Sequence[Corpus], valid: Sequence[Corpus], scans: Mapping[int, Scan]) -> Iterator[Shared]:
+    for held in valid:
+        for corpus in train:
+            pairs = corpus.pairs
+            read = (
+                scans[id(pairs.pairs)].exchanged() if isinstance(pairs, ReversedPairs) else scans[id(pairs)]
+            )
+            yield find_shared(scans[id(held.pairs)], read, names=(held.name, corpus.name))
 
 
 def _checks(corpus: Corpus, scan: Scan) -> CorpusChecks:

@@ -80,6 +80,10 @@ class Corpus:
         The InputError of a malformed line comes when it is its turn.
         """
         pairs = self.pairs
+        if isinstance(pairs, ReversedPairs):
+            forward = replace(self, pairs=pairs.pairs)
+            yield from ((target, source) for source, target in forward.several(lines))
+            return
         if not isinstance(pairs, AlignedPairs | TsvPairs | JsonlPairs | TablePairs):
             yield from map(self.pair, lines)
             return

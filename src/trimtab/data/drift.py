@@ -1,7 +1,8 @@
 """Finds where two files stop being translations of each other, from the lengths of their lines alone.
 
 Long sentences have long translations. Where one line is lost on one side, each line after it stands beside the
-translation of its neighbour, and the lengths fit the neighbour better than what stands there.
+translation of its neighbour, and the lengths fit the neighbour better than what stands there. A pair of which a side is
+blank (of length 0) says nothing of it: such pairs are dropped before training.
 Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora" (J93-1004), section 3.
 """
 
@@ -27,6 +28,8 @@ _LEAST_SPREAD = 0.2
 """Standard deviation of the logarithm of lengths below which they say nothing."""
 _MOST_COST = 10.0
 """One line says no more than this, since a single free translation is no drift."""
+_BLANK_COST = 1.0
+"""Of a blank source beside a target that is none. Little, since in many corpora a side is blank here and there."""
 _LOW_QUANTILE, _CHI_SQUARE_THERE = 0.3, 0.1485
 
 
@@ -56,12 +59,14 @@ class Drift:
     offset: int
     """The target that fits source line i stands at i + offset; 0 where none is known to fit."""
     correlation: float
-    """Of the lengths as they stand, over the stretch."""
+    """Of the lengths as they stand, over the stretch; 0 where they say nothing."""
 
 
 def usual_lengths(source: Int[np.ndarray, "lines"], target: Int[np.ndarray, "lines"]) -> Lengths:
     """The ratio of all characters, and a variance that the better part of the lines has, so that drift widens it
-    little."""
+    little; without pairs of which a side is blank."""
+    whole = _whole(source, target)
+    source, target = source[whole], target[whole]
     ratio = float(target.sum() / max(1, source.sum())) or 1.0
     square = (target - source * ratio) ** 2 / np.maximum(source, 1)
     variance = float(np.quantile(square, _LOW_QUANTILE)) / _CHI_SQUARE_THERE if len(square) else 1.0
@@ -91,11 +96,18 @@ def find_drift(
 
 
 def correlation(source: Int[np.ndarray, "lines"], target: Int[np.ndarray, "lines"]) -> float:
-    """Pearson's, of the logarithms of the lengths; NaN where one side's lengths hardly differ."""
-    left, right = np.log1p(source), np.log1p(target)
+    """Pearson's, of the logarithms of the lengths, without pairs of which a side is blank; NaN where one side's lengths
+    hardly differ."""
+    whole = _whole(source, target)
+    left, right = np.log1p(source[whole]), np.log1p(target[whole])
     if len(left) < 2 or min(left.std(), right.std()) < _LEAST_SPREAD:
         return math.nan
     return float(np.corrcoef(left, right)[0, 1])
+
+
+def _whole(*sides: np.ndarray) -> np.ndarray:
+    """The lines of which no side is blank."""
+    return np.logical_and.reduce([side > 0 for side in sides])
 
 
 def _offsets() -> list[int]:
@@ -109,21 +121,28 @@ def _shifted(source: np.ndarray, target: np.ndarray, usual: Lengths, offset: int
     begin, end = max(0, -offset), num_lines - max(0, offset)
     here, there = target[begin:end], target[begin + offset : end + offset]
     cost = [np.minimum(length_costs(source[begin:end], each, usual), _MOST_COST) for each in (here, there)]
+    whole = _whole(source[begin:end], here, there)
+    # Where both sides have blank lines, as between paragraphs, hardly a pair is whole once they are shifted.
+    blank = (source[begin:end] == 0) * (np.sign(here) - np.sign(there))
+    gain = np.where(whole, cost[0] - cost[1], _BLANK_COST * blank)
     # The stretch of greatest sum: the sum up to its end is as far as can be above the least sum before it.
-    total = np.concatenate([[0.0], np.cumsum(cost[0] - cost[1])])
+    total = np.concatenate([[0.0], np.cumsum(gain)])
     least = np.minimum.accumulate(total)
     stop = int(np.argmax(total - least))
     first = int(np.argmin(total[: stop + 1]))
-    if total[stop] - total[first] < LEAST_GAIN or stop - first < LEAST_LINES:
-        return None
     part = slice(first, stop)
+    if total[stop] - total[first] < LEAST_GAIN or (whole | (blank != 0))[part].sum() < LEAST_LINES:
+        return None
     now, then = (correlation(source[begin:end][part], each[part]) for each in (here, there))
     if not then >= max(0.0, now) + _LEAST_GAIN_OF_CORRELATION:
         return None  # it fits nothing, neither where it stands nor there
-    return Drift("shifted", begin + first, begin + stop, offset, now)
+    return Drift("shifted", begin + first, begin + stop, offset, 0.0 if math.isnan(now) else now)
 
 
 def _unrelated(source: np.ndarray, target: np.ndarray) -> Drift | None:
+    # A window is so many pairs that count: of a few the lengths go together, or do not, by chance.
+    line = np.flatnonzero(_whole(source, target))
+    source, target = source[line], target[line]
     starts = range(0, len(source) - WINDOW // 2, WINDOW) if len(source) >= WINDOW // 2 else range(0)
     bad: list[int] = []
     for start in starts:
@@ -135,4 +154,6 @@ def _unrelated(source: np.ndarray, target: np.ndarray) -> Drift | None:
     first, stop = bad[0], min(len(source), bad[-1] + WINDOW)
     together = correlation(source[first:stop], target[first:stop])
     # A window of odd lines is no drift where the stretch around it is in order.
-    return Drift("unrelated", first, stop, 0, together) if len(bad) * WINDOW >= (stop - first) / 2 else None
+    if len(bad) * WINDOW < (stop - first) / 2:
+        return None
+    return Drift("unrelated", int(line[first]), int(line[stop - 1]) + 1, 0, together)

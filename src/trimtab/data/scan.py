@@ -46,7 +46,7 @@ class LengthScan:
     line: Int64[np.ndarray, "lines"]
     """From 0."""
     source_length: Int[np.ndarray, "lines"]
-    """In characters."""
+    """In characters; 0 for a blank side, spaces or not."""
     target_length: Int[np.ndarray, "lines"]
 
     def __len__(self) -> int:
@@ -76,6 +76,20 @@ class Scan(LengthScan):
         """The same without case, punctuation, spaces and digits."""
         return paired(self.loose_source, self.loose_target)
 
+    def exchanged(self) -> "Scan":
+        """Of the same lines read from target to source, without those whose sides are one text: nothing new in them."""
+        new = self.source != self.target
+        return Scan(
+            line=self.line[new],
+            source_length=self.target_length[new],
+            target_length=self.source_length[new],
+            source=self.target[new],
+            target=self.source[new],
+            loose_source=self.loose_target[new],
+            loose_target=self.loose_source[new],
+            odd=self.odd[new],
+        )
+
 
 def scan_corpus(corpus: ReadsPairs, lines: Sequence[int]) -> Scan:
     """Reads these lines."""
@@ -84,7 +98,7 @@ def scan_corpus(corpus: ReadsPairs, lines: Sequence[int]) -> Scan:
     digests = np.zeros((4, count), np.uint64)
     odd = np.zeros(count, np.uint8)
     for place, (source, target) in enumerate(corpus.several(lines)):
-        lengths[:, place] = len(source), len(target)
+        lengths[:, place] = _length(source), _length(target)
         digests[:, place] = digest(source), digest(target), digest(loose(source)), digest(loose(target))
         odd[place] = oddities(source, target)
     return Scan(
@@ -101,7 +115,8 @@ def scan_corpus(corpus: ReadsPairs, lines: Sequence[int]) -> Scan:
 
 def scan_lengths(corpus: ReadsPairs, lines: Sequence[int]) -> LengthScan:
     """Reads these lines for no more than their lengths, which costs a fraction of a scan."""
-    lengths = np.array([(len(source), len(target)) for source, target in corpus.several(lines)], np.int32)
+    sides = [(_length(source), _length(target)) for source, target in corpus.several(lines)]
+    lengths = np.array(sides, np.int32)
     source, target = lengths.reshape(-1, 2).T
     return LengthScan(np.array(lines, np.int64), source, target)
 
@@ -133,6 +148,10 @@ def paired(
     """One digest for two; the order counts."""
     # The odd constant of Fibonacci hashing; products wrap.
     return source * np.uint64(0x9E3779B97F4A7C15) + (target ^ (source >> np.uint64(31)))
+
+
+def _length(text: str) -> int:
+    return 0 if text.isspace() else len(text)
 
 
 def _numbers(text: str) -> Counter[str]:

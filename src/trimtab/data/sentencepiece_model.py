@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor
+from sentencepiece import SentencePieceProcessor, set_min_log_level
 
 from trimtab.data.input_file import open_input
 from trimtab.errors import input_error, reading
@@ -23,6 +23,7 @@ MODEL_FILE = "sentencepiece.model"
 CARD_FILE = "tokenizer.json"
 
 _PIECES = ("pad", "bos", "eos")
+_ERRORS_ONLY = 2
 # Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
 _LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 
@@ -171,6 +172,9 @@ def _again(model: bytes, symbols: tuple[str, ...]) -> SentencePiece:
 
 
 def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
+    # Of the whole process, and each worker is one: the best splits of a long line come with a warning for each search
+    # that was cut short, which nobody can do anything about.
+    set_min_log_level(_ERRORS_ONLY)
     processor = SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)

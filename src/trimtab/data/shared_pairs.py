@@ -36,13 +36,13 @@ class HeldOut:
 
 
 def find_shared_pairs(
-    held: Sequence[HeldOut], *, train: str, lines: Iterable[int], pairs: Iterable[Pair]
+    held: Sequence[HeldOut], *, train: str, pairs: Iterable[tuple[int, Pair]]
 ) -> list[SharedPairs]:
     """For each set which of its pairs are among those of a corpus called `train`, that come with their lines from 0."""
     wanted = {pair for each in held for pair in each.pairs}
     sources = {source for source, _ in wanted}
     at: dict[Pair, int] = {}
-    for line, pair in zip(lines, pairs, strict=True):
+    for line, pair in pairs:
         # Most sources stand in no set, and two texts are hashed for a pair.
         if pair[0] in sources and pair in wanted:
             at.setdefault(pair, line)

@@ -107,7 +107,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         RuntimeError where they are to be differentiated once more, as `create_graph` asks for.
         """
         if torch.is_grad_enabled():
-            raise RuntimeError("second derivatives of this loss are not made; torch.nn.functional.cross_entropy has them")
+            raise RuntimeError(
+                "second derivatives of this loss are not made; torch.nn.functional.cross_entropy has them"
+            )
         inputs = Inputs(*ctx.saved_tensors)
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
