@@ -3,6 +3,7 @@
 The map, from what a person types down to what a number means. Higher may import lower; names with a bar between them
 are strangers. The contract `line` in `pyproject.toml` says the same, and a test compares.
 
+    __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
     launch | inspection | evaluation | likelihood | perplexity | adapters | export    what the commands call

@@ -79,6 +79,13 @@ def test_the_installed_command_is_this_one():
     assert trimtab.__doc__
 
 
+def test_the_package_is_the_command_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "trimtab", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"trimtab {trimtab.__version__}\n"
+
+
 @pytest.mark.parametrize(
     "arguments", ["check {0}", "check nowhere", "check -", "rules", "explain S104", "explain banana"]
 )

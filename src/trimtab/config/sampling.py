@@ -16,7 +16,7 @@ class SubwordRegularization(Settings):
     alpha: float = Field(default=0.1, gt=0, le=100)
     """How far likely splits are preferred: splits are drawn by their probability to this power."""
     nbest: Annotated[int, Field(ge=2, le=1024)] | Literal["all"] = "all"
-    """Draw from so many of the best splits, or from all."""
+    """Draw from so many of the best splits (2 to 1,024), or from all."""
     sides: Sides = "both"
     """Which sides are split by chance; with a `source_tokenizer`, each tokenizer is written for its own."""
 
