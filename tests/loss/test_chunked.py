@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trimtab.flow import IGNORE
 from trimtab.loss import plain, tiling
-from trimtab.loss.chunked import check_labels, chunked_cross_entropy
+from trimtab.loss.chunked import Inputs, check_labels, chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
@@ -199,9 +199,15 @@ def test_a_label_that_stands_for_nothing_is_refused(wrong):
 
 @pytest.mark.parametrize("count", [0, 1, 29, 31])
 def test_there_is_one_label_for_each_vector(count):
-    hidden, _, _ = make(30, 64, 60, torch.float32)
+    hidden, matrix, _ = make(30, 64, 60, torch.float32)
     with pytest.raises(ValueError, match=f"{count} labels for 30 hidden vectors"):
-        check_labels(torch.zeros(count, dtype=torch.int64), hidden, Terms(60))
+        check_labels(Inputs(hidden, matrix, torch.zeros(count, dtype=torch.int64)), Terms(60))
+
+
+def test_there_is_a_row_for_each_id():
+    hidden, matrix, labels = make(30, 64, 60, torch.float32)
+    with pytest.raises(ValueError, match="65 ids for 64 rows"):
+        chunked_cross_entropy(hidden, matrix, labels, Terms(65))
 
 
 def test_a_second_derivative_is_refused_and_not_left_out():

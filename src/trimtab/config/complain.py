@@ -26,13 +26,13 @@ class Complaint:
     fix: str = ""
 
 
-MANY_KEYS = 1000
-"""A group with more is no recipe; what each of its keys may have meant would take minutes to find."""
+MOST_GUESSES = 200
+"""For so many unknown keys it is asked what they may have meant; for tens of thousands it would take minutes."""
 
 
 def complaints_about(tree: Any) -> list[Complaint]:
     """Everything that keeps plain values from being a recipe; empty where nothing does."""
-    found = list(_unknown_keys(ROOT, tree, ""))
+    found = list(_unknown_keys(ROOT, tree, "", iter(range(MOST_GUESSES))))
     errors = _errors_of(tree)
     by_path: dict[str, list[ErrorDetails]] = {}
     for error in errors:
@@ -54,19 +54,20 @@ def _errors_of(tree: Any) -> list[ErrorDetails]:
     return []
 
 
-def _unknown_keys(place: Place, value: Any, path: str) -> Iterator[Complaint]:
-    """Unknown keys at any depth, also where pydantic stops at an error above; and truth values used as numbers."""
+def _unknown_keys(place: Place, value: Any, path: str, guesses: Iterator[int]) -> Iterator[Complaint]:
+    """Unknown keys at any depth, also where pydantic stops at an error above; and truth values used as numbers.
+    `guesses` has one item for each of them that may be guessed at."""
     if isinstance(value, Mapping):
         group = cast("Mapping[str, Any]", value)
         for name, part in group.items():
             below = place.below(group, name)
             if below is not None:
-                yield from _unknown_keys(below, part, f"{path}{name}.")
-            elif (complaint := _unknown_key(place, group, path, name)) is not None:
+                yield from _unknown_keys(below, part, f"{path}{name}.", guesses)
+            elif (complaint := _unknown_key(place, group, path, name, guesses)) is not None:
                 yield complaint
     elif isinstance(value, list) and place.item is not None and not place.named:
         for index, part in enumerate(cast("list[Any]", value)):
-            yield from _unknown_keys(place.item, part, f"{path}{index}.")
+            yield from _unknown_keys(place.item, part, f"{path}{index}.", guesses)
     elif (
         isinstance(value, bool)
         and bool not in place.choices
@@ -82,7 +83,9 @@ def _is_truth_for_number(value: Any, place: Place) -> bool:
     )
 
 
-def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -> Complaint | None:
+def _unknown_key(
+    place: Place, group: Mapping[str, Any], path: str, name: str, guesses: Iterator[int]
+) -> Complaint | None:
     holder = place.item if place.named and place.item is not None else place
     model = holder.model_for(group)
     if model is None or name in model.shorthands:  # an unknown kind, or no group at all: said elsewhere
@@ -110,7 +113,7 @@ def _unknown_key(place: Place, group: Mapping[str, Any], path: str, name: str) -
         what="unknown key",
         got=got,
         allowed=allowed,
-        fix=did_you_mean(nearest_keys(path + name, keys_of(model)) if len(group) <= MANY_KEYS else [])
+        fix=did_you_mean([] if next(guesses, None) is None else nearest_keys(path + name, keys_of(model)))
         or "remove it; `trimtab init` shows the keys that are usual",
     )
 

@@ -62,7 +62,7 @@ def chunked_cross_entropy(
     gradient is asked for, none is made. Under autocast the products run in its precision, the softmax and the sums in
     float32. A large vocabulary is cut as well as the tokens; its logits are made twice then.
     """
-    check_labels(labels, hidden, terms)
+    check_labels(Inputs(hidden, matrix, labels), terms)
     device = hidden.device.type
     autocast = torch.is_autocast_enabled(device)
     precision = torch.get_autocast_dtype(device) if autocast else hidden.dtype
@@ -73,9 +73,14 @@ def chunked_cross_entropy(
     return LossOutput(objective, loss, truncated)
 
 
-def check_labels(labels: Tensor, hidden: Tensor, terms: Terms) -> None:
-    """Raises ValueError where there is not one label for each vector, and IndexError where one stands for nothing; the
-    latter on a CPU alone, since a GPU would have to be waited for."""
+def check_labels(inputs: Inputs, terms: Terms) -> None:
+    """Raises ValueError where there is not one label for each vector or not a row for each id, and IndexError where a
+    label stands for nothing; the latter on a CPU alone, since a GPU would have to be waited for."""
+    hidden, matrix, labels = inputs
+    if terms.num_ids > len(matrix):
+        raise ValueError(
+            f"{terms.num_ids} ids for {len(matrix)} rows of the matrix; allowed is a row for each"
+        )
     if len(labels) != len(hidden):
         raise ValueError(f"{len(labels)} labels for {len(hidden)} hidden vectors; allowed is one for each")
     if labels.device.type == "cpu" and len(labels):
