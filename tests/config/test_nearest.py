@@ -1,13 +1,10 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trimtab.config.nearest import (
     MOST,
     WORDS_OF_OTHERS,
     did_you_mean,
     likeness,
-    may_be_alike,
     nearest_keys,
     nearest_words,
 )
@@ -53,19 +50,6 @@ def test_an_unknown_key_of_the_whole_recipe_finds_its_place(path, suggested):
 )
 def test_an_unknown_key_of_a_group_prefers_a_sibling(name, suggested):
     assert nearest_keys(f"step.{name}", keys_of(StepConfig))[:1] == [suggested]
-
-
-@given(
-    word=st.sampled_from([key.rpartition(".")[2] for key in known_keys()]),
-    known=st.sampled_from([key.rpartition(".")[2] for key in known_keys()]),
-    typed=st.text("abcdefgh_-XY", max_size=3),
-    place=st.integers(0, 12),
-    cutoff=st.sampled_from([0.5, 0.65, 0.8, 0.85]),
-)
-def test_no_word_that_is_near_is_passed_over(word, known, typed, place, cutoff):
-    written = word[:place] + typed + word[place + 1 :]
-    if likeness(written, known) >= cutoff:
-        assert may_be_alike(written, known, cutoff)
 
 
 def test_suggestions_are_few():

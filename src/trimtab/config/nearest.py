@@ -1,9 +1,7 @@
 """Did you mean: the known key, kind or file name nearest to an unknown one."""
 
-from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from functools import cache
 
 from trimtab.config.places import known_keys
 
@@ -95,34 +93,9 @@ def nearest_keys(path: str, siblings: Sequence[str]) -> list[str]:
 
 def nearest_words(word: str, allowed: Sequence[str], *, cutoff: float = 0.65) -> list[str]:
     """The allowed words that look like this one, best first."""
-    scored = [
-        (likeness(word, candidate), candidate)
-        for candidate in allowed
-        if may_be_alike(word, candidate, cutoff)
-    ]
+    scored = [(likeness(word, candidate), candidate) for candidate in allowed]
     scored = [pair for pair in scored if pair[0] >= cutoff]
     return [candidate for _, candidate in sorted(scored, key=lambda pair: -pair[0])]
-
-
-def may_be_alike(one: str, other: str, cutoff: float) -> bool:
-    """Whether a likeness is worth its cost, which thousands of unknown keys would feel: by the letters that both have,
-    of which it counts those in the same order."""
-    one, other = (text.lower().replace("-", "_") for text in (one, other))
-    least = cutoff * (len(one) + len(other)) / 2
-    if len(one) >= 3 and (other.startswith(one) or other.endswith("_" + one)):
-        return True
-    if min(len(one), len(other)) < least or max(len(one), len(other)) > LONGEST_WORD:
-        return one == other
-    left = _letters(other).copy()
-    for letter in one:
-        left[letter] -= 1
-    missing = -sum(count for count in left.values() if count < 0)
-    return len(one) - missing >= least
-
-
-@cache
-def _letters(known: str) -> Counter[str]:
-    return Counter(known)
 
 
 def likeness(one: str, other: str) -> float:

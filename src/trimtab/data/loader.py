@@ -38,7 +38,7 @@ def resolve_workers(config: DataConfig) -> int:
     """How many processes `data.workers` asks for.
 
     `auto` is half of the cores, at most eight: with transforms and splits drawn anew each of them makes some 400,000
-    tokens a second (`benchmarks/data_pipeline.json`), and the fastest model of an H200 takes 1.4 million. On one
+    tokens a second (`benchmarks/data_pipeline.json`), and the base preset takes in 1.5 million on an H200. On one
     or two cores it is none where the model computes on them too, for a worker would only take turns with it, and one
     where a GPU computes.
     """

@@ -200,7 +200,7 @@ def gradients_of_parts(inputs: Inputs, how: How, gradients: Gradients, sums: Sum
     for ids in slices(len(inputs.matrix), piece.rows):
         matrix, by_matrix = inputs.matrix[ids].to(how.precision), gradients.matrix[ids]
         # Rounded once, however many pieces there are.
-        total = by_matrix if by_matrix.dtype == wide(by_matrix.dtype) else by_matrix.float()
+        total = by_matrix.float() if is_half(by_matrix.dtype) else by_matrix
         for part in slices(len(inputs.labels), piece.tokens):
             hidden = inputs.hidden[part].to(how.precision)
             logits = hidden @ matrix.T
