@@ -1,5 +1,5 @@
 """Copies of weights and moments for a check that changes them: beside the originals where a GPU has room, since a copy
-in host memory takes a hundred times as long."""
+in host memory takes much longer."""
 
 from collections.abc import Mapping
 
