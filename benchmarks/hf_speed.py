@@ -17,6 +17,11 @@ SIZES = {
 """As the presets of trimtab."""
 REPETITIONS = 3
 RATE = 1e-4
+WARM_UP_SECONDS = 20.0
+"""Before the first window: in its first seconds a Trainer starts its workers and fills its queues, and windows of a few
+steps would measure that."""
+SECONDS_OF_A_TRY = 12.0
+"""After the warm-up, for each size of a batch that is tried."""
 
 
 class Counting(Seq2SeqTrainer):
@@ -46,8 +51,7 @@ class Windows(TrainerCallback):
     def on_step_end(self, args, state, control, **rest):
         now = time.perf_counter()
         if self.at is None:
-            warm = state.global_step >= self.warm_steps or now - self.begun >= self.warm_seconds
-            if warm and state.global_step >= 3:
+            if state.global_step >= self.warm_steps and now - self.begun >= self.warm_seconds:
                 self.at, self.tokens = self.read()
             return
         self.steps += 1
@@ -101,15 +105,17 @@ def trained(rows, vocabulary, *, preset, batch, grouped, windows, end, workers=8
     return found
 
 
-def best_batch(rows, vocabulary, *, preset, grouped, batches, seconds, end, workers=8, warm=(20, 3.0)):
-    """A window for each size of a batch, then three with the best of them.
+def best_batch(rows, vocabulary, *, preset, grouped, batches, seconds, end, workers=8, warm_steps=3):
+    """A window for each size of a batch, then three with the best of them, each after a warm-up of its own.
 
     A size for which the memory is too small is recorded as that.
     """
     tried = []
 
     def once(batch, count, length):
-        windows = Windows(count=count, seconds=length, warm_steps=warm[0], warm_seconds=warm[1])
+        windows = Windows(
+            count=count, seconds=length, warm_steps=warm_steps, warm_seconds=min(WARM_UP_SECONDS, seconds)
+        )
         return trained(
             rows,
             vocabulary,
@@ -123,7 +129,7 @@ def best_batch(rows, vocabulary, *, preset, grouped, batches, seconds, end, work
 
     for batch in batches if len(batches) > 1 else ():
         try:
-            tried.append(once(batch, 1, min(4.0, seconds / REPETITIONS)))
+            tried.append(once(batch, 1, min(SECONDS_OF_A_TRY, seconds / REPETITIONS)))
         except torch.cuda.OutOfMemoryError:
             tried.append({"batch": batch, "each": [0], "error": "out of memory"})
         print("HF", preset, "grouped" if grouped else "as it comes", tried[-1], flush=True)

@@ -1,12 +1,13 @@
 """How many real tokens a second does training take in, end to end? `trimtab train` beside the Trainer of Hugging Face.
 
     python benchmarks/translation_speed.py --data DIR --out result.json [--presets base]
-        [--arms trimtab,hf,hf_grouped] [--seconds 24] [KEY=VALUE ...]
+        [--arms trimtab,hf,hf_grouped] [--seconds 60] [KEY=VALUE ...]
 
 DIR holds {prose,ui}/{train,dev}.{en,de}.xz and `tok`, the folder of a vocabulary.
 
 Both read the same lines with the same vocabulary, drop those that are longer than 128 tokens, and count real tokens of
-source and target, never slots. Each figure is the median of three windows of time.
+source and target, never slots. Each figure is the median of three windows of time, at least 60 s together, after a
+warm-up.
 
 - `trimtab`: the whole run, with its data pipeline from raw text, guards, metrics, and an evaluation on the way, whose
   time is told by itself;
@@ -65,7 +66,7 @@ def arguments():
     parser.add_argument("--recipe", default=str(RECIPE))
     parser.add_argument("--presets", default="base")
     parser.add_argument("--arms", default="trimtab,hf,hf_grouped")
-    parser.add_argument("--seconds", type=float, default=24.0, help="measured of each arm, in three windows")
+    parser.add_argument("--seconds", type=float, default=60.0, help="measured of each arm, in three windows")
     parser.add_argument("--warm-steps", type=int, default=100, help="of trimtab, before the first window")
     parser.add_argument("--evaluate-at", type=int, default=600, help="step of the evaluation; 0 for none")
     parser.add_argument("--compile", default="on", choices=["auto", "on", "off"])
