@@ -1,0 +1,72 @@
+"""How the suite runs, as a plugin of pytest: how many processes, for how long, and what becomes of a test that hangs."""
+
+import faulthandler
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
+
+MINUTES_ON_TWO_CORES = 25
+"""What `pytest` takes on two cores, as CI measured it last; without the tests that are marked `slow`."""
+MOST_PROCESSES = 8
+"""Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
+SLOW_LIMIT_S = 7200
+"""For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
+GRACE_S = 20
+"""After which the limit is enforced without Python's help."""
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """How long it takes, before anybody wonders."""
+    return [
+        f"trimtab: the whole suite takes about {MINUTES_ON_TWO_CORES} minutes on two cores; a test that takes more than "
+        f"{config.getini('timeout')} s fails, and the stacks of its process are printed"
+    ]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """All cores that this process may use; none beside this one for a single file, which would wait for their start."""
+    paths = [Path(argument.partition("::")[0]) for argument in config.args]
+    if len(set(paths)) == 1 and paths[0].suffix == ".py":
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_PROCESSES) if cores > 1 else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that are marked `slow` have a limit of their own, where they have named none."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_LIMIT_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """A second watch, for a test that hangs in C and holds the interpreter's lock.
+
+    pytest-timeout's thread prints the stacks and ends the process also where the main thread waits in C, but it is
+    Python itself. That of faulthandler is C: it needs no lock, and prints what it can read of the stacks.
+    """
+    if settings.timeout:
+        faulthandler.dump_traceback_later(
+            settings.timeout + GRACE_S, exit=True, file=item.config.stash.get(fault_handler_stderr_fd_key, 2)
+        )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer() -> None:
+    """The test has ended."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What needs a GPU is left out where there is none, all for one reason."""
+    if item.get_closest_marker("gpu"):
+        import torch  # late: tests of the light half need no torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
