@@ -1,4 +1,4 @@
-"""How the suite runs, as a plugin of pytest: how many processes, for how long, and what becomes of a test that hangs."""
+"""A plugin of pytest for this suite: in how many processes it runs, what a test that hangs becomes, what needs a GPU."""
 
 import faulthandler
 import os
@@ -21,8 +21,8 @@ GRACE_S = 20
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """How long it takes, before anybody wonders."""
     return [
-        f"trimtab: the whole suite takes about {MINUTES_ON_TWO_CORES} minutes on two cores; a test that takes more than "
-        f"{config.getini('timeout')} s fails, and the stacks of its process are printed"
+        f"trimtab: the suite takes about {MINUTES_ON_TWO_CORES} minutes on two cores; "
+        f"a test that takes more than {config.getini('timeout')} s fails, and its stacks are printed"
     ]
 
 
