@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
+from pytest_timeout import is_debugging
 
 MINUTES_ON_TWO_CORES = 25
 """What `pytest` takes on two cores, as CI measured it last; without the tests that are marked `slow`."""
@@ -14,8 +15,6 @@ MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
 SLOW_LIMIT_S = 7200
 """For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
-GRACE_S = 20
-"""After which the limit is enforced without Python's help."""
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -44,22 +43,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """A second watch, for a test that hangs in C and holds the interpreter's lock.
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """The watch over a test, in place of those of pytest-timeout: faulthandler's thread.
 
-    pytest-timeout's thread prints the stacks and ends the process also where the main thread waits in C, but it is
-    Python itself. That of faulthandler is C: it needs no lock, and prints what it can read of the stacks.
+    It is C, so it needs no lock of the interpreter and ends a test that hangs in C, with the lock or without. It writes
+    to the stderr of the process, which pytest-xdist leaves alone; what pytest-timeout prints in a process of
+    pytest-xdist is lost. The process ends, and pytest-xdist reports the test as failed and goes on in another.
     """
-    if settings.timeout:
-        faulthandler.dump_traceback_later(
-            settings.timeout + GRACE_S, exit=True, file=item.config.stash.get(fault_handler_stderr_fd_key, 2)
-        )
+    if not settings.timeout or is_debugging():
+        return None
+    faulthandler.dump_traceback_later(
+        settings.timeout, exit=True, file=item.config.stash.get(fault_handler_stderr_fd_key, 2)
+    )
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_timeout_cancel_timer() -> None:
+def pytest_timeout_cancel_timer() -> bool:
     """The test has ended."""
     faulthandler.cancel_dump_traceback_later()
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)
