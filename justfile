@@ -19,7 +19,7 @@ fix:
 
 # Everything that runs in minutes on a CPU.
 test *arguments:
-    pytest -n auto -q {{arguments}}
+    pytest -q {{arguments}}
 
 # The long ones, which `just test` leaves out.
 slow *arguments:
@@ -27,11 +27,11 @@ slow *arguments:
 
 # Tests of properties with examples that no run before has drawn.
 explore *arguments:
-    pytest -n auto -q -m hypothesis --hypothesis-profile explore {{arguments}}
+    pytest -q -m hypothesis --hypothesis-profile explore {{arguments}}
 
 # Every fault there is, 40 kills and 200 flipped bits in each file among them; counts go to benchmarks/fault_suite.json.
 faults *arguments:
-    TRIMTAB_FAULT_RESULTS=benchmarks/fault_suite.json pytest -q -p no:xdist -m "slow or not slow" tests/faults {{arguments}}
+    TRIMTAB_FAULT_RESULTS=benchmarks/fault_suite.json pytest -q -n 0 -m "slow or not slow" tests/faults {{arguments}}
     python tools/write_reliability.py
 
 # What needs a CUDA device; without the hook that checks shapes, which cannot be compiled.

@@ -1,4 +1,4 @@
-"""Finds, in Python source, whatever could run code that came in a file: unpickling, evaluating, unsafe loaders."""
+"""Finds, in Python source, whatever could run code that came in a file, and whatever forks a process."""
 
 import ast
 from collections.abc import Iterator
@@ -50,6 +50,31 @@ WITH_ALLOW_PICKLE = {"numpy.load", "numpy.save", "numpy.savez", "numpy.lib.forma
 """Functions that must say that they want no pickles; the default of one of them was another once."""
 
 
+FORKS = {
+    *(f"os.{name}" for name in ("fork", "fork1", "forkpty", "register_at_fork")),
+    *(f"posix.{name}" for name in ("fork", "fork1", "forkpty")),
+    "pty.fork",
+    "pty.spawn",
+    "multiprocessing.context.ForkContext",
+    "multiprocessing.context.ForkProcess",
+    "multiprocessing.popen_fork",
+}
+"""A fork of a process that has run torch has none of its threads, and waits for them for ever."""
+
+STARTS_PROCESSES = {
+    *(f"multiprocessing.{name}" for name in ("Process", "Pool", "Manager", "pool.Pool", "process.Process")),
+    "multiprocessing.managers.SyncManager",
+    "concurrent.futures.ProcessPoolExecutor",
+    "concurrent.futures.process.ProcessPoolExecutor",
+    *(f"torch.multiprocessing.{name}" for name in ("Process", "Pool", "Manager")),
+}
+"""Calls that take the method of the platform where they name none: on Linux a fork, before Python 3.14."""
+
+CHOOSES_METHOD = {"get_context", "set_start_method", "start_processes"}
+METHODS = {"method", "mp_context", "context", "ctx", "start_method", "multiprocessing_context"}
+"""Keywords that name it."""
+
+
 def banned(source: str, *, talks_to_processes: bool = False) -> list[str]:
     """`line: what` for everything that is not allowed."""
     tree = ast.parse(source)
@@ -61,6 +86,42 @@ def banned(source: str, *, talks_to_processes: bool = False) -> list[str]:
                 continue
             found.append(f"{node.lineno}: {what}")
     return found
+
+
+def forks(source: str) -> list[str]:
+    """`line: what` for everything that forks this process, or may on some platform."""
+    tree = ast.parse(source)
+    known = dict(_names(tree))
+    found = {(node.lineno, what) for node in ast.walk(tree) for what in _forks_in_node(node, known)}
+    return [f"{line}: {what}" for line, what in sorted(found)]
+
+
+def _forks_in_node(node: ast.AST, known: dict[str, str]) -> Iterator[str]:
+    if isinstance(node, ast.Name | ast.Attribute) and (name := _full(node, known)) in FORKS:
+        yield name
+    elif isinstance(node, ast.ImportFrom):
+        yield from (name for each in node.names if (name := f"{node.module}.{each.name}") in FORKS)
+    elif isinstance(node, ast.Call):
+        yield from _forks_in_call(node, _full(node.func, known))
+
+
+def _forks_in_call(node: ast.Call, name: str) -> Iterator[str]:
+    words = {word.arg: word.value for word in node.keywords}
+    methods = [words[word] for word in sorted(METHODS & words.keys())]
+    # Of any object, since modules and contexts have many names.
+    if _last(node.func) in CHOOSES_METHOD:
+        methods += node.args[:1]
+    if "preexec_fn" in words:
+        yield "preexec_fn"
+    if (name in STARTS_PROCESSES or _last(node.func) == "get_context") and not methods:
+        yield f"{_last(node.func)} without a method"
+    if any(_text([method]) == "fork" for method in methods):
+        yield "fork"
+
+
+def _last(node: ast.expr) -> str:
+    """The last part of what is called, whatever comes before it."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -107,8 +168,6 @@ def _in_call(node: ast.Call, known: dict[str, str]) -> Iterator[str]:
         yield "YAML that makes objects"
     if "weights_only" in words:
         yield "weights_only"
-    if name.rpartition(".")[2] == "get_context" and _text(node.args[:1]) == "fork":
-        yield "fork"
     if _is(words.get("shell"), True) and name.startswith("subprocess."):
         yield "subprocess with a shell"
     if name in ("os.system", "os.popen"):

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import settings
 
 from tests.checked_calls import install
+from tests.one_thread import keep_to_one_thread
 from tests.small_run import small_recipe
 from tests.text_run import trained_text_run
 
+# First of all: nothing has imported torch yet.
+keep_to_one_thread()
 install()
+
+pytest_plugins = ["tests.suite"]
 
 # The same examples at every run, so that a failure belongs to the change that it is seen with, and none by the clock.
 # `just explore` draws others.

@@ -12,10 +12,7 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import SessionOpener
 from trimtab.step.precision import autocast
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
 
 

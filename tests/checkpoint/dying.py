@@ -1,42 +1,14 @@
-"""Runs a piece of work in a forked process and kills that with SIGKILL, at a chosen call or a chosen moment."""
+"""Kills a child that does a piece of work with SIGKILL, at a chosen call or a chosen moment."""
 
 import os
 import signal
-import sys
 import time
-import traceback
 from collections.abc import Callable
+
+from tests.children import Child, run_in_child, wait
 
 CALLS = ("open", "mkdir", "fsync", "rename", "replace", "unlink", "rmdir")
 """Calls of the operating system that change what a later process finds; a crash point lies before each."""
-
-FAILED = 70
-
-
-def run_in_child(work: Callable[[], None]) -> int:
-    """Exit code of the child; negative where a signal ended it."""
-    return wait(start_child(work))
-
-
-def start_child(work: Callable[[], None]) -> int:
-    """The pid of a child that does the work and ends."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    code = FAILED
-    try:
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
-def wait(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def dies_before_call(number: int, work: Callable[[], None]) -> bool:
@@ -51,10 +23,10 @@ def dies_before_call(number: int, work: Callable[[], None]) -> bool:
     return code != 0
 
 
-def kill_after(pid: int, seconds: float) -> int:
+def kill_after(child: Child, seconds: float) -> int:
     time.sleep(seconds)
-    os.kill(pid, signal.SIGKILL)
-    return wait(pid)
+    os.kill(child.pid, signal.SIGKILL)
+    return wait(child)
 
 
 def _kill_before(number: int) -> None:

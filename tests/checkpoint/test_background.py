@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.checkpoint.dying import run_in_child, start_child, wait
 from tests.checkpoint.small_run import (
     FINGERPRINTS,
     assert_equal,
@@ -22,6 +21,8 @@ from tests.checkpoint.small_run import (
     save,
     state_at,
 )
+from tests.children import run_in_child, start_child, wait
+from tests.forking import ended, forked, needs_threads_counted
 from tests.small_run import small_sources
 from trimtab.checkpoint import background as backgrounds
 from trimtab.checkpoint.background import BackgroundSaver
@@ -336,16 +337,16 @@ def test_a_signal_that_kills_ends_the_process_at_once_and_the_older_checkpoint_i
     save(store, 1)
     reader, writer = os.pipe()
 
-    def save_on_a_disk_that_hangs() -> None:
+    def save_on_a_disk_that_hangs(writer: int) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as after a first SIGTERM
         saver = BackgroundSaver(store)
         os.fsync = lambda _: os.write(writer, b"x") and signal.pause()
         begin(saver, 2)
         saver.finish()
 
-    child = start_child(save_on_a_disk_that_hangs)
+    child = start_child(save_on_a_disk_that_hangs, writer)
     assert os.read(reader, 1) == b"x"
-    os.kill(child, signal.SIGTERM)
+    os.kill(child.pid, signal.SIGTERM)
     assert wait(child) == -signal.SIGTERM
     os.close(reader)
     os.close(writer)
@@ -370,13 +371,21 @@ def test_data_workers_start_and_work_while_a_save_is_under_way(
     assert_whole(store.latest())
 
 
-def test_a_process_forked_while_a_save_is_under_way_ends_and_leaves_it_alone(
-    store: CheckpointStore, saver: BackgroundSaver, gate: Gate
-):
-    begin(saver, 1)
-    assert gate.reached.wait(60)
-    assert run_in_child(lambda: torch.ones(3).sum().item() and None) == 0
-    gate.opened.set()
-    saver.finish()
+@needs_threads_counted
+def test_a_process_forked_while_a_save_is_under_way_ends_and_leaves_it_alone(in_memory: Path):
+    folder = in_memory / "checkpoints"
+
+    def save_and_fork() -> None:
+        store = CheckpointStore(folder, keep=2)
+        with pytest.MonkeyPatch.context() as patch, BackgroundSaver(store) as saver:
+            gate = Gate(patch)
+            begin(saver, 1)
+            assert gate.reached.wait(60)
+            assert ended(forked(lambda: torch.ones(3).sum().item() and None)) == 0
+            gate.opened.set()
+            saver.finish()
+
+    assert run_in_child(save_and_fork) == 0
+    store = CheckpointStore(folder, keep=2)
     assert_whole(store.latest())
     assert_equal(store.latest().load_model(), model_at(1))

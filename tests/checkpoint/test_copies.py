@@ -9,8 +9,6 @@ from trimtab.checkpoint import copies
 from trimtab.checkpoint.copies import Copies, clones_beside, copy_now, fetch, through
 from trimtab.checkpoint.tensor_file import snapshot
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
 
 @given(tensor_sets())
 @settings(max_examples=40, deadline=None)
@@ -77,7 +75,6 @@ def test_what_was_fetched_is_not_kept():
 
 
 @pytest.mark.gpu
-@needs_gpu
 class TestOnGpu:
     def model(self) -> dict[str, torch.Tensor]:
         on_gpu = {f"gpu.{name}": tensor.cuda() for name, tensor in model_at(3).items()}

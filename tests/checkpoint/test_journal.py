@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.checkpoint.dying import dies_before_call, start_child, wait
+from tests.checkpoint.dying import dies_before_call
+from tests.children import start_child, wait
 from trimtab.checkpoint import journal as journals
 from trimtab.checkpoint.journal import Journal, cut_back, read_journal
 from trimtab.errors import InputError

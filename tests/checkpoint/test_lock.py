@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoint.dying import run_in_child, start_child, wait
+from tests.children import run_in_child, start_child, wait
+from tests.forking import forked, needs_threads_counted
 from trimtab.checkpoint import lock as locking
 from trimtab.checkpoint.lock import Lock
 from trimtab.errors import InputError, RunFailed
@@ -30,21 +31,22 @@ def test_a_second_process_is_told_which_one_holds_the_lock(tmp_path: Path):
     lock.release()
 
 
+@needs_threads_counted
 def test_a_process_that_is_killed_leaves_no_lock_even_while_its_worker_lives_on(tmp_path: Path):
     reader, writer = os.pipe()
 
-    def train_with_a_worker() -> None:
+    def train_with_a_worker(writer: int) -> None:
         lock = Lock(tmp_path)
-        worker = start_child(signal.pause)
+        worker = forked(signal.pause)
         os.write(writer, str(worker).encode())
         signal.pause()
         lock.release()
 
-    trainer = start_child(train_with_a_worker)
+    trainer = start_child(train_with_a_worker, writer)
     worker = int(os.read(reader, 20))
     try:
-        assert refused_in_child(tmp_path, words=f"process {trainer} on")
-        os.kill(trainer, signal.SIGKILL)
+        assert refused_in_child(tmp_path, words=f"process {trainer.pid} on")
+        os.kill(trainer.pid, signal.SIGKILL)
         assert wait(trainer) == -signal.SIGKILL
         os.kill(worker, 0)  # still there
         assert taken_in_child(tmp_path)

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoint.dying import dies_before_call, run_in_child
+from tests.checkpoint.dying import dies_before_call
 from tests.checkpoint.small_run import save
+from tests.children import run_in_child
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import InputError, NothingToResume
@@ -168,9 +169,10 @@ def test_a_run_killed_before_its_recipe_can_also_be_begun_anew(tmp_path: Path):
 def test_two_processes_do_not_train_in_one_folder(tmp_path: Path):
     with RunFolder.create(tmp_path / "run") as run:
         run.write_recipe("seed: 1\n")
+        first = os.getpid()
 
         def second() -> None:
-            with pytest.raises(InputError, match=f"process {os.getppid()} on"):
+            with pytest.raises(InputError, match=f"process {first} on"):
                 RunFolder.open(tmp_path / "run")
 
         assert run_in_child(second) == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.checkpoint.dying import run_in_child
 from tests.checkpoint.small_run import FINGERPRINTS, assert_whole, content_of, save, state_at
+from tests.children import run_in_child
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom, RunFailed
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.checkpoint.dying import run_in_child
 from tests.checkpoint.hostile import (
     FILES,
     command_on_loading,
@@ -24,6 +23,7 @@ from tests.checkpoint.hostile import (
     tensor_file,
 )
 from tests.checkpoint.small_run import assert_whole, save
+from tests.children import run_in_child
 from trimtab.checkpoint.healthy import HEALTHY
 from trimtab.checkpoint.load import open_checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint

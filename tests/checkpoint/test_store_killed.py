@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoint.dying import dies_before_call, kill_after, start_child, wait
+from tests.checkpoint.dying import dies_before_call, kill_after
 from tests.checkpoint.small_run import (
     FINGERPRINTS,
     assert_whole,
@@ -18,6 +18,7 @@ from tests.checkpoint.small_run import (
     save,
     state_at,
 )
+from tests.children import start_child, wait
 from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.store import CheckpointStore
 
@@ -181,7 +182,7 @@ def test_kills_at_random_moments_never_take_a_committed_checkpoint_away(
     reported = 0
     for round_number in range(25):
         reader, writer = os.pipe()
-        child = start_child(lambda writer=writer: save_for_ever(folder, writer, save))
+        child = start_child(lambda writer: save_for_ever(folder, writer, save), writer)
         os.close(writer)
         # Early deaths first; then, however slow the machine is, there has been a save before the moment is drawn.
         lines = os.read(reader, 1 << 16) if round_number >= 8 else b""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.checkpoint.dying import run_in_child
+from tests.children import run_in_child
 from tests.cli.refusal import has_four_parts, refused
 from trimtab.cli.app import app
 

@@ -14,6 +14,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.children import run_in_child
+from tests.forking import ended, forked, needs_threads_counted
 from trimtab.data import line_blocks
 from trimtab.data import lines as lines_module
 from trimtab.data.lines import open_lines
@@ -239,12 +241,30 @@ def test_lines_that_are_let_go_close_their_files(tmp_path):
     assert len(os.listdir("/proc/self/fd")) <= before + 2 if before else True
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_workers_read_the_same_lines_after_fork_and_spawn(tmp_path, method):
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_workers_read_the_same_lines(tmp_path, method):
     (tmp_path / "text.xz").write_bytes(lzma.compress(b"one\ntwo\nthree\n"))
     lines = open_lines(tmp_path / "text.xz", cache=tmp_path / "cache")
     with multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map(lines.__getitem__, [2, 0, 1]) == [b"three", b"one", b"two"]
+
+
+@needs_threads_counted
+def test_a_fork_reads_the_lines_of_the_open_files(tmp_path):
+    (tmp_path / "text.xz").write_bytes(lzma.compress(b"one\ntwo\nthree\n"))
+
+    def open_and_fork() -> None:
+        lines = open_lines(tmp_path / "text.xz", cache=tmp_path / "cache")
+
+        def read() -> None:
+            for _ in range(200):
+                assert [lines[2], lines[0], lines[1]] == [b"three", b"one", b"two"]
+
+        forks = [forked(read) for _ in range(2)]
+        read()
+        assert [ended(fork) for fork in forks] == [0, 0]
+
+    assert run_in_child(open_and_fork) == 0
 
 
 @given(TEXTS, st.data(), st.sampled_from([1, 4, 1 << 20]), st.sampled_from([0, 2, 1 << 15]))

@@ -1,8 +1,7 @@
 """`python -m tests.faults.crash_points FOLDER`: a run dies once before every call that changes the disk, and within
 its steps; what is resumed must end as if nothing had happened. One line of JSON for each point.
 
-No hook is in the package: the calls are wrapped here, in a child that was forked for one death. The parent never
-computes, so that its children may.
+No hook is in the package: the calls are wrapped here, in a child that lives for one death.
 """
 
 import json
@@ -16,9 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from tests.checkpoint.dying import CALLS, run_in_child
+from tests.checkpoint.dying import CALLS
+from tests.children import run_in_child
 from tests.faults.killing import digest, logs
 from tests.small_run import small_recipe
 from trimtab.build import Parts
@@ -52,7 +50,6 @@ class Died:
 
 def die_everywhere(folder: Path, *, first: int = 0, every: int = 1) -> list[Died]:
     """Dies at point `first` and at every `every`-th after it, until the run has none left."""
-    torch.set_num_threads(1)
     recipe = small_recipe(folder / "data", **CHANGES)
     assert run_in_child(lambda: train(recipe, out=folder / "expected") and None) == 0
     found: list[Died] = []

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="name
     "every", [11, pytest.param(1, marks=pytest.mark.slow)], ids=["every eleventh point", "every point"]
 )
 def test_a_death_at_any_point_changes_nothing(every: int, tmp_path: Path, count: Count):
-    # A process of its own: children are forked from it, and this one may have threads.
+    # A process of its own, as a person runs it: each point is printed as soon as it has been tried.
     command = [sys.executable, "-m", "tests.faults.crash_points", str(tmp_path), "3", str(every)]
     done = subprocess.run(
         command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False

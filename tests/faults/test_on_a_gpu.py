@@ -12,10 +12,7 @@ from tests.training.small_line import small_line
 from trimtab.errors import RunFailed
 from trimtab.launch import train
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 HALF = {"step.precision": "auto", "model.dropout": 0.2}
 EVERY_FEW = {"length": f"{STEPS} steps", "evaluate.every": "40 steps", "checkpoint.every": "5 steps"}
 

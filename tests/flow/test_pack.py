@@ -31,7 +31,6 @@ def test_a_prefix_moves_with_its_stream_and_may_be_missing():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_pack_can_be_pinned():
     pack = Pack(
         stream(), stream(), torch.tensor([6, 7, 8]), num_segments=2, num_targets=3, num_tokens=6

@@ -55,7 +55,6 @@ def test_a_triton_that_fails_is_told_once_and_the_other_kernel_taken(card):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_kernels_run_on_this_gpu():
     pytest.importorskip("triton")
     if torch.cuda.get_device_capability(CUDA) < (8, 0):

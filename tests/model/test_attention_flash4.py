@@ -1,4 +1,5 @@
-from importlib.util import find_spec
+import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -56,6 +57,34 @@ def test_a_package_that_is_broken_or_of_another_version_is_told_of_and_not_used(
         assert not flash4_runs_on(CUDA)
 
 
+@pytest.mark.parametrize(
+    ("package", "interface", "told"),
+    [
+        ("", "import a_package_that_is_not_installed", "ModuleNotFoundError: No module named 'a_package"),
+        ("import a_package_that_is_not_installed", "", "ModuleNotFoundError: No module named 'a_package"),
+        ("__spec__ = None", "", "ValueError: flash_attn.__spec__"),
+    ],
+    ids=["the kernels", "the package", "no package"],
+)
+def test_a_package_that_is_installed_without_what_it_needs_is_as_none(
+    hopper, tmp_path, package, interface, told
+):
+    (tmp_path / "flash_attn" / "cute").mkdir(parents=True)
+    for name, source in {"__init__": package, "cute/__init__": "", "cute/interface": interface}.items():
+        (tmp_path / "flash_attn" / f"{name}.py").write_text(source)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "flash_attn"]:
+        hopper.delitem(sys.modules, name)
+    hopper.syspath_prepend(tmp_path)
+    try:
+        if "__spec__" in package:
+            import_module("flash_attn")
+        with pytest.warns(UserWarning, match=f"slower kernel, since flash-attn-4 cannot be imported: {told}"):
+            assert not flash4_runs_on(CUDA)
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "flash_attn"]:
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize(("size", "taken"), [(64, "flash4"), (128, "flash4"), (96, "varlen")])
 def test_it_is_taken_where_it_runs_for_the_sizes_of_heads_that_were_measured(monkeypatch, size, taken):
     given = {}
@@ -81,11 +110,15 @@ def test_a_compiled_step_holds_the_operator_and_no_break():
     assert "trimtab.attend_flash4" in operators_of_a_step("flash4")
 
 
+@pytest.fixture
+def flash4():
+    """Left out where attention does not take the package, for whatever reason."""
+    if not flash4_runs_on(CUDA):
+        pytest.skip("needs a CUDA device and flash-attn-4")
+
+
 @pytest.mark.gpu
-@pytest.mark.skipif(
-    not torch.cuda.is_available() or find_spec("flash_attn") is None,
-    reason="needs a CUDA device and the package flash-attn-4",
-)
+@pytest.mark.usefixtures("flash4")
 class TestOnGpu:
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("longest", [64, 700])

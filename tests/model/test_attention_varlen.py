@@ -8,10 +8,7 @@ from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.layout import layout_of
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 def errors(kernel, queries, keys, values, of, to, weight, truth, *, causal):

@@ -238,7 +238,6 @@ def gradients_on_gpu(kernel, precision, *, longest, compiled=False, dtype=torch.
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("longest", [64, 2048], ids=["tiles", "flash"])
 @pytest.mark.parametrize(
@@ -257,7 +256,6 @@ def test_packs_in_bf16_err_no_more_than_padded_rows_in_bf16(variant, longest, co
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_under_autocast_the_residual_stream_is_as_the_recipe_says():
     cuda = torch.device("cuda")
     for residual, dtype in (("half", torch.bfloat16), ("float32", torch.float32)):

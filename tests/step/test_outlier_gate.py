@@ -82,7 +82,6 @@ def test_a_saved_window_that_has_become_shorter_goes_on_with_the_newest():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_on_a_gpu_it_judges_the_same_with_deterministic_algorithms_and_without_waiting():
     config = GuardConfig(window=16, active_from=8)
     here, there = OutlierGate(config), OutlierGate(config)

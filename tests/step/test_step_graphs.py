@@ -14,7 +14,6 @@ from trimtab.step import step_graphs
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, all_tensors, clone, copy_into, shape_of
 from trimtab.training.preflight import preflight
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 RATES = {"learning_rate_multipliers": {"hidden": 0.25, "vector": 2.0}}
 EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
 
@@ -117,7 +116,6 @@ def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_pla
 
 
 @pytest.mark.gpu
-@needs_gpu
 @pytest.mark.usefixtures("plain_determinism")
 class TestOnGpu:
     CHANGES = (

@@ -199,7 +199,6 @@ def test_the_finding_names_the_worst_line_and_the_command(parts, window):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("compiled", ["on", "off"])
 def test_packs_without_padding_and_compiled_blocks_give_each_example_its_loss(tmp_path, compiled):
     parts = small_parts(tmp_path, **{"step.compile": compiled, "step.precision": "bf16_mixed"})

@@ -167,7 +167,6 @@ def test_an_ensemble_and_a_decoder_alone_keep_their_batches(loaded, trained_run,
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 class TestOnGpu:
     @pytest.mark.parametrize("options", SEARCHES, ids=str)
     def test_recorded_steps_find_the_translations_of_plain_ones(self, trained_run, options):

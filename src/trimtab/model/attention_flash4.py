@@ -23,13 +23,18 @@ HOPPER = 9
 
 @cache
 def flash4_runs_on(device: torch.device) -> bool:
-    """Whether the package is there and the GPU is one that it is for; warns where it cannot be imported."""
-    if device.type != "cuda" or torch.version.hip is not None or find_spec("flash_attn") is None:
+    """Whether the package is there and the GPU is one that it is for.
+
+    Warns where the package is installed and cannot be imported, as without one of those that it needs; attention then
+    takes the kernel that it takes without it.
+    """
+    if device.type != "cuda" or torch.version.hip is not None:
         return False
     if torch.cuda.get_device_capability(device)[0] != HOPPER:
         return False
     try:
-        if find_spec("flash_attn.cute") is None:  # an older FlashAttention
+        # An older FlashAttention has the first and not the second. To look for the second imports the first.
+        if find_spec("flash_attn") is None or find_spec("flash_attn.cute") is None:
             return False
         kernels = import_module("flash_attn.cute.interface")
         _ = kernels._flash_attn_fwd, kernels._flash_attn_bwd  # a later version may have other names

@@ -14,7 +14,6 @@ from trimtab.model.static.opener import StaticOpener
 from trimtab.model.static.recordings import WARM_UP_STEPS, Recordings, uncollected
 from trimtab.model.static.shapes import Shape
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 FIRST, SECOND = Shape(2, 2, 4, 4), Shape(2, 2, 4, 8)
 
 
@@ -79,7 +78,6 @@ def test_no_garbage_is_collected_meanwhile():
 
 
 @pytest.mark.gpu
-@needs_gpu
 class TestOnGpu:
     def half(self, **changes):
         model = build(dim=64, **changes).eval().to("cuda", torch.bfloat16)

@@ -164,7 +164,6 @@ def test_whether_a_state_has_means_shows_in_its_names():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_recorded_once_and_launched_again_it_is_what_it_is_step_by_step():
     def on_gpu():
         torch.manual_seed(0)

@@ -10,10 +10,7 @@ from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.kept import kept, tensors_of
 from trimtab.training.validate import loss_of
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("compile", ["off", "on"])

@@ -1,0 +1,75 @@
+"""A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU."""
+
+import faulthandler
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
+from pytest_timeout import is_debugging
+
+MINUTES_ON_TWO_CORES: int | None = None
+"""What `pytest` took on two cores when it was measured last; None until then, and nothing is said."""
+MOST_PROCESSES = 8
+"""Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
+SLOW_LIMIT_S = 7200
+"""For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """How long it takes, before anybody wonders."""
+    limit = f"a test that takes more than {config.getini('timeout')} s fails, and its stacks are printed"
+    if MINUTES_ON_TWO_CORES is None:
+        return [f"trimtab: {limit}"]
+    return [f"trimtab: the suite takes about {MINUTES_ON_TWO_CORES} minutes on two cores; {limit}"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """All cores that this process may use; none beside this one for a single file, which would wait for their start."""
+    paths = [Path(argument.partition("::")[0]) for argument in config.args]
+    if len(set(paths)) == 1 and paths[0].suffix == ".py":
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_PROCESSES) if cores > 1 else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that are marked `slow` have a limit of their own, where they have named none."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_LIMIT_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """The watch over a test, in place of those of pytest-timeout: faulthandler's thread.
+
+    It is C, so it needs no lock of the interpreter and ends a test that hangs in C, with the lock or without. It writes
+    to the stderr of the process, which pytest-xdist leaves alone; what pytest-timeout prints in a process of
+    pytest-xdist is lost. The process ends, and pytest-xdist reports the test as failed and goes on in another.
+    """
+    if not settings.timeout or is_debugging():
+        return None
+    faulthandler.dump_traceback_later(
+        settings.timeout, exit=True, file=item.config.stash.get(fault_handler_stderr_fd_key, 2)
+    )
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer() -> bool:
+    """The test has ended."""
+    faulthandler.cancel_dump_traceback_later()
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What needs a GPU is left out where there is none, all for one reason."""
+    if item.get_closest_marker("gpu"):
+        import torch  # late: tests of the light half need no torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")

@@ -1,0 +1,150 @@
+"""How the suite runs: a test that hangs fails and says where, and each process computes on one thread."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests import suite
+from tests.children import run_in_child, server
+
+ROOT = Path(__file__).parent.parent
+INI = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+IN_PYTHON = "import time\n\n\ndef test_hangs():\n    time.sleep(300)\n"
+IN_A_CHILD = """
+import subprocess, sys
+
+
+def test_hangs():
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(300)"], check=True)
+"""
+IN_C_WITH_THE_LOCK = """
+import ctypes
+
+
+def test_hangs():
+    ctypes.PyDLL(None).sleep(300)
+"""
+HANGS = {
+    "in Python": IN_PYTHON,
+    "in a child": IN_A_CHILD,
+    "in C, with the interpreter's lock": IN_C_WITH_THE_LOCK,
+}
+
+
+def run_pytest(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """With the settings of this project, on the tests in a folder."""
+    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    command = [sys.executable, "-m", "pytest", "-p", "tests.suite", *arguments, "tests"]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tests").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("processes", ["0", "1"])
+@pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS.keys())
+def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, hang: str, processes: str):
+    (folder / "tests" / "test_hanging.py").write_text(hang)
+    ended = run_pytest(folder, "-n", processes, "-o", "timeout=1")
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 1, said
+    assert re.search(r'test_hanging\.py", line \d+.* in test_hangs', said), said
+    if processes != "0":
+        assert "crashed while running 'tests/test_hanging.py::test_hangs'" in said
+        assert "1 failed" in said
+
+
+def test_the_others_run_after_one_that_hangs_has_failed(folder: Path):
+    (folder / "tests" / "test_hanging.py").write_text(IN_PYTHON + "\n\ndef test_works():\n    pass\n")
+    ended = run_pytest(folder, "-n", "1", "-o", "timeout=1")
+    assert "1 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_every_test_has_a_limit_and_slow_ones_have_their_own(folder: Path):
+    (folder / "tests" / "test_limits.py").write_text(
+        "import pytest\n\n\n"
+        "def limit(request):\n    marker = request.node.get_closest_marker('timeout')\n"
+        "    return marker and marker.args[0]\n\n\n"
+        "def test_quick(request):\n    assert limit(request) is None\n\n\n"
+        f"@pytest.mark.slow\ndef test_slow(request):\n    assert limit(request) == {suite.SLOW_LIMIT_S}\n\n\n"
+        "@pytest.mark.slow\n@pytest.mark.timeout(9)\ndef test_own(request):\n    assert limit(request) == 9\n"
+    )
+    ended = run_pytest(folder, "-n", "0", "-m", "slow or not slow")
+    assert "3 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert f"a test that takes more than {INI['timeout']} s fails" in ended.stdout
+    minutes = suite.MINUTES_ON_TWO_CORES
+    assert minutes is None or f"about {minutes} minutes on two cores" in ended.stdout
+    assert 60 <= INI["timeout"] <= suite.SLOW_LIMIT_S
+
+
+@pytest.mark.parametrize(
+    ("cores", "paths", "processes"),
+    [
+        (1, [], 0),
+        (2, [], 2),
+        (64, [], suite.MOST_PROCESSES),
+        (2, ["tests/data"], 2),
+        (2, ["tests/test_units.py"], 0),
+        (2, ["tests/test_units.py::test_a", "tests/test_units.py::test_b"], 0),
+        (2, ["tests/test_units.py", "tests/test_errors.py"], 2),
+    ],
+)
+def test_there_is_a_process_for_each_core_but_none_more_for_one_file(
+    monkeypatch: pytest.MonkeyPatch, cores: int, paths: list[str], processes: int
+):
+    class Config:
+        args = paths
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert suite.pytest_xdist_auto_num_workers(Config()) == processes
+
+
+@pytest.mark.parametrize("threads", ["", "1", "8"])
+def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
+    script = (
+        "import tests.conftest, os, torch\n"
+        "print(torch.get_num_threads(), *(os.environ[name] for name in ('OMP_NUM_THREADS', 'MKL_NUM_THREADS')))"
+    )
+    environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=environment | ({"OMP_NUM_THREADS": threads} if threads else {}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.split() == ["1", "1", "1"]
+    assert torch.get_num_threads() == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads by /proc")
+def test_the_server_of_children_has_one_thread_and_its_children_compute():
+    def compute() -> None:
+        assert torch.ones(3_000_000).sum().item() == 3_000_000
+
+    torch.ones(3_000_000).sum()  # here too, before the children start
+    assert [run_in_child(compute) for _ in range(3)] == [0, 0, 0]
+    assert len(os.listdir(f"/proc/{server()._forkserver_pid}/task")) == 1
+
+
+def test_ci_runs_the_command_of_the_readme():
+    (command,) = re.findall(r'^(pip install "\.\[dev\]" && pytest)\b', (ROOT / "README.md").read_text(), re.M)
+    assert f'\n{command} "$@"\n' in (ROOT / ".ci" / "run").read_text()
