@@ -16,6 +16,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
+from trimtab.data.formats.pairs import PairFile
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -51,6 +52,14 @@ class TablePairs:
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
         """What `pair` gives for each of these rows, in their order, read many at a time."""
         return ((source, target) for source, target in map(json.loads, self.lines.several(lines)))
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def place(self, line: int) -> str:
+        """See `Pairs`."""
+        return f"{self.path}:{line + 1}"
 
 
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
@@ -116,3 +125,6 @@ def _key(files: Iterable[Path], columns: tuple[str, str]) -> str:
         stat = os.stat(file)
         digest.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())
     return digest.hexdigest()
+
+
+PARQUET = PairFile((".parquet",), open_parquet, is_compressed=False)
