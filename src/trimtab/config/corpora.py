@@ -44,9 +44,9 @@ class ParallelFiles(Settings):
     target: str | int
     """Path of the target text; with `pairs`, the column's name or number (counted from 1)."""
     pairs: str | None = None
-    """Path of a .tsv or .jsonl file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names in a
-    TSV are read from its first line; with column numbers it has no such line. Parquet needs
-    `pip install "trimtab[arrow]"`."""
+    """Path of a .tsv, .jsonl or .tmx file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names
+    in a TSV are read from its first line; with column numbers it has no such line. In TMX, source and target are the
+    codes of two languages. Parquet needs `pip install "trimtab[arrow]"`."""
     documents: str | None = None
     """Path of a .jsonl file (also .gz, .xz, .zst) with a document a line; `source` and `target` name its two lists of
     sentences, equally long. Each sentence pair is an example, and the transform `context` knows those before it."""

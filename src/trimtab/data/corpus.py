@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
-from trimtab.data.formats import jsonl, table, tsv
+from trimtab.data.formats import jsonl, table, tmx, tsv
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import open_documents
 from trimtab.data.formats.json_line import is_document_object
@@ -24,7 +24,7 @@ MOST_BYTES = 2**24
 _LINES_AT_ONCE = 2**16
 """Of many lines, the places of so many are looked up at a time."""
 
-PAIR_FILES = (jsonl.FORMAT, table.PARQUET)
+PAIR_FILES = (jsonl.FORMAT, table.PARQUET, tmx.FORMAT)
 """The formats of one file that holds both sides, by what its name ends with; a file of any other name is a TSV. A new
 format is a file in `formats/` and a word here."""
 

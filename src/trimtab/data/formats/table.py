@@ -67,17 +67,18 @@ def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Pat
 
     Raises InputError where the file or a column is missing, or a row has no text there.
     """
-    return _opened(parquet_rows(path), path, _names(path, source, target), cache)
+    return open_rows(parquet_rows(path), path, _names(path, source, target), cache)
 
 
 def open_dataset(
     path: Path, *, split: str | None, source: str | int, target: str | int, cache: Path
 ) -> TablePairs:
     """A folder that `save_to_disk` wrote, one split of it where it has several; as `open_parquet`."""
-    return _opened(dataset_rows(path, split), path, _names(path, source, target), cache)
+    return open_rows(dataset_rows(path, split), path, _names(path, source, target), cache)
 
 
-def _opened(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
+def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
+    """Two columns of any table, from the cache where they were read before; InputError for a row without text."""
     key = _key(rows.files, columns)
     spooled = cache / f"{key}.jsonl"
     if not spooled.exists():
