@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.corpora import ParallelFiles, TrainCorpus
+from trimtab.config.corpora import KINDS, ParallelFiles, TrainCorpus
 
 PAIR = {"source": "a", "target": "b"}
 
@@ -50,6 +50,8 @@ def test_a_text_in_one_language_is_source_and_target():
     [
         ({"source": "other.de"}, "other files stand beside it"),
         ({"pairs": "p.tsv"}, "other files stand beside it"),
+        ({"documents": "d.jsonl"}, "other files stand beside it"),
+        ({"dataset": "folder"}, "other files stand beside it"),
         ({"both_directions": True, "reverse_tags": ["<de>"]}, "has one direction only"),
         ({"text": ""}, "text: is empty"),
         ({"text": None}, "source"),
@@ -71,3 +73,28 @@ def test_a_text_has_no_other_side(changes, said):
 def test_a_dataset_has_columns_with_names_and_nothing_beside_it(settings, said):
     with pytest.raises(ValidationError, match=said):
         ParallelFiles(**{"source": "en", "target": "de", **settings})
+
+
+WRITTEN = {
+    "text": {"text": "folder/mono.de"},
+    "documents": {"documents": "folder/d.jsonl", "source": "src", "target": "tgt"},
+    "dataset": {"dataset": "folder/saved", "split": "train", "source": "en", "target": "de"},
+    "pairs": {"pairs": "folder/p.tsv", "source": 1, "target": 2},
+    "source": {"source": "folder/a", "target": "folder/b"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.key)
+def test_every_way_to_name_files_knows_its_paths_and_takes_no_other_beside_it(kind):
+    written = WRITTEN[kind.key]
+    corpus = TrainCorpus(**written)
+    assert corpus.kind == kind
+    moved = corpus.with_paths(lambda path: path.replace("folder/", "elsewhere/"))
+    elsewhere = {
+        key: str(written[key]).replace("folder/", "elsewhere/") for key in kind.paths if key in written
+    }
+    assert moved == TrainCorpus(**{**written, **elsewhere})
+    assert all(path.startswith("elsewhere/") for path in moved.paths.values())
+    others = {each.key for each in KINDS} - {kind.key, "source"}
+    for other in others if kind.key != "source" else ():
+        assert other in refused(TrainCorpus, **{**WRITTEN[other], **written})

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.config.test_corpora import WRITTEN
 from tests.short_run import SHORT, log, model_sha, newest_state
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
@@ -12,6 +13,7 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import step_name
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.corpora import TrainCorpus
 from trimtab.config.load import load_recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
@@ -20,7 +22,7 @@ from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import forget
+from trimtab.training.resumed import forget, without_places
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
@@ -55,6 +57,24 @@ def test_a_run_goes_on_where_its_data_was_moved(tmp_path):
     (tmp_path / "old").rename(tmp_path / "new")
     recipe = tmp_path / "new" / "recipe.yaml"
     assert train(recipe, overrides=["length=6 steps"], out=run, resume=True).state.step == 6
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_no_path_of_a_corpus_is_part_of_what_a_run_is(tmp_path, kind):
+    """A dataset folder once was: a run refused to go on where it had been moved."""
+    recipe = load_recipe(small_recipe(tmp_path, **SHORT)).recipe
+    corpus = TrainCorpus(**WRITTEN[kind])
+    here, there = (
+        with_corpus(recipe, corpus.with_paths(lambda path, to=to: to + path)) for to in ("here/", "there/")
+    )
+    assert without_places(here) == without_places(there)
+    if kind not in ("text", "source"):
+        changed = with_corpus(here, here.data.train[0].model_copy(update={"source": "another"}))
+        assert without_places(here) != without_places(changed)
+
+
+def with_corpus(recipe, corpus):
+    return recipe.model_copy(update={"data": recipe.data.model_copy(update={"train": (corpus,)})})
 
 
 def refused(recipe, run, *overrides):

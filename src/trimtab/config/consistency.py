@@ -109,10 +109,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
     files: dict[tuple[object, ...], int] = {}
     names: dict[str, int] = {}
     for index, corpus in enumerate(recipe.data.train):
-        first = files.setdefault(
-            (corpus.pairs, corpus.documents, corpus.dataset, corpus.split, corpus.source, corpus.target),
-            index,
-        )
+        first = files.setdefault(corpus.reads, index)
         if first != index:
             yield Complaint(
                 path=f"data.train.{index}",

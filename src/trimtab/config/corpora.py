@@ -1,12 +1,39 @@
 """The texts that a run reads: aligned files to train on and to be scored on, with their tags."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from pydantic import Field, model_validator
 
 from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.settings import Settings, refused
+
+Files = TypeVar("Files", bound="ParallelFiles")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesKind:
+    """A way to name the files of a corpus, and what follows from it for the other keys."""
+
+    key: str
+    """The key that chooses it."""
+    paths: tuple[str, ...]
+    """The keys whose values are paths; they change when a corpus is moved, what the others say does not."""
+    source_and_target: str = "paths"
+    """What `source` and `target` name."""
+    by_number: bool = False
+    """Whether they may be numbers."""
+
+
+KINDS = (
+    FilesKind("text", ("text", "source", "target")),
+    FilesKind("documents", ("documents",), "the name of a list of sentences"),
+    FilesKind("dataset", ("dataset",), "the name of a column"),
+    FilesKind("pairs", ("pairs",), "the name or the number of a column", by_number=True),
+    FilesKind("source", ("source", "target")),
+)
+"""In this order: the last needs no key of its own. A new way to name files is a field and a line here."""
 
 
 class ParallelFiles(Settings):
@@ -17,9 +44,9 @@ class ParallelFiles(Settings):
     target: str | int
     """Path of the target text; with `pairs`, the column's name or number (counted from 1)."""
     pairs: str | None = None
-    """Path of a .tsv or .jsonl file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names in a
-    TSV are read from its first line; with column numbers it has no such line. Parquet needs
-    `pip install "trimtab[arrow]"`."""
+    """Path of a .tsv, .jsonl or .tmx file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names
+    in a TSV are read from its first line; with column numbers it has no such line. In TMX, source and target are the
+    codes of two languages. Parquet needs `pip install "trimtab[arrow]"`."""
     documents: str | None = None
     """Path of a .jsonl file (also .gz, .xz, .zst) with a document a line; `source` and `target` name its two lists of
     sentences, equally long. Each sentence pair is an example, and the transform `context` knows those before it."""
@@ -33,46 +60,51 @@ class ParallelFiles(Settings):
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
 
+    @property
+    def kind(self) -> FilesKind:
+        """How its files are named."""
+        return next(kind for kind in KINDS if getattr(self, kind.key, None) is not None)
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Its files, or its folder, by their keys."""
+        return {key: str(getattr(self, key)) for key in self.kind.paths}
+
+    def with_paths(self: Files, change: Callable[[str], str]) -> Files:
+        """The same corpus at other paths."""
+        return self.model_copy(update={key: change(path) for key, path in self.paths.items()})
+
+    @property
+    def reads(self) -> tuple[object, ...]:
+        """What it reads: equal for two corpora that are the same pairs of the same files."""
+        return (*dict.fromkeys(self.paths.values()), self.split, self.source, self.target)
+
     @model_validator(mode="after")
     def _paths_or_columns(self) -> "ParallelFiles":
-        if self.dataset is not None or self.split is not None:
-            self._check_dataset()
-        elif self.documents is not None:
-            self._check_documents()
-        elif self.pairs is None:
-            for side in ("source", "target"):
-                if not isinstance(getattr(self, side), str):
-                    raise ValueError(f"{side}: a number, which names a column, but there is no `pairs` file")
-        else:
-            for side in ("source", "target"):
-                column = getattr(self, side)
-                if isinstance(column, int) and column < 1:
-                    raise ValueError(f"{side}: got column {column}; columns are counted from 1")
-        named = ("source", "target", "pairs", "documents", "dataset", "split")
-        empty = [key for key in named if getattr(self, key) == ""]
-        if empty:
+        kind, sides = self.kind, {"source": self.source, "target": self.target}
+        if self.split is not None and self.dataset is None:
+            raise ValueError("split: written, but there is no `dataset`")
+        others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key) is not None]
+        others = [other for other in others if other != f"`{kind.key}`"]
+        if others and kind.key != "text":
+            raise ValueError(
+                f"{kind.key}: written together with {' and '.join(others)}; leave one of them out"
+            )
+        for side, value in sides.items():
+            if isinstance(value, int) and kind.key == "source":
+                raise ValueError(f"{side}: a number, which names a column, but there is no `pairs` file")
+            if isinstance(value, int) and not kind.by_number:
+                raise ValueError(f"{side}: a number; with `{kind.key}` it is {kind.source_and_target}")
+            if isinstance(value, int) and value < 1:
+                raise ValueError(f"{side}: got column {value}; columns are counted from 1")
+        written = {**sides, **self.paths, "split": self.split}
+        if empty := [key for key, value in written.items() if value == ""]:
             raise ValueError(f"{empty[0]}: is empty")
         if any(not is_tag(tag) for tag in self.tags):
             raise ValueError(
                 f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'"
             )
         return self
-
-    def _check_dataset(self) -> None:
-        if self.dataset is None:
-            raise ValueError("split: written, but there is no `dataset`")
-        if self.pairs is not None or self.documents is not None:
-            raise ValueError("dataset: written together with `pairs` or `documents`; leave one of them out")
-        for side in ("source", "target"):
-            if not isinstance(getattr(self, side), str):
-                raise ValueError(f"{side}: a number; with `dataset` it is the name of a column")
-
-    def _check_documents(self) -> None:
-        if self.pairs is not None:
-            raise ValueError("documents: written together with `pairs`; leave one of them out")
-        for side in ("source", "target"):
-            if not isinstance(getattr(self, side), str):
-                raise ValueError(f"{side}: a number; with `documents` it is the name of a list of sentences")
 
 
 class TrainCorpus(ParallelFiles):
@@ -151,9 +183,11 @@ def with_text_on_both_sides(value: Any) -> Any:
 
 def check_text_alone(files: ParallelFiles, text: str | None) -> None:
     """Refuses other files beside a text."""
-    usual = {"source": text, "target": text, "pairs": None, "dataset": None}
-    others = [f"`{key}`" for key, value in usual.items() if getattr(files, key) != value]
-    if text is not None and others:
+    if text is None:
+        return
+    others = [f"`{side}`" for side in ("source", "target") if getattr(files, side) != text]
+    others += [f"`{kind.key}`" for kind in KINDS[1:-1] if getattr(files, kind.key) is not None]
+    if others:
         raise refused(
             "text",
             "is source and target at once, and other files stand beside it",

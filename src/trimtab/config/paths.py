@@ -4,23 +4,24 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.data import DataConfig
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteTokenizer, SentencePieceTokenizer
-
-Files = TypeVar("Files", bound=ParallelFiles)
 
 
 def resolve_paths(loaded: LoadedRecipe) -> Recipe:
     """The recipe with absolute paths and without `data.root`; `~` is the user's home. Files need not exist."""
     data = loaded.recipe.data
     folder = _absolute(loaded.folder, data.root) if data.root is not None else loaded.folder
+
+    def inside(path: str) -> str:
+        return str(_absolute(folder, path))
+
     update = {
         "root": None,
-        "train": tuple(_resolved(corpus, folder) for corpus in data.train),
-        "valid": {name: _resolved(files, folder) for name, files in data.valid.items()},
+        "train": tuple(corpus.with_paths(inside) for corpus in data.train),
+        "valid": {name: files.with_paths(inside) for name, files in data.valid.items()},
         "tokenizer": _with_path(data.tokenizer, folder),
         "source_tokenizer": data.source_tokenizer and _with_path(data.source_tokenizer, folder),
     }
@@ -38,20 +39,6 @@ def _with_path(tokenizer: Given, folder: Path) -> Given:
     if isinstance(tokenizer, ByteTokenizer) or tokenizer.path is None:
         return tokenizer
     return tokenizer.model_copy(update={"path": str(_absolute(folder, tokenizer.path))})
-
-
-def _resolved(files: Files, folder: Path) -> Files:
-    if files.documents is not None:
-        return files.model_copy(update={"documents": str(_absolute(folder, files.documents))})
-    if files.dataset is not None:
-        return files.model_copy(update={"dataset": str(_absolute(folder, files.dataset))})
-    if files.pairs is not None:
-        return files.model_copy(update={"pairs": str(_absolute(folder, files.pairs))})
-    sides = {"source": str(files.source), "target": str(files.target)}
-    resolved = {side: str(_absolute(folder, path)) for side, path in sides.items()}
-    if isinstance(files, TrainCorpus | ValidFiles) and files.text is not None:
-        resolved["text"] = resolved["source"]
-    return files.model_copy(update=resolved)
 
 
 def _absolute(folder: Path, path: str) -> Path:

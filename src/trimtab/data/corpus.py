@@ -1,22 +1,21 @@
 """A corpus: pairs of strings by number, read in place from two aligned files, a TSV or a JSONL file."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.data.formats import jsonl, table, tmx, tsv
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
-from trimtab.data.formats.documents import DocumentPairs, open_documents
+from trimtab.data.formats.documents import open_documents
 from trimtab.data.formats.json_line import is_document_object
-from trimtab.data.formats.jsonl import JsonlPairs, open_jsonl
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
+from trimtab.data.formats.pairs import PairFile, Pairs
 from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import Passages
 from trimtab.data.formats.reversed import ReversedPairs
-from trimtab.data.formats.table import TablePairs, open_dataset, open_parquet
 from trimtab.data.formats.text_passages import holds_jsonl, open_text_passages
-from trimtab.data.formats.tsv import TsvPairs, open_tsv
 from trimtab.errors import InputError, Problem, input_error
 
 _MOST_PROBLEMS = 10
@@ -25,8 +24,9 @@ MOST_BYTES = 2**24
 _LINES_AT_ONCE = 2**16
 """Of many lines, the places of so many are looked up at a time."""
 
-Pairs = AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs | ReversedPairs | Passages
-"""What the formats give: a length, a fingerprint, and `pair(line)`, with InputError for a malformed line."""
+PAIR_FILES = (jsonl.FORMAT, table.PARQUET, tmx.FORMAT)
+"""The formats of one file that holds both sides, by what its name ends with; a file of any other name is a TSV. A new
+format is a file in `formats/` and a word here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +79,13 @@ class Corpus:
 
         The InputError of a malformed line comes when it is its turn.
         """
-        pairs = self.pairs
-        if isinstance(pairs, ReversedPairs):
-            forward = replace(self, pairs=pairs.pairs)
-            yield from ((target, source) for source, target in forward.several(lines))
-            return
-        if not isinstance(pairs, AlignedPairs | TsvPairs | JsonlPairs | TablePairs):
-            yield from map(self.pair, lines)
-            return
         left_out = set(self.longer_than(MOST_BYTES))
         for first in range(0, len(lines), _LINES_AT_ONCE):
             part = lines[first : first + _LINES_AT_ONCE]
             if left_out.isdisjoint(part):
-                yield from pairs.several(part)
+                yield from self.pairs.several(part)
             else:
-                read = pairs.several([line for line in part if line not in left_out])
+                read = self.pairs.several([line for line in part if line not in left_out])
                 yield from (("", "") if line in left_out else next(read) for line in part)
 
     def num_bytes(self, line: int) -> int:
@@ -107,23 +99,11 @@ class Corpus:
 
     def before(self, line: int, count: int) -> list[tuple[str, str]]:
         """At most `count` pairs before a line in its document, in their order; none where there are no documents."""
-        pairs = self.pairs
-        return pairs.before(line, count) if isinstance(pairs, DocumentPairs | ReversedPairs) else []
+        return self.pairs.before(line, count)
 
     def place(self, line: int) -> str:
         """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
-        pairs = self.pairs.pairs if isinstance(self.pairs, ReversedPairs) else self.pairs
-        if isinstance(pairs, AlignedPairs):
-            return f"{pairs.source.path}:{line + 1}"
-        if isinstance(pairs, TsvPairs):
-            return f"{pairs.lines.path}:{line + pairs.num_header_lines + 1}"
-        if isinstance(pairs, JsonlPairs):
-            return f"{pairs.lines.path}:{line + 1}"
-        if isinstance(pairs, TablePairs):
-            return f"{pairs.path}:{line + 1}"
-        if isinstance(pairs, Passages):
-            return pairs.place(line)
-        return f"{self.name}, pair {line + 1}"
+        return self.pairs.place(line)
 
     def check(self, limit: int = 1000) -> None:
         """Reads the first `limit` lines and as many spread over the rest, the last one too.
@@ -155,43 +135,22 @@ def open_corpus(
     With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
     its lines is both sides of a pair. Its name says whether it is JSONL; of a pipe, its content does.
     """
-    text = config.text if isinstance(config, TrainCorpus | ValidFiles) else None
-    if passage_bytes is not None and text is not None:
-        files = (_place(text, root),)
+    files = [_place(path, root) for path in dict.fromkeys(config.paths.values())]
+    has_documents = passage_bytes is not None and config.kind.key == "text"
+    if has_documents:
         pairs: Pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
-    elif config.documents is not None:
-        files = (_place(config.documents, root),)
-        pairs = open_documents(files[0], source=config.source, target=config.target, cache=cache)
-    elif config.dataset is not None:
-        files = (_place(config.dataset, root),)
-        pairs = open_dataset(
-            files[0], split=config.split, source=config.source, target=config.target, cache=cache
-        )
-    elif config.pairs is None:
-        files = (_place(str(config.source), root), _place(str(config.target), root))
-        pairs = open_aligned(*files, cache=cache)
-        if text is not None and len(pairs) and is_document_object(pairs.source, 0):
-            raise input_error(
-                f"{files[0]}: holds JSON, and each of its lines would be a sentence",
-                got="a JSON object with a `text` as the first line",
-                allowed="plain text, a sentence a line",
-                fix="write the sentences themselves, one a line, into a file of their own",
-            )
     else:
-        files = (_place(config.pairs, root),)
-        read = _reader(files[0])
-        pairs = read(files[0], source=config.source, target=config.target, cache=cache)
+        pairs = _open_pairs(config, files, cache=cache)
     if len(pairs) == 0:
+        is_text = config.kind.key == "text"
         raise input_error(
             f"{files[0]}: the corpus is empty",
-            got="0 pairs" if text is None else "no document",
-            allowed="at least 1 pair" if text is None else "at least 1 document",
+            got="no document" if is_text else "0 pairs",
+            allowed="at least 1 document" if is_text else "at least 1 pair",
             fix="look whether this is the right file, or leave the corpus out",
         )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
-    name = config.name or _default_name(
-        config.documents or config.dataset or config.pairs or str(config.source)
-    )
+    name = config.name or _default_name(next(iter(config.paths.values())))
     return Corpus(name, pairs, config.tags, weight)
 
 
@@ -248,14 +207,36 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
     )
 
 
-def _reader(path: Path) -> Callable[..., Pairs]:
-    if path.suffix == ".parquet":
-        return open_parquet
-    return open_jsonl if _is_jsonl(path) else open_tsv
+def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) -> Pairs:
+    first, columns = files[0], {"source": config.source, "target": config.target, "cache": cache}
+    match config.kind.key:
+        case "documents":
+            return open_documents(first, **columns)
+        case "dataset":
+            return table.open_dataset(first, split=config.split, **columns)
+        case "pairs":
+            return _pair_file(first).open(first, **columns)
+        case _:
+            pairs = open_aligned(first, files[-1], cache=cache)
+    if config.kind.key == "text" and len(pairs) and is_document_object(pairs.source, 0):
+        raise input_error(
+            f"{first}: holds JSON, and each of its lines would be a sentence",
+            got="a JSON object with a `text` as the first line",
+            allowed="plain text, a sentence a line",
+            fix="write the sentences themselves, one a line, into a file of their own",
+        )
+    return pairs
+
+
+def _pair_file(path: Path) -> PairFile:
+    for each in PAIR_FILES:
+        if (_bare(path) if each.is_compressed else path).suffix in each.suffixes:
+            return each
+    return tsv.FORMAT
 
 
 def _is_jsonl(path: Path) -> bool:
-    return _bare(path).suffix in (".jsonl", ".ndjson")
+    return _bare(path).suffix in jsonl.FORMAT.suffixes
 
 
 def _place(path: str, root: Path) -> Path:

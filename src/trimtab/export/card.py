@@ -72,10 +72,8 @@ def data_rows(model: LoadedModel) -> Iterator[tuple[str, ...]]:
 
 
 def _files(files: ParallelFiles) -> str:
-    one = files.documents or files.dataset or files.pairs
-    names = [one] if one is not None else [str(files.source), str(files.target)]
     tags = f" {' '.join(files.tags)}" if files.tags else ""
-    return ", ".join(f"`{short(each)}`" for each in dict.fromkeys(names)) + tags
+    return ", ".join(f"`{short(each)}`" for each in dict.fromkeys(files.paths.values())) + tags
 
 
 def _scores(model: LoadedModel) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from trimtab import __version__
-from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.corpora import ParallelFiles
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -54,8 +54,8 @@ def public(recipe: Recipe) -> Recipe:
     }
     shown = data.model_copy(
         update={
-            "train": tuple(_shown(corpus) for corpus in data.train),
-            "valid": {name: _shown(files) for name, files in data.valid.items()},
+            "train": tuple(corpus.with_paths(short) for corpus in data.train),
+            "valid": {name: files.with_paths(short) for name, files in data.valid.items()},
             **tokenizers,
         }
     )
@@ -69,16 +69,6 @@ def short(path: str) -> str:
     """`/home/someone/corpora/prose/train.en.xz` is `prose/train.en.xz`."""
     parts = [part for part in PurePath(path).parts if part not in ("/", "..", "~")]
     return "/".join(parts[-2:])
-
-
-def _shown(files: Files) -> Files:
-    keys = ("documents", "dataset", "pairs")
-    update: dict[str, Any] = {key: short(path) for key in keys if (path := getattr(files, key)) is not None}
-    if not update:
-        update = {side: short(str(getattr(files, side))) for side in ("source", "target")}
-    if isinstance(files, TrainCorpus | ValidFiles) and files.text is not None:
-        update["text"] = short(files.text)
-    return files.model_copy(update=update)
 
 
 def _file(folder: Path, name: str) -> dict[str, str]:

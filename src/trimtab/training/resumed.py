@@ -30,10 +30,9 @@ def without_places(recipe: Recipe) -> dict[str, Any]:
     """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
     so that a run goes on where its data was moved."""
     tree = recipe.model_dump(mode="json")
-    for corpus in tree["data"]["train"]:
-        one_file = [key for key in ("pairs", "documents") if corpus[key] is not None]
-        for key in one_file or ("source", "target", "text"):
-            del corpus[key]
+    for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
+        for key in corpus.paths:
+            del written[key]
     return tree
 
 

@@ -39,6 +39,14 @@ class AlignedPairs:
         """What `pair` gives for each of these lines, in their order, read many at a time."""
         return zip(texts_of(self.source, lines), texts_of(self.target, lines), strict=True)
 
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def place(self, line: int) -> str:
+        """See `Pairs`."""
+        return f"{self.source.path}:{line + 1}"
+
 
 def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
     """Both files, opened; InputError where they are not equally long, or where one of these is not UTF-8 at all."""

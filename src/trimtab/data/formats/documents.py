@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
-from trimtab.data.formats.fields import field_names
 from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.pairs import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -60,16 +61,21 @@ class DocumentPairs:
         sentences, place = self._at(line)
         return sentences[place]
 
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these numbers, in their order."""
+        return map(self.pair, lines)
+
+    def place(self, line: int) -> str:
+        """`file:line` of the document that the pair is in."""
+        return f"{self.lines.path}:{self._document_of(line) + 1}"
+
     def before(self, line: int, count: int) -> Sentences:
         """At most `count` pairs that come before that one in its document, in their order."""
         sentences, place = self._at(line)
         return sentences[max(0, place - count) : place]
 
     def _at(self, line: int) -> tuple[Sentences, int]:
-        if not 0 <= line < len(self):
-            raise IndexError(f"{self.lines.path}: pair {line} of {len(self)}, counted from 0")
-        # The last of those that begin there: documents without a sentence begin where the next one does.
-        number = int(np.searchsorted(self.first, line, side="right")) - 1
+        number = self._document_of(line)
         kept = self._kept.get(number)
         if kept is None:
             kept = read_document(self.lines, number, source=self.source, target=self.target)
@@ -77,6 +83,12 @@ class DocumentPairs:
             if len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
         return kept, line - int(self.first[number])
+
+    def _document_of(self, line: int) -> int:
+        if not 0 <= line < len(self):
+            raise IndexError(f"{self.lines.path}: pair {line} of {len(self)}, counted from 0")
+        # The last of those that begin there: documents without a sentence begin where the next one does.
+        return int(np.searchsorted(self.first, line, side="right")) - 1
 
 
 def open_documents(path: Path, *, source: str | int, target: str | int, cache: Path) -> DocumentPairs:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.data.formats.fields import field_names
 from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.pairs import PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -46,6 +46,14 @@ class JsonlPairs:
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
         """What `pair` gives for each of these lines, in their order, read many at a time."""
         return map(self._fields, lines, texts_of(self.lines, lines))
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def place(self, line: int) -> str:
+        """See `Pairs`."""
+        return f"{self.lines.path}:{line + 1}"
 
     def _fields(self, line: int, text: str) -> tuple[str, str]:
         try:
@@ -143,3 +151,6 @@ def _json_kind(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "null"
+
+
+FORMAT = PairFile((".jsonl", ".ndjson"), open_jsonl)

@@ -1,7 +1,7 @@
 """Documents of a file in passages that are numbered through: what all formats of documents have in common."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -74,6 +74,14 @@ class Passages:
     def pair(self, line: int) -> tuple[str, str]:
         """Nothing, and the text of a passage: what a corpus of pairs would give."""
         return "", self.passage(line).text
+
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """What `pair` gives for each of these passages, in their order."""
+        return map(self.pair, lines)
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: a passage brings what stands before it by itself."""
+        return []
 
     def num_bytes(self, line: int) -> int:
         """Bytes of a passage; nothing of it is read."""

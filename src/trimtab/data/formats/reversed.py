@@ -1,22 +1,19 @@
 """The same pairs read the other way."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.data.formats.aligned import AlignedPairs
-from trimtab.data.formats.documents import DocumentPairs
-from trimtab.data.formats.jsonl import JsonlPairs
-from trimtab.data.formats.table import TablePairs
-from trimtab.data.formats.tsv import TsvPairs
+from trimtab.data.formats.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True)
 class ReversedPairs:
     """Pairs whose target is the source; the files and their index are those of `pairs`."""
 
-    pairs: AlignedPairs | TsvPairs | JsonlPairs | DocumentPairs | TablePairs
+    pairs: Pairs
 
     @property
     def fingerprint(self) -> str:
@@ -39,8 +36,14 @@ class ReversedPairs:
         source, target = self.pairs.pair(line)
         return target, source
 
+    def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
+        """Target and source of each of these lines, in their order."""
+        return ((target, source) for source, target in self.pairs.several(lines))
+
+    def place(self, line: int) -> str:
+        """As read the other way."""
+        return self.pairs.place(line)
+
     def before(self, line: int, count: int) -> list[tuple[str, str]]:
         """Target and source of those before a line in its document; none where there are no documents."""
-        if not isinstance(self.pairs, DocumentPairs):
-            return []
         return [(target, source) for source, target in self.pairs.before(line, count)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
+from trimtab.data.formats.pairs import PairFile
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -52,23 +53,32 @@ class TablePairs:
         """What `pair` gives for each of these rows, in their order, read many at a time."""
         return ((source, target) for source, target in map(json.loads, self.lines.several(lines)))
 
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def place(self, line: int) -> str:
+        """See `Pairs`."""
+        return f"{self.path}:{line + 1}"
+
 
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
     """A `.parquet` file; a column inside a struct is called `translation.en`.
 
     Raises InputError where the file or a column is missing, or a row has no text there.
     """
-    return _opened(parquet_rows(path), path, _names(path, source, target), cache)
+    return open_rows(parquet_rows(path), path, _names(path, source, target), cache)
 
 
 def open_dataset(
     path: Path, *, split: str | None, source: str | int, target: str | int, cache: Path
 ) -> TablePairs:
     """A folder that `save_to_disk` wrote, one split of it where it has several; as `open_parquet`."""
-    return _opened(dataset_rows(path, split), path, _names(path, source, target), cache)
+    return open_rows(dataset_rows(path, split), path, _names(path, source, target), cache)
 
 
-def _opened(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
+def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
+    """Two columns of any table, from the cache where they were read before; InputError for a row without text."""
     key = _key(rows.files, columns)
     spooled = cache / f"{key}.jsonl"
     if not spooled.exists():
@@ -116,3 +126,6 @@ def _key(files: Iterable[Path], columns: tuple[str, str]) -> str:
         stat = os.stat(file)
         digest.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())
     return digest.hexdigest()
+
+
+PARQUET = PairFile((".parquet",), open_parquet, is_compressed=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trimtab.data.formats.pairs import PairFile
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -48,6 +49,14 @@ class TsvPairs:
         """What `pair` gives for each of these pairs, in their order, read many at a time."""
         numbers = [line + self.num_header_lines for line in lines]
         return map(self._columns, numbers, texts_of(self.lines, numbers))
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def place(self, line: int) -> str:
+        """See `Pairs`."""
+        return f"{self.lines.path}:{line + self.num_header_lines + 1}"
 
     def _columns(self, line: int, text: str) -> tuple[str, str]:
         columns = text.split("\t")
@@ -111,3 +120,6 @@ def _column(column: str | int, first: list[str], *, path: Path, side: str) -> in
 
 def _cut(text: str) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
+
+
+FORMAT = PairFile((".tsv",), open_tsv)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.data.formats.fields import field_names
+from trimtab.data.formats.pairs import field_names
 from trimtab.errors import InputError
 
 
