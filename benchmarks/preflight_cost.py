@@ -98,21 +98,24 @@ def arm(recipe, sources, checks, *, compiled):
     findings = piece("of_the_data", lambda: list(every_check.of_the_data(parts))) if checks else []
     for check in checks:
         findings += piece(check.__name__, lambda check=check: every_check.told(check, parts))
-    stream = parts.windows(0)
+    stream = parts.stream.batches(0)
     parts.model.train()
     for step in range(STEPS):
         held["packs"] = next(stream)[1]
-        parts.begin(TrainState(step=step))
-        piece(f"step {step + 1}", lambda: parts.take_step(held["packs"], learning_rate=1e-4))
+        parts.stepper.begin(TrainState(step=step))
+        piece(f"step {step + 1}", lambda: parts.stepper.take_step(held["packs"], learning_rate=1e-4))
     stream.close()
     parts.model.eval()
-    valid = next(iter(parts.valid().values()))
-    piece("loss of a validation set", lambda: loss_of(parts, parts.fast_copy().eval(), valid, pairs=256))
+    valid = next(iter(parts.sources.valid.values()))
+    piece(
+        "loss of a validation set",
+        lambda: loss_of(parts, parts.evaluation_model.copy().eval(), valid, pairs=256),
+    )
     return {
         "parameters": parts.model.num_parameters(),
         "precision": parts.precision,
         "compiled": compiled,
-        "target_slots": parts.shape.target_slots,
+        "target_slots": parts.packing.shape.target_slots,
         "findings": [str(each) for each in findings],
         "checks": total(pieces, ["of_the_data", *(each.__name__ for each in checks)]),
         "steps": total(pieces, [name for name in pieces if name.startswith("step ")]),
@@ -124,7 +127,7 @@ def built(recipe, sources, *, compiled):
     """The parts of the run; on a CPU they are compiled here."""
     parts = build(recipe, sources)
     if compiled and parts.device.type == "cpu":
-        parts.shape = shape_for(parts.recipe, sources.lengths, packed=True)
+        parts.packing.shape = shape_for(parts.recipe, sources.lengths, packed=True)
         parts.model.compile_blocks()
     return parts
 

@@ -38,4 +38,4 @@ def windows_of(run: Path) -> Iterator[Any]:
 
     recipe = load_recipe(run / "recipe.yaml").recipe
     parts = build(recipe, open_sources(recipe, tokenizer_folder=run / "tokenizer", progress=Silent()))
-    return (window for window, _ in parts.cut_windows(0))
+    return (window for window, _ in parts.stream.host_batches(0))

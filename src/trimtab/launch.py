@@ -118,7 +118,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     progress.message(describe(parts, state))
-    was_over = parts.finished(state)
+    was_over = parts.stop_rule.reached(state)
     if was_over:
         say_it_is_over(parts, state, recorder)
     if checkpoint is None:
@@ -133,14 +133,16 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
             recorder.close()
     if recorder.must_stop:
         raise stopped(signals, state)
-    if parts.ended_early(state) and not was_over:
-        progress.message(f"ended at step {state.step}: {parts.end(state)}")
+    if parts.stop_rule.ended_early(state) and not was_over:
+        progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
     return RunResult(run.path, state, recorder.findings.standing)
 
 
 def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """That nothing is left to do, and the errors that the run ended with."""
-    recorder.progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
+    recorder.progress.message(
+        f"nothing to do: the run is at step {state.step}, {parts.stop_rule.reason(state)}"
+    )
     for finding in recorder.findings.standing:
         recorder.progress.finding(finding)
 

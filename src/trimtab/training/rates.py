@@ -25,9 +25,9 @@ def peak_out_of_range(parts: Parts) -> Iterator[Finding]:
     each multiplier that makes it so."""
     if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
         lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
-        groups = roles_by_multiplier(parts.multipliers)
+        groups = roles_by_multiplier(parts.learning_rate.multipliers)
         for multiplier, roles in groups.items():
-            if not lowest <= parts.peak_rate * multiplier <= HIGHEST:
+            if not lowest <= parts.learning_rate.peak * multiplier <= HIGHEST:
                 whose = f" of {' and '.join(roles)} weights" if len(groups) > 1 else ""
                 yield out_of_range(parts, multiplier, whose=whose, lowest=lowest)
 
@@ -42,13 +42,13 @@ def roles_by_multiplier(multipliers: Mapping[str, float]) -> dict[float, list[st
 
 def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) -> Finding:
     """The finding for the weights of this multiplier."""
-    step, peak = parts.recipe.step, parts.peak_rate * multiplier
+    step, peak = parts.recipe.step, parts.learning_rate.peak * multiplier
     written, wanted = step.optimizer.learning_rate, USUAL / multiplier
     how = f"learning_rate is {written:g}"
     if isinstance(step.schedule, Noam):
         factor = peak_factor(step.schedule, dim=parts.recipe.model.dim)
         wanted /= factor
-        how = f"noam makes {parts.peak_rate:.2g} of learning_rate {written:g}, a factor there"
+        how = f"noam makes {parts.learning_rate.peak:.2g} of learning_rate {written:g}, a factor there"
     if multiplier != 1:
         how += f", and learning_rate_multipliers say {multiplier:g} times it"
     bound = f"at least {lowest:g}" if peak < lowest else f"at most {HIGHEST:g}"
@@ -65,7 +65,11 @@ def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) 
 
 def rate_jumps(parts: Parts, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
     """A next step whose rate is far above that of the last one, whose line of the metrics is `last`."""
-    schedule, before, now = parts.recipe.step.schedule, last.get("learning_rate"), parts.learning_rate(state)
+    schedule, before, now = (
+        parts.recipe.step.schedule,
+        last.get("learning_rate"),
+        parts.learning_rate.at(state),
+    )
     warmup = parts.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
     if not before or state.step <= warmup or now <= JUMP * before:
         return

@@ -37,7 +37,7 @@ def steps_of(parts: Parts, targets: float) -> float:
     """About how many steps so many target tokens make."""
     warmup, steps = parts.recipe.step.batch_warmup, 0
     while warmup is not None and steps < warmup.over.steps and targets > 0:
-        targets -= parts.tokens_at(steps)
+        targets -= parts.packing.tokens_at(steps)
         steps += 1
     return steps + max(0.0, targets) / parts.recipe.step.tokens_per_step
 

@@ -35,7 +35,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     with tempfile.TemporaryDirectory() as folder:
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, sources)
-        window, packs = next(iter(parts.windows(0)))
+        window, packs = next(iter(parts.stream.batches(0)))
         progress.message(
             f"learning {window.num_targets:,} target tokens by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
@@ -44,11 +44,11 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         ended: list[float] = []
         for step in range(MOST_STEPS):
             report = take_step(
-                parts.objective,
-                parts.optimizer,
+                parts.stepper.objective,
+                parts.stepper.optimizer,
                 packs,
-                clip=parts.clip,
-                scale=parts.scale,
+                clip=parts.stepper.clip,
+                scale=parts.stepper.scale,
                 learning_rate=recipe.step.optimizer.learning_rate * min(1.0, (step + 1) / 10),
             )
             losses.append(float(report.loss))

@@ -37,7 +37,7 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     source = target if shared else map_pieces(old.tokenizers.source, here.source)
     take_weights(parts.model, old.model, source=rows_of(source), target=rows_of(target), name=place)
     told = str(target) if shared else f"source: {source}; target: {target}"
-    parts.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+    parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {place}: {told}")
     named = model.model_copy(update={"warm_start": place, "warm_start_sha256": found})
     parts.recipe = parts.recipe.model_copy(update={"model": named})

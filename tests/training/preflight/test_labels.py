@@ -61,7 +61,7 @@ def test_labels_of_the_tail_and_a_missing_start_are_found(pack):
 @pytest.fixture
 def cut(parts):
     window = probe_window(parts)
-    return window, parts.cut(window)
+    return window, parts.packing.cut(window)
 
 
 def test_a_whole_window_is_in_its_packs(parts, cut):
@@ -103,8 +103,8 @@ def test_prompts_are_no_lost_labels(tmp_path):
 
 @pytest.mark.parametrize("shift", [1, -1, 2])
 def test_labels_shifted_on_their_way_into_the_loss_are_found(parts, shift):
-    healthy = parts.objective
-    parts.objective = lambda pack: healthy(replace(pack, labels=pack.labels.roll(shift)))
+    healthy = parts.stepper.objective
+    parts.stepper.objective = lambda pack: healthy(replace(pack, labels=pack.labels.roll(shift)))
     assert [(each.code, each.severity) for each in loss_reads_its_label(parts)] == [("L204", "error")]
 
 

@@ -41,11 +41,11 @@ def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(par
     torch._dynamo.utils.counters.clear()
     assert [str(each) for each in preflight(parts)] == []
     compiled = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    parts.begin(TrainState())
-    stream = parts.windows(0)
-    parts.take_step(next(stream)[1], learning_rate=1e-3)
+    parts.stepper.begin(TrainState())
+    stream = parts.stream.batches(0)
+    parts.stepper.take_step(next(stream)[1], learning_rate=1e-3)
     stream.close()
-    loss_of(parts, parts.fast_copy().eval(), next(iter(parts.valid().values())))
+    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.sources.valid.values())))
     blocks = 2
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks
 

@@ -41,14 +41,14 @@ def test_what_is_cut_in_two_ways_is_one_pack_at_first(tmp_path, tokens):
     parts = small_parts(tmp_path, **{"step.tokens_per_micro_batch": tokens})
     whole = in_one_pack(probe_window(parts), parts)
     (pack,) = on_device(parts, whole)
-    assert pack.num_targets == whole.num_targets <= parts.shape.target_room
-    assert pack.num_targets > parts.shape.target_room / 2
+    assert pack.num_targets == whole.num_targets <= parts.packing.shape.target_room
+    assert pack.num_targets > parts.packing.shape.target_room / 2
 
 
 @pytest.mark.parametrize("smaller", [{"source_slots": 64}, {"max_segments": 9}])
 def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
     roomy = len(in_one_pack(probe_window(parts), parts).target)
-    parts.shape = replace(parts.shape, **smaller)
+    parts.packing.shape = replace(parts.packing.shape, **smaller)
     whole = in_one_pack(probe_window(parts), parts)
     assert len(on_device(parts, whole)) == 1
     assert 4 < len(whole.target) < roomy
@@ -67,7 +67,7 @@ def test_three_windows_are_cut_and_share_no_example_where_there_are_enough(tmp_p
 
 @pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1]), (6, [6, 6, 6])])
 def test_later_windows_are_as_large_as_the_first(parts, most, sizes):
-    parts.shape = replace(parts.shape, max_segments=most)
+    parts.packing.shape = replace(parts.packing.shape, max_segments=most)
     assert [len(each.target) for each in windows_to_cut(parts)] == sizes
 
 
@@ -124,7 +124,7 @@ def test_a_narrowed_shape_has_room_for_the_window_and_a_tail_and_is_never_wider(
         fixed=True,
         sort=False,
     )
-    parts.shape = shape
+    parts.packing.shape = shape
     window = in_one_pack(between(probe_window(parts), 0, count), parts)
     narrow = narrowed(shape, window)
     (pack,) = on_device(parts, window, narrow)
@@ -138,9 +138,9 @@ def test_a_narrowed_shape_has_room_for_the_window_and_a_tail_and_is_never_wider(
 
 
 def test_packs_that_are_as_long_as_what_is_in_them_stay_so(parts):
-    assert narrowed(parts.shape, probe_window(parts)) is parts.shape
-    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
-    assert narrowed(parts.shape, few_examples(parts)) is not parts.shape
+    assert narrowed(parts.packing.shape, probe_window(parts)) is parts.packing.shape
+    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    assert narrowed(parts.packing.shape, few_examples(parts)) is not parts.packing.shape
 
 
 def test_gathered_gradients_have_zeros_where_there_is_none(parts):

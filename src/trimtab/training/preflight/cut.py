@@ -49,11 +49,11 @@ def cut_two_ways(parts: Parts) -> Iterator[Finding]:
 def difference_of(parts: Parts, window: Window) -> tuple[float, int]:
     """How far the gradient of the window in pieces is from that of the whole, as a share of its norm; and the number of
     packs that the pieces are."""
-    shape = narrowed(parts.shape, window)
+    shape = narrowed(parts.packing.shape, window)
     (pack,) = on_device(parts, window, shape)
-    (parts.objective(pack).objective / window.num_targets).backward()
+    (parts.stepper.objective(pack).objective / window.num_targets).backward()
     whole = gathered(parts)
     pieces = [piece for piece in in_four(window) if len(piece.target)]
     packs = [pack for piece in pieces for pack in on_device(parts, piece, shape)]
-    accumulate(parts.objective, packs)
+    accumulate(parts.stepper.objective, packs)
     return float((whole - gathered(parts)).norm() / whole.norm()), len(packs)

@@ -21,7 +21,7 @@ def decay_where_it_belongs(parts: Parts) -> Iterator[Finding]:
     """One update from gradients of zero, which moves only what is decayed."""
     decay = parts.recipe.step.optimizer.weight_decay
     linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, nn.Linear)}
-    multipliers = {name: each for name, each in parts.multipliers.items() if name in linear}
+    multipliers = {name: each for name, each in parts.learning_rate.multipliers.items() if name in linear}
     rate = (min(1.0, MOST / decay) if decay else 1.0) / max(multipliers.values())
     shares = {name: rate * decay * multiplier for name, multiplier in multipliers.items()}
     taken = shares_taken(parts, rate=rate)

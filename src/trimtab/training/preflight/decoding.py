@@ -12,14 +12,14 @@ def five_lines(parts: Parts) -> Iterator[Finding]:
     """Lines of the first validation set of pairs, or one of training where there is none."""
     if not parts.recipe.translates:
         return  # a text is gone on with, and nothing is translated
-    valid = next((each for each in parts.valid().values() if each.sources), None)
+    valid = next((each for each in parts.sources.valid.values() if each.sources), None)
     pairs = next(each for each in parts.sources.corpora if not each.has_documents)
     lines = valid.sources[:5] if valid else [pairs.pair(0)[0]]
     parts.model.eval()
     try:
-        Translator.of(parts, parts.fast_copy().eval(), beam=2, tags=valid.tags if valid else ()).translate(
-            [line[:200] for line in lines]
-        )
+        Translator.of(
+            parts, parts.evaluation_model.copy().eval(), beam=2, tags=valid.tags if valid else ()
+        ).translate([line[:200] for line in lines])
     except TrimtabError as error:
         yield Finding(
             code="E201",

@@ -18,7 +18,8 @@ def first_loss(parts: Parts) -> Iterator[Finding]:
     window = probe_window(parts)
     with torch.no_grad():
         loss = (
-            sum(float(parts.objective(pack).loss) for pack in on_device(parts, window)) / window.num_targets
+            sum(float(parts.stepper.objective(pack).loss) for pack in on_device(parts, window))
+            / window.num_targets
         )
     expected = math.log(parts.sources.tokenizer.num_ids)
     if parts.recipe.model.warm_start is not None and math.isfinite(loss):

@@ -30,7 +30,7 @@ def every_weight_learns(parts: Parts) -> Iterator[Finding]:
     torch.manual_seed(SEED)
     pack = one_pack(parts, few_examples(parts))
     with lookups(parts.model) as looked_up, as_trained():
-        parts.objective(pack).objective.backward()
+        parts.stepper.objective(pack).objective.backward()
     trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
     missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]
     if missing:

@@ -21,7 +21,7 @@ NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf1
 def labels_come_next(parts: Parts) -> Iterator[Finding]:
     """The run's own cut of a window: its labels against its decoder inputs, its examples against the window's."""
     window = probe_window(parts)
-    packs = parts.cut(window)
+    packs = parts.packing.cut(window)
     tokenizer = parts.sources.tokenizer
     # A document may go on in another row, which then has no end symbol.
     end = None if parts.recipe.is_language_model else tokenizer.end
@@ -116,7 +116,7 @@ def loss_reads_its_label(parts: Parts) -> Iterator[Finding]:
     alone[start + place] = labels[place]
     torch.manual_seed(SEED)
     with as_trained():
-        loss = float(parts.objective(replace(pack, labels=alone, num_targets=1)).loss)
+        loss = float(parts.stepper.objective(replace(pack, labels=alone, num_targets=1)).loss)
     expected = float(costs[place, place])
     if not abs(loss - expected) <= bound:
         yield Finding(

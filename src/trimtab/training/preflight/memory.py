@@ -24,7 +24,7 @@ def longest_batch(parts: Parts) -> Iterator[Finding]:
     parts.model.train()
     try:
         with as_trained():
-            accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
+            accumulate(parts.stepper.objective, [fullest_pack(parts).to(parts.device)])
         if parts.device.type == "cuda":
             torch.cuda.synchronize(parts.device)
     except (RuntimeError, MemoryError) as error:
@@ -70,7 +70,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def fullest_pack(parts: Parts) -> Pack:
     """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
-    shape, longest = parts.shape, parts.recipe.data.max_tokens
+    shape, longest = parts.packing.shape, parts.recipe.data.max_tokens
     of_source = shape.source_room // longest if shape.has_source else shape.segment_room
     rows = max(1, min(of_source, shape.target_room // longest, shape.segment_room))
     tokenizers = parts.sources.tokenizers
@@ -78,4 +78,4 @@ def fullest_pack(parts: Parts) -> Pack:
         Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
     )
     source = source if shape.has_source else no_source(rows)
-    return parts.cut(window_of(source, target), replace(shape, num_packs=1))[0]
+    return parts.packing.cut(window_of(source, target), replace(shape, num_packs=1))[0]

@@ -66,7 +66,7 @@ def between(window: Window, start: int, stop: int) -> Window:
 
 def in_one_pack(window: Window, parts: Parts) -> Window:
     """As many of the window's first examples as one pack holds, at least one."""
-    shape = parts.shape
+    shape = parts.packing.shape
     fits = (window.source.offsets <= shape.source_room) & (window.target.offsets <= shape.target_room)
     count = max(1, min(int(fits.sum()) - 1, shape.segment_room))
     return between(window, 0, count)
@@ -81,7 +81,10 @@ def in_four(window: Window) -> list[Window]:
 
 def on_device(parts: Parts, window: Window, shape: PackShape | None = None) -> list[Pack]:
     """A window in one pack (or as few as it takes), on the device; of the run's shape or of another."""
-    return [pack.to(parts.device) for pack in parts.cut(window, replace(shape or parts.shape, num_packs=1))]
+    return [
+        pack.to(parts.device)
+        for pack in parts.packing.cut(window, replace(shape or parts.packing.shape, num_packs=1))
+    ]
 
 
 def narrowed(shape: PackShape, window: Window) -> PackShape:
@@ -109,7 +112,7 @@ def slots_for(tokens: int) -> int:
 
 def one_pack(parts: Parts, window: Window) -> Pack:
     """A window that fits into one pack, its examples in their order, on the device."""
-    (pack,) = parts.cut(window, replace(parts.shape, num_packs=1, sort=False))
+    (pack,) = parts.packing.cut(window, replace(parts.packing.shape, num_packs=1, sort=False))
     return pack.to(parts.device)
 
 

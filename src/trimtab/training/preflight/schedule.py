@@ -30,7 +30,7 @@ def schedule_as_said(parts: Parts) -> Iterator[Finding]:
 
 def rate(parts: Parts, step: int) -> float:
     """The rate of the step after so many."""
-    return parts.learning_rate(TrainState(step=step))
+    return parts.learning_rate.at(TrainState(step=step))
 
 
 def again(parts: Parts) -> Iterator[str]:
@@ -44,7 +44,7 @@ def again(parts: Parts) -> Iterator[str]:
 def peak_in_time(parts: Parts) -> Iterator[str]:
     """What is wrong with the way up, where both lengths are written in steps and the peak lies within the run."""
     recipe, schedule = parts.recipe, parts.recipe.step.schedule
-    peak, warmup = parts.peak_rate, schedule.warmup
+    peak, warmup = parts.learning_rate.peak, schedule.warmup
     if recipe.length.unit != "steps" or (warmup is not None and warmup.unit != "steps"):
         return
     length, rise = recipe.length.steps, 0 if warmup is None else warmup.steps

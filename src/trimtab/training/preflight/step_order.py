@@ -43,7 +43,7 @@ class Witness:
 def steps_in_order(parts: Parts) -> Iterator[Finding]:
     """Two equal steps, and one that is clipped to a hundredth, all of which move nothing."""
     pack = one_pack(parts, few_examples(parts))
-    witness = Witness(parts.optimizer.parameters)
+    witness = Witness(parts.stepper.optimizer.parameters)
     for _ in range(2):
         one_step(parts, witness, [pack], clip=build_clip(ClipOff()), rate=1.0)
     first, second = witness.norms[-2:]

@@ -15,7 +15,7 @@ from trimtab.training.preflight.kept import kept, tensors_of
 def untouched(parts: Parts) -> Iterator[None]:
     """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
     modes = [(module, module.training) for module in parts.model.modules()]
-    tensors = [*parts.model.parameters(), *parts.optimizer.parameters]
+    tensors = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
     gradients = [(tensor, tensor.grad) for tensor in tensors]
     on_gpu = parts.device.type == "cuda"
     drawn = torch.get_rng_state(), torch.cuda.get_rng_state(parts.device) if on_gpu else None
@@ -48,5 +48,5 @@ def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
 
 def with_own_moments(parts: Parts) -> Optimizer:
     """A copy of the optimizer that moves the very same weights and keeps moments of its own."""
-    weights = [*parts.model.parameters(), *parts.optimizer.parameters]
-    return copy.deepcopy(parts.optimizer, {id(weight): weight for weight in weights})
+    weights = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
+    return copy.deepcopy(parts.stepper.optimizer, {id(weight): weight for weight in weights})

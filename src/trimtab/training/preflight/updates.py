@@ -30,7 +30,7 @@ def weights_follow_the_rate(parts: Parts) -> Iterator[Finding]:
     looked at apart."""
     pack = one_pack(parts, few_examples(parts))
     trained = [name for name, weight in parts.model.named_parameters() if weight.requires_grad]
-    groups = alike(trained, parts.multipliers)
+    groups = alike(trained, parts.learning_rate.multipliers)
     rate = RATE / min(groups)  # so that all of them move by at least RATE
     whole, half = (moved_by(parts, pack, rate=each) for each in (rate, rate / 2))
     yield from still(sorted(name for name in trained if not whole[name] > 0), of=len(trained))
@@ -99,7 +99,7 @@ def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
     """A step whose loss is not a number, after one that is well: weights and moments stay, bit for bit."""
 
     def poisoned(pack: Pack) -> LossOutput:
-        out = parts.objective(pack)
+        out = parts.stepper.objective(pack)
         return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
 
     pack = one_pack(parts, few_examples(parts))
