@@ -28,10 +28,10 @@ from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.training.preflight.probe import gathered
+from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.probing import gathered
 
 SHARES = (1, 4, 16)
 STEPS = 20

@@ -23,7 +23,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.device import set_arithmetic
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 WINDOWS, STEPS, PROFILED = 6, 30, 3
 KERNELS_TOLD = 45

@@ -31,7 +31,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.loader import POSITIONS_PER_CHUNK
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 REPETITIONS = 3
 CHUNKS_BEFORE, CHUNKS_EACH = 2, 2

@@ -22,8 +22,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.health import HealthCheck
 from trimtab.training.validate import loss_of
 

@@ -29,9 +29,9 @@ from trimtab.config.paths import resolve_paths
 from trimtab.flow import IGNORE, LossOutput, Stream
 from trimtab.model.layout import Layout
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 WINDOWS = {"cpu": (3, 3), "cuda": (20, 3)}
 """Windows that are trained on, and timed repetitions, by device."""

@@ -32,7 +32,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.preflight import every_check
 from trimtab.training.validate import loss_of
 
@@ -47,7 +47,7 @@ def main():
         cold_caches(Path(folder))
         recipe = resolve_paths(load_recipe(*chosen(args)))
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
-        for name, checks in (("with checks", every_check.OF_THE_MODEL), ("without checks", ())):
+        for name, checks in (("with checks", every_check.of_the_model), ("without checks", None)):
             record.arm(
                 name, lambda checks=checks: arm(recipe, sources, checks, compiled=args.compile == "on")
             )
@@ -96,7 +96,7 @@ def arm(recipe, sources, checks, *, compiled):
 
     parts = piece("building", lambda: built(recipe, sources, compiled=compiled))
     findings = piece("of_the_data", lambda: list(every_check.of_the_data(parts))) if checks else []
-    for check in checks:
+    for check in checks(parts) if checks else ():
         findings += piece(check.__name__, lambda check=check: every_check.told(check, parts))
     stream = parts.stream.batches(0)
     parts.model.train()

@@ -37,8 +37,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 RATE = 1e-4
 """Small, as the same windows come again and again."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from tests.checked_calls import decorated
 from tests.small_run import small_parts
 from trimtab.flow import Ragged
-from trimtab.training.preflight.probe import size
+from trimtab.tasks.text.probing import size
 from trimtab.units import Duration
 
 

@@ -23,9 +23,9 @@ from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.likelihood import score
 from trimtab.step.take_step import take_step
+from trimtab.tasks.text.lines import dropped_examples
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
-from trimtab.training.preflight.text import dropped_examples
 from trimtab.translator import load_translator
 
 TIMES = ("tokens_per_second", "seconds")

@@ -10,9 +10,9 @@ from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
 

@@ -20,7 +20,8 @@ from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
-from trimtab.sources import Sources, open_sources
+from trimtab.tasks.task import Datasets
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.announce import describe
 from trimtab.training.early_checks import (
     check_exports,
@@ -147,7 +148,7 @@ def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:
         recorder.progress.finding(finding)
 
 
-def built(recipe: Recipe, sources: Sources) -> Parts:
+def built(recipe: Recipe, sources: Datasets) -> Parts:
     """The parts of the run; RunFailed where there is no memory for the model."""
     try:
         return build(recipe, sources)

@@ -21,8 +21,8 @@ from trimtab.flow import IGNORE, Ragged, Window
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
+from trimtab.tasks.task_of import open_sources
 
 SYMBOLS = {"start_symbol": START, "pad_symbol": PAD}
 examples = st.lists(

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trimtab.build import Parts
 from trimtab.config.step import Adafactor, AdamW, Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.model.roles import role_of
 from trimtab.step.schedule import peak_factor
+from trimtab.tasks.examples import Checked
 
 LOWEST, HIGHEST = 1e-5, 1e-1
 """Outside of these no transformer is known to be trained from scratch with Adam or its kin."""
@@ -20,7 +20,7 @@ JUMP = 1.5
 """From one step to the next no schedule rises so much once its warmup is over."""
 
 
-def peak_out_of_range(parts: Parts) -> Iterator[Finding]:
+def peak_out_of_range(parts: Checked) -> Iterator[Finding]:
     """A peak rate that is far from any usual one, mostly a rate of one schedule written for another; one finding for
     each multiplier that makes it so."""
     if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
@@ -40,7 +40,7 @@ def roles_by_multiplier(multipliers: Mapping[str, float]) -> dict[float, list[st
     return {multiplier: sorted(found[multiplier]) for multiplier in sorted(found)}
 
 
-def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) -> Finding:
+def out_of_range(parts: Checked, multiplier: float, *, whose: str, lowest: float) -> Finding:
     """The finding for the weights of this multiplier."""
     step, peak = parts.recipe.step, parts.learning_rate.peak * multiplier
     written, wanted = step.optimizer.learning_rate, USUAL / multiplier
@@ -63,7 +63,7 @@ def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) 
     )
 
 
-def rate_jumps(parts: Parts, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
+def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
     """A next step whose rate is far above that of the last one, whose line of the metrics is `last`."""
     schedule, before, now = (
         parts.recipe.step.schedule,

@@ -12,8 +12,8 @@ from trimtab.config.step import LearningRateMultipliers, Optimizer
 from trimtab.device import choose_device
 from trimtab.errors import RunFailed
 from trimtab.progress import Progress
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 LEAST_STEPS, MOST_STEPS = 60, 600
 """A small model at a small rate needs more than a large one; it is given them while the loss has not halved."""

@@ -18,9 +18,7 @@ def trace(parts: Parts, window: Window, *, step: int) -> NonFinite | None:
     targets = max(1, window.num_targets)
     with torch.random.fork_rng(devices=devices):
         parts.stepper.reseed(step - 1)
-        for pack in (
-            each.to(parts.device) for each in parts.packing.cut(window, parts.packing.shape_at(step - 1))
-        ):
+        for pack in (each.to(parts.device) for each in parts.stream.cut(window, step - 1)):
             found = first_non_finite(
                 parts.model,
                 lambda pack=pack: parts.stepper.scale.up(parts.stepper.objective(pack).objective / targets),

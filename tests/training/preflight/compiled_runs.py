@@ -18,8 +18,8 @@ from tests.language_run import PAIRS, language_parts
 from tests.small_run import small_parts
 from trimtab.choices import shape_for
 from trimtab.flow import TrainState
+from trimtab.tasks.program import as_trained, plainly
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.preflight.program import as_trained, plainly
 from trimtab.training.validate import loss_of
 
 RUNS = {
@@ -81,7 +81,7 @@ def counted(fresh, folder):
     told["alone"] = graphs()
     parts = fresh(folder / "checked")
     told["findings"], told["by_check"] = [], {}
-    for check in every_check.OF_THE_MODEL:
+    for check in every_check.of_the_model(parts):
         before = graphs()
         told["findings"] += [str(each) for each in every_check.told(check, parts)]
         told["by_check"][check.__name__] = graphs() - before

@@ -72,7 +72,7 @@ def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
     weights, drawn = snapshot(parts.model.state_dict()), torch.get_rng_state()
     parts.model.encoder.eval()
     modes = [module.training for module in parts.model.modules()]
-    for check in every_check.OF_THE_MODEL:
+    for check in every_check.of_the_model(parts):
         assert every_check.told(check, parts) == []
         assert equal(weights, parts.model.state_dict()), check.__name__
         assert torch.equal(drawn, torch.get_rng_state()), check.__name__

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.small_run import small_parts
-from trimtab.training.preflight.memory import fullest_pack, is_out_of_memory, longest_batch
+from trimtab.training.preflight.memory import is_out_of_memory, longest_batch
 
 
 def full_memory(error):
@@ -48,12 +48,3 @@ def test_another_error_in_the_longest_batch_is_not_taken_for_missing_memory(part
     parts.stepper.objective = full_memory(RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes"):
         list(longest_batch(parts))
-
-
-def test_no_pack_of_the_run_is_larger_than_the_fullest(parts):
-    fullest = fullest_pack(parts)
-    longest = parts.recipe.data.max_tokens
-    assert fullest.num_tokens == 2 * fullest.num_segments * longest
-    assert fullest.num_targets > parts.packing.shape.target_room - longest
-    _, packs = next(iter(parts.stream.batches(0)))
-    assert all(pack.num_targets < fullest.num_targets + longest for pack in packs)

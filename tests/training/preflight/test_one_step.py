@@ -3,8 +3,8 @@ import torch
 from trimtab.config.step import ClipOff
 from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip
+from trimtab.tasks.text.probing import few_examples, one_pack
 from trimtab.training.preflight.one_step import one_step
-from trimtab.training.preflight.probe import few_examples, one_pack
 from trimtab.training.preflight.step_order import Witness
 
 

@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.flow import LossOutput, Pack, StepReport
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.take_step import take_step
-from trimtab.training.preflight.program import SEED, as_trained
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import SEED, as_trained
 
 
 def one_step(
-    parts: Parts,
+    parts: Checked,
     optimizer: Optimizer,
     packs: Sequence[Pack],
     *,

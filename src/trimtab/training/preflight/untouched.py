@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.kept import kept, tensors_of
 
 
 @contextmanager
-def untouched(parts: Parts) -> Iterator[None]:
+def untouched(parts: Checked) -> Iterator[None]:
     """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
     modes = [(module, module.training) for module in parts.model.modules()]
     tensors = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
@@ -34,7 +34,7 @@ def untouched(parts: Parts) -> Iterator[None]:
 
 
 @contextmanager
-def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
+def weights_put_back(parts: Checked) -> Iterator[dict[str, torch.Tensor]]:
     """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
     tensors = tensors_of(parts)
     saved = kept(tensors)
@@ -46,7 +46,7 @@ def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
                 tensor.copy_(saved[name])
 
 
-def with_own_moments(parts: Parts) -> Optimizer:
+def with_own_moments(parts: Checked) -> Optimizer:
     """A copy of the optimizer that moves the very same weights and keeps moments of its own."""
     weights = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
     return copy.deepcopy(parts.stepper.optimizer, {id(weight): weight for weight in weights})
