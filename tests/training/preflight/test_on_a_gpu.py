@@ -30,7 +30,7 @@ OWN = TRANSLATION.checks
 
 
 @pytest.mark.parametrize(
-    "check", (*every_check.FIRST, *OWN.batches, *every_check.THEN, *OWN.use), ids=lambda each: each.__name__
+    "check", [*every_check.FIRST, *OWN.batches, *every_check.THEN, *OWN.use], ids=lambda each: each.__name__
 )
 def test_no_check_asks_for_a_shape_that_was_not_compiled(parts_with, check):
     parts = parts_with(step={"compile": "on", "precision": "auto"})
