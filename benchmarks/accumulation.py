@@ -28,10 +28,10 @@ from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.training.preflight.probe import gathered
+from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.probing import gathered
 
 SHARES = (1, 4, 16)
 STEPS = 20
@@ -150,16 +150,16 @@ def run(recipe, sources, *, share):
     state = TrainState()
     parts.model.train()
     started = time.perf_counter()
-    for window, packs in parts.windows(0):
+    for window, packs in parts.stream.batches(0):
         if state.step == 0:
             found |= exact(parts, packs)
         report = take_step(
-            parts.objective,
-            parts.optimizer,
+            parts.stepper.objective,
+            parts.stepper.optimizer,
             packs,
-            clip=parts.clip,
-            scale=parts.scale,
-            learning_rate=parts.learning_rate(state),
+            clip=parts.stepper.clip,
+            scale=parts.stepper.scale,
+            learning_rate=parts.learning_rate.at(state),
         )
         state.step += 1
         found["packs"].append(len(packs))
@@ -180,7 +180,7 @@ def run(recipe, sources, *, share):
 def exact(parts, packs):
     """Loss and gradient norm of the first step in float64: how much of a difference is rounding."""
     parts.model.double()
-    loss = float(accumulate(parts.objective, packs).loss)
+    loss = float(accumulate(parts.stepper.objective, packs).loss)
     norm = float(gathered(parts).norm())
     parts.model.float()
     return {"first loss in float64": loss, "first grad_norm in float64": norm}

@@ -23,7 +23,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.device import set_arithmetic
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 WINDOWS, STEPS, PROFILED = 6, 30, 3
 KERNELS_TOLD = 45
@@ -53,7 +53,7 @@ def measured(args, compiled):
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
         set_arithmetic(recipe)
         parts = build(recipe, sources)
-        stream = parts.windows(0)
+        stream = parts.stream.batches(0)
         held = [next(stream)[1] for _ in range(WINDOWS)]
         parts.model.train()
         first = seconds(parts, held, steps=WINDOWS)
@@ -74,8 +74,8 @@ def seconds(parts, held, *, steps):
     """Of so many steps, until the device is done."""
     begun = time.perf_counter()
     for step in range(steps):
-        parts.begin(TrainState(step=step))
-        parts.take_step(held[step % len(held)], learning_rate=1e-4)
+        parts.stepper.begin(TrainState(step=step))
+        parts.stepper.take_step(held[step % len(held)], learning_rate=1e-4)
     if parts.device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - begun
@@ -85,7 +85,7 @@ def profiled(parts, held):
     """Milliseconds of each kernel in a step, the longest first; none on a CPU."""
     if parts.device.type != "cuda":
         return {}
-    parts.graphs = None
+    parts.stepper.graphs = None
     seconds(parts, held, steps=PROFILED)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         seconds(parts, held, steps=PROFILED)

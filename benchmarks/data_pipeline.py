@@ -31,7 +31,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.loader import POSITIONS_PER_CHUNK
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 REPETITIONS = 3
 CHUNKS_BEFORE, CHUNKS_EACH = 2, 2
@@ -91,8 +91,10 @@ def delivered(args, recipe, sources, workers):
     """Windows that nobody trains on, for some seconds."""
     data = recipe.data.model_copy(update={"workers": workers})
     parts = build(recipe.model_copy(update={"data": data}), sources, device=torch.device("cpu"))
-    parts.shape = shape_for(recipe, sources.lengths, packed=True, slots_per_target=sources.slots_per_target)
-    stream = parts.cut_windows(0)
+    parts.packing.shape = shape_for(
+        recipe, sources.lengths, packed=True, slots_per_target=sources.slots_per_target
+    )
+    stream = parts.stream.host_batches(0)
     begun = time.perf_counter()
     window, _ = next(stream)
     first = time.perf_counter() - begun

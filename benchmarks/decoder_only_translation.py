@@ -31,7 +31,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.evaluation import reference_loss
 from trimtab.launch import train
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.translator import load_model
 
 RECIPES = Path(__file__).parents[1] / "recipes"

@@ -22,8 +22,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.health import HealthCheck
 from trimtab.training.validate import loss_of
 
@@ -52,15 +52,20 @@ def main():
 def measured(changes, steps, folder):
     """One run: its numbers every 100 steps, and whatever was found."""
     parts = build(*opened(changes, steps, folder))
-    valid = next(iter(parts.valid().values()))
+    valid = next(iter(parts.sources.valid.values()))
     health, state, lines = HealthCheck(parts), TrainState(), []
-    for window, packs in parts.windows(0):
-        if parts.finished(state):
+    for window, packs in parts.stream.batches(0):
+        if parts.stop_rule.reached(state):
             break
-        parts.begin(state)
-        rate = parts.learning_rate(state)
+        parts.stepper.begin(state)
+        rate = parts.learning_rate.at(state)
         report = take_step(
-            parts.objective, parts.optimizer, packs, clip=parts.clip, scale=parts.scale, learning_rate=rate
+            parts.stepper.objective,
+            parts.stepper.optimizer,
+            packs,
+            clip=parts.stepper.clip,
+            scale=parts.stepper.scale,
+            learning_rate=rate,
         )
         state = replace(state, step=state.step + 1, position=window.position)
         health.after_step(report)

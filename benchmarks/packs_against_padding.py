@@ -29,9 +29,9 @@ from trimtab.config.paths import resolve_paths
 from trimtab.flow import IGNORE, LossOutput, Stream
 from trimtab.model.layout import Layout
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 WINDOWS = {"cpu": (3, 3), "cuda": (20, 3)}
 """Windows that are trained on, and timed repetitions, by device."""
@@ -58,14 +58,16 @@ def main():
         parts = parts_for(recipe, sources, compiled)
         count, repetitions = WINDOWS[device]
         windows = take(parts, count)
-        arms[name] = measure(parts, [packs for _, packs in windows], parts.objective, windows, repetitions)
+        arms[name] = measure(
+            parts, [packs for _, packs in windows], parts.stepper.objective, windows, repetitions
+        )
         arms[name]["fill"] = mean_fill([packs for _, packs in windows])
         print(name, arms[name], flush=True)
         write(args.out, recipe, arms, windows=count, device=device)
     parts = parts_for(recipe, sources, "off")
     parts.model.kernel = "padded"
     windows = take(parts, count)
-    slots = parts.shape.target_slots
+    slots = parts.packing.shape.target_slots
     for name, sort in (("padded by length", True), ("padded as it comes", False)):
         batches = [padded(window, slots, sort=sort, parts=parts) for window, _ in windows]
         arms[name] = measure(parts, batches, objective_of(parts), windows, repetitions)
@@ -103,7 +105,7 @@ def parts_for(recipe, sources, compiled):
 
 
 def take(parts, count):
-    stream = parts.windows(0)
+    stream = parts.stream.batches(0)
     taken = [next(stream) for _ in range(count)]
     stream.close()
     return taken
@@ -122,7 +124,12 @@ def measure(parts, steps, objective, windows, repetitions):
         begun = time.perf_counter()
         for batches in steps:
             report = take_step(
-                objective, parts.optimizer, batches, clip=parts.clip, scale=parts.scale, learning_rate=0.0
+                objective,
+                parts.stepper.optimizer,
+                batches,
+                clip=parts.stepper.clip,
+                scale=parts.stepper.scale,
+                learning_rate=0.0,
             )
             if first is None:
                 first = float(report.loss)
@@ -188,7 +195,7 @@ def objective_of(parts):
         with autocast(parts.precision, parts.device) if parts.precision != "fp32" else nullcontext():
             memory = parts.model.encode(batch.source, batch.layouts[0])
             hidden = parts.model.decode(batch.target, memory, batch.layouts[1], batch.layouts[0])
-            return parts.loss(hidden, parts.model.output_matrix, batch.labels)
+            return parts.stepper.loss(hidden, parts.model.output_matrix, batch.labels)
 
     return objective
 

@@ -32,7 +32,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.preflight import every_check
 from trimtab.training.validate import loss_of
 
@@ -47,7 +47,7 @@ def main():
         cold_caches(Path(folder))
         recipe = resolve_paths(load_recipe(*chosen(args)))
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
-        for name, checks in (("with checks", every_check.OF_THE_MODEL), ("without checks", ())):
+        for name, checks in (("with checks", every_check.of_the_model), ("without checks", None)):
             record.arm(
                 name, lambda checks=checks: arm(recipe, sources, checks, compiled=args.compile == "on")
             )
@@ -96,23 +96,26 @@ def arm(recipe, sources, checks, *, compiled):
 
     parts = piece("building", lambda: built(recipe, sources, compiled=compiled))
     findings = piece("of_the_data", lambda: list(every_check.of_the_data(parts))) if checks else []
-    for check in checks:
+    for check in checks(parts) if checks else ():
         findings += piece(check.__name__, lambda check=check: every_check.told(check, parts))
-    stream = parts.windows(0)
+    stream = parts.stream.batches(0)
     parts.model.train()
     for step in range(STEPS):
         held["packs"] = next(stream)[1]
-        parts.begin(TrainState(step=step))
-        piece(f"step {step + 1}", lambda: parts.take_step(held["packs"], learning_rate=1e-4))
+        parts.stepper.begin(TrainState(step=step))
+        piece(f"step {step + 1}", lambda: parts.stepper.take_step(held["packs"], learning_rate=1e-4))
     stream.close()
     parts.model.eval()
-    valid = next(iter(parts.valid().values()))
-    piece("loss of a validation set", lambda: loss_of(parts, parts.fast_copy().eval(), valid, pairs=256))
+    valid = next(iter(parts.sources.valid.values()))
+    piece(
+        "loss of a validation set",
+        lambda: loss_of(parts, parts.evaluation_model.copy().eval(), valid, pairs=256),
+    )
     return {
         "parameters": parts.model.num_parameters(),
         "precision": parts.precision,
         "compiled": compiled,
-        "target_slots": parts.shape.target_slots,
+        "target_slots": parts.packing.shape.target_slots,
         "findings": [str(each) for each in findings],
         "checks": total(pieces, ["of_the_data", *(each.__name__ for each in checks)]),
         "steps": total(pieces, [name for name in pieces if name.startswith("step ")]),
@@ -124,7 +127,7 @@ def built(recipe, sources, *, compiled):
     """The parts of the run; on a CPU they are compiled here."""
     parts = build(recipe, sources)
     if compiled and parts.device.type == "cpu":
-        parts.shape = shape_for(parts.recipe, sources.lengths, packed=True)
+        parts.packing.shape = shape_for(parts.recipe, sources.lengths, packed=True)
         parts.model.compile_blocks()
     return parts
 

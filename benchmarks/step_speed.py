@@ -37,8 +37,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 RATE = 1e-4
 """Small, as the same windows come again and again."""
@@ -173,9 +173,9 @@ def trained(run, preset, windows=None):
     steps, tokens = windows or taken(parts, run.args.windows)
     one = Trained(parts, steps, tokens, TrainState(), {})
     opened = time.perf_counter()
-    first = report_of(one, steps[0], gate=parts.gate)
+    first = report_of(one, steps[0], gate=parts.stepper.gate)
     loss, warm = float(first.loss), time.perf_counter()
-    for gate in (parts.gate, parts.gate, None):
+    for gate in (parts.stepper.gate, parts.stepper.gate, None):
         through(one, gate=gate)
     one.about = {
         "parameters": parts.model.num_parameters(),
@@ -196,7 +196,7 @@ def trained(run, preset, windows=None):
 
 def taken(parts, count):
     """The packs of the first windows, on the device, and how many real tokens they hold."""
-    stream = parts.windows(0)
+    stream = parts.stream.batches(0)
     found = [next(stream) for _ in range(count)]
     stream.close()
     return [packs for _, packs in found], sum(window.num_tokens for window, _ in found)
@@ -205,9 +205,9 @@ def taken(parts, count):
 def guarded(run, one):
     """Rounds of both, each beginning with the other one; the price of the guard is the median over the rounds."""
     arms = {
-        "with_guard": lambda: through(one, gate=one.parts.gate),
+        "with_guard": lambda: through(one, gate=one.parts.stepper.gate),
         "without_guard": lambda: through(one, gate=None),
-        "not_recorded": lambda: through(one, gate=one.parts.gate, recorded=False),
+        "not_recorded": lambda: through(one, gate=one.parts.stepper.gate, recorded=False),
     }
     before = counters["stats"]["unique_graphs"]
     found, reserve = {name: [] for name in arms}, FLASH_TAKES * max(0.0, run.left())
@@ -242,13 +242,13 @@ def profiled(run, one, guard):
     kind = run.device.type
     activity = ProfilerActivity.CUDA if kind == "cuda" else ProfilerActivity.CPU
     packs = one.steps[:PROFILED_STEPS]
-    busy_alone = through(one, gate=one.parts.gate, steps=packs) if guard is None else None
+    busy_alone = through(one, gate=one.parts.stepper.gate, steps=packs) if guard is None else None
     with profile(activities=[activity]):
         through(
-            one, gate=one.parts.gate, steps=packs[:1]
+            one, gate=one.parts.stepper.gate, steps=packs[:1]
         )  # what starting the profiler takes is not seen below
     with profile(activities=[activity]) as seen:
-        through(one, gate=one.parts.gate, steps=packs)
+        through(one, gate=one.parts.stepper.gate, steps=packs)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         seen.export_chrome_trace(str(path))
@@ -292,7 +292,7 @@ def flash(run, preset, windows, guard):
     with without_tiles():
         one = trained(run, preset, windows)
         before = counters["stats"]["unique_graphs"]
-        times = [through(one, gate=one.parts.gate) for _ in range(REPETITIONS)]
+        times = [through(one, gate=one.parts.stepper.gate) for _ in range(REPETITIONS)]
     found = {
         **one.about,
         **speed(one, times),
@@ -322,14 +322,14 @@ def without_tiles():
 def report_of(one, packs, *, gate, recorded=True):
     """One step of training."""
     parts = one.parts
-    parts.begin(one.state)
-    step = parts.graphs.take_step if recorded and parts.graphs is not None else take_step
+    parts.stepper.begin(one.state)
+    step = parts.stepper.graphs.take_step if recorded and parts.stepper.graphs is not None else take_step
     return step(
-        parts.objective,
-        parts.optimizer,
+        parts.stepper.objective,
+        parts.stepper.optimizer,
         packs,
-        clip=parts.clip,
-        scale=parts.scale,
+        clip=parts.stepper.clip,
+        scale=parts.stepper.scale,
         learning_rate=RATE,
         gate=gate,
     )

@@ -74,7 +74,7 @@ def small_sources(folder: Path, **changes: Any) -> Any:
     from trimtab.config.load import load_recipe
     from trimtab.config.paths import resolve_paths
     from trimtab.progress import Silent
-    from trimtab.sources import open_sources
+    from trimtab.tasks.task_of import open_sources
 
     recipe = resolve_paths(load_recipe(small_recipe(folder, **changes)))
     return recipe, open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())

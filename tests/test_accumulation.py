@@ -12,9 +12,10 @@ from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
-from trimtab.sources import Sources, open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.datasets import Sources
 
 TOKENS = 1024
 SHARES = (1, 4, 16)
@@ -42,14 +43,14 @@ def cut_finer(recipe: Recipe, sources: Sources, share: int) -> Parts:
 def run(parts: Parts, updates: int) -> tuple[list[list[float]], list[int]]:
     """Loss and gradient norm of every step, the last one after so many updates; and how many packs each had."""
     state, numbers, packs_of = TrainState(), [], []
-    for _, packs in parts.windows(0):
+    for _, packs in parts.stream.batches(0):
         report = take_step(
-            parts.objective,
-            parts.optimizer,
+            parts.stepper.objective,
+            parts.stepper.optimizer,
             packs,
-            clip=parts.clip,
-            scale=parts.scale,
-            learning_rate=parts.learning_rate(state),
+            clip=parts.stepper.clip,
+            scale=parts.stepper.scale,
+            learning_rate=parts.learning_rate.at(state),
         )
         numbers.append([float(report.loss), float(report.grad_norm)])
         packs_of.append(len(packs))
@@ -75,8 +76,8 @@ def test_the_gradient_itself_is_the_same_for_every_cut(data):
     gradients = []
     for share in SHARES:
         parts = cut_finer(*data, share)
-        _, packs = next(iter(parts.windows(0)))
-        accumulate(parts.objective, packs)
+        _, packs = next(iter(parts.stream.batches(0)))
+        accumulate(parts.stepper.objective, packs)
         gradients.append(torch.cat([p.grad.double().flatten() for p in parts.model.parameters()]))
     for cut in gradients[1:]:
         assert (cut - gradients[0]).norm() <= SAME_WEIGHTS * gradients[0].norm()
@@ -85,9 +86,9 @@ def test_the_gradient_itself_is_the_same_for_every_cut(data):
 def test_a_mean_over_means_would_be_seen(data):
     # What a loop does that averages each micro-batch by itself: short ones weigh as much as long ones.
     parts = cut_finer(*data, 4)
-    _, packs = next(iter(parts.windows(0)))
+    _, packs = next(iter(parts.stream.batches(0)))
     with torch.no_grad():
-        sums = [(float(parts.objective(pack).loss), pack.num_targets) for pack in packs]
+        sums = [(float(parts.stepper.objective(pack).loss), pack.num_targets) for pack in packs]
     exact = sum(loss for loss, _ in sums) / sum(count for _, count in sums)
     mean_of_means = sum(loss / count for loss, count in sums) / len(sums)
     assert abs(mean_of_means - exact) > 10 * SAME_WEIGHTS * exact

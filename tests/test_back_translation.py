@@ -12,7 +12,7 @@ from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.translator import load_translator
 
 PAGE = (Path(__file__).parent.parent / "docs" / "how_to" / "back_translation.md").read_text(encoding="utf-8")

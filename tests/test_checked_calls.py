@@ -12,7 +12,7 @@ from torch import Tensor
 from tests.checked_calls import decorated
 from tests.small_run import small_parts
 from trimtab.flow import Ragged
-from trimtab.training.preflight.probe import size
+from trimtab.tasks.text.probing import size
 from trimtab.units import Duration
 
 
@@ -124,8 +124,8 @@ def test_functions_classes_and_methods_of_trimtab_are_checked(tmp_path, pytestco
         lambda: Duration(count="3", unit="steps"),
         lambda: Ragged.of([[1], [2]]).between("0", 1),
         lambda: size(torch.ones(2, 3), torch.ones(4, dtype=torch.bool)),
-        lambda: parts.objective("pack"),  # defined inside another function
-        lambda: parts.learning_rate(3),
+        lambda: parts.stepper.objective("pack"),  # defined inside another function
+        lambda: parts.learning_rate.at(3),
     ):
         with pytest.raises(BeartypeCallHintViolation):
             wrong()

@@ -20,18 +20,18 @@ def test_what_was_left_to_be_chosen_stands_in_the_settled_recipe_and_is_chosen_a
     step = parts.recipe.step
     assert (step.precision, step.compile) == ("fp32", "off")
     assert step.tokens_per_micro_batch == 128
-    assert step.source_tokens_per_micro_batch == parts.shape.source_slots
+    assert step.source_tokens_per_micro_batch == parts.packing.shape.source_slots
     written = parse_recipe(render_recipe(parts.recipe)).recipe
     again = build(written, parts.sources, device=CPU)
     assert again.recipe == parts.recipe
-    assert again.shape == parts.shape
+    assert again.packing.shape == parts.packing.shape
 
 
 def test_a_given_source_budget_is_kept_but_never_below_the_longest_sentence(parts):
-    for given, slots in ((640, 640), (1, parts.shape.source_longest)):
+    for given, slots in ((640, 640), (1, parts.packing.shape.source_longest)):
         step = parts.recipe.step.model_copy(update={"source_tokens_per_micro_batch": given})
         asked = parts.recipe.model_copy(update={"step": step})
-        assert build(asked, parts.sources, device=CPU).shape.source_slots == slots
+        assert build(asked, parts.sources, device=CPU).packing.shape.source_slots == slots
 
 
 @pytest.mark.parametrize("packed", [True, False])

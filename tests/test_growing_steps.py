@@ -13,7 +13,7 @@ SIZES = {"step.tokens_per_step": 512, "step.tokens_per_micro_batch": 128, "step.
 
 
 def some(parts, count, *, position=0, step=0):
-    return list(itertools.islice(parts.windows(position, step=step), count))
+    return list(itertools.islice(parts.stream.batches(position, step=step), count))
 
 
 def lines(window):
@@ -26,14 +26,16 @@ def test_each_window_is_as_large_as_its_number_says_in_as_many_packs_as_that_tak
         room = min(512, 64 + 56 * step)
         assert room - 32 < window.num_targets <= room
         assert len(packs) == -(-room // 128)
-        assert parts.tokens_at(step) == room
+        assert parts.packing.tokens_at(step) == room
 
 
 def test_packs_of_fixed_shapes_have_the_same_one_in_every_step(tmp_path):
     parts = small_parts(tmp_path, **SIZES)
-    whole = parts.shape_at(100)
-    assert whole == parts.shape
-    assert {replaced.target_slots for replaced in map(parts.shape_at, range(10))} == {whole.target_slots}
+    whole = parts.packing.shape_at(100)
+    assert whole == parts.packing.shape
+    assert {replaced.target_slots for replaced in map(parts.packing.shape_at, range(10))} == {
+        whole.target_slots
+    }
 
 
 def test_a_stream_that_goes_on_at_a_step_has_the_windows_it_would_have_had(tmp_path):

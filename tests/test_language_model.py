@@ -23,9 +23,9 @@ from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.likelihood import score
 from trimtab.step.take_step import take_step
+from trimtab.tasks.text.lines import dropped_examples
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
-from trimtab.training.preflight.text import dropped_examples
 from trimtab.translator import load_translator
 
 TIMES = ("tokens_per_second", "seconds")
@@ -62,13 +62,18 @@ def test_documents_that_are_held_out_in_name_only_are_told_before_the_first_step
 def losses(parts, shape, steps):
     """The curve of a run whose packs have this shape."""
     made = []
-    for step, (window, _) in zip(range(steps), parts.cut_windows(0), strict=False):
+    for step, (window, _) in zip(range(steps), parts.stream.host_batches(0), strict=False):
         packs = cut(window, shape, **parts.sources.tokenizers.symbols)
         assert sum(pack.num_targets for pack in packs) == window.num_targets
         assert sum(int((pack.labels != IGNORE).sum()) for pack in packs) == window.num_targets
         rate = 1e-2 * min(1, (step + 1) / 5)
         report = take_step(
-            parts.objective, parts.optimizer, packs, clip=parts.clip, scale=parts.scale, learning_rate=rate
+            parts.stepper.objective,
+            parts.stepper.optimizer,
+            packs,
+            clip=parts.stepper.clip,
+            scale=parts.stepper.scale,
+            learning_rate=rate,
         )
         made.append(float(report.loss))
     return made
@@ -82,8 +87,8 @@ def test_the_loss_curves_of_packed_and_padded_paths_agree(tmp_path, changes):
     fixed = shape_for(
         recipe, again.sources.lengths, packed=True, slots_per_target=again.sources.slots_per_target
     )
-    assert (fixed.fixed, fixed.source_slots, padded.shape.fixed) == (True, 0, False)
-    one, other = losses(padded, padded.shape, 25), losses(again, fixed, 25)
+    assert (fixed.fixed, fixed.source_slots, padded.packing.shape.fixed) == (True, 0, False)
+    one, other = losses(padded, padded.packing.shape, 25), losses(again, fixed, 25)
     assert one == pytest.approx(other, rel=2e-4)
     assert one[-1] < 0.8 * one[0]
 
@@ -92,7 +97,7 @@ def test_packs_of_a_fixed_shape_are_all_alike_and_have_no_source(tmp_path):
     parts = language_parts(tmp_path)
     shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
     shapes = set()
-    for _, (window, _) in zip(range(30), parts.cut_windows(0), strict=False):
+    for _, (window, _) in zip(range(30), parts.stream.host_batches(0), strict=False):
         for pack in cut(window, shape, **parts.sources.tokenizers.symbols):
             shapes.add((len(pack.target.ids), len(pack.target.boundaries), len(pack.source.ids)))
             assert pack.source.boundaries.tolist() == [0] * len(pack.target.boundaries)
@@ -103,9 +108,11 @@ def test_packs_of_a_fixed_shape_are_all_alike_and_have_no_source(tmp_path):
 def test_the_tokens_of_one_document_do_not_change_another(tmp_path):
     parts = language_parts(tmp_path)
     parts.model.eval()
-    window, _ = next(parts.cut_windows(0))
+    window, _ = next(parts.stream.host_batches(0))
     (pack,) = cut(
-        window, replace(parts.shape, num_packs=1, target_slots=512), **parts.sources.tokenizers.symbols
+        window,
+        replace(parts.packing.shape, num_packs=1, target_slots=512),
+        **parts.sources.tokenizers.symbols,
     )
     first = pack.target.segments == 0
     other = replace(pack.target, ids=torch.where(first, pack.target.ids, (pack.target.ids + 7) % 300))

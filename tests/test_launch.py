@@ -101,7 +101,7 @@ def test_an_error_of_a_check_of_the_model_is_told_before_the_first_step(recipe, 
         yield Finding(code="M205", name="found", severity="error", message="m", why="", fix="")
 
     monkeypatch.setattr(launch, "preflight", ALL_CHECKS)
-    monkeypatch.setattr(every_check, "OF_THE_MODEL", (*every_check.OF_THE_MODEL, check))
+    monkeypatch.setattr(every_check, "THEN", (*every_check.THEN, check))
     with pytest.raises(RunFailed, match=r"nothing was trained: M205 found"):
         train(recipe, out=tmp_path / "run")
     assert [each["code"] for each in log(tmp_path / "run", "findings")] == ["M205"]

@@ -58,10 +58,10 @@ def test_the_first_step_moves_each_weight_by_its_own_multiple(tmp_path, which):
     def moved(changes):
         parts = parts_of(which, tmp_path, **changes)
         before = {name: each.detach().clone() for name, each in parts.model.named_parameters()}
-        _, packs = next(iter(parts.windows(0)))
-        parts.reseed(0)
+        _, packs = next(iter(parts.stream.batches(0)))
+        parts.stepper.reseed(0)
         parts.model.train()
-        report = parts.take_step(packs, learning_rate=1e-3)
+        report = parts.stepper.take_step(packs, learning_rate=1e-3)
         assert report.learning_rate == 1e-3
         return {name: each.detach() - before[name] for name, each in parts.model.named_parameters()}
 
@@ -79,9 +79,9 @@ def test_written_ones_change_no_bit_and_no_check_objects_to_others(tmp_path, whi
     def weights(changes):
         parts = parts_of(which, tmp_path, **changes)
         parts.model.train()
-        for step, (_, packs) in zip(range(3), parts.windows(0), strict=False):
-            parts.reseed(step)
-            parts.take_step(packs, learning_rate=1e-3)
+        for step, (_, packs) in zip(range(3), parts.stream.batches(0), strict=False):
+            parts.stepper.reseed(step)
+            parts.stepper.take_step(packs, learning_rate=1e-3)
         return [each.detach() for each in parts.model.parameters()]
 
     ones = {KEY: dict.fromkeys(("embedding", "hidden", "output", "vector"), 1)}

@@ -94,8 +94,8 @@ def test_evaluation_scores_the_mean_and_leaves_the_weights_alone(tmp_path):
     line = small_line(tmp_path, **EMA, **{"evaluate.metrics": ["chrf"]})
     state = line.train()
     before = line.weights()
-    valid = line.parts.valid()["valid"]
-    averaged = line.parts.fast_copy().eval()
+    valid = line.parts.sources.valid["valid"]
+    averaged = line.parts.evaluation_model.copy().eval()
     scored = line.log("evaluations")[-1]["loss"]
     assert loss_of(line.parts, averaged, valid) == pytest.approx(scored, rel=1e-6)
     line.parts.model.eval()
@@ -123,9 +123,9 @@ def test_a_score_of_the_mean_is_not_compared_with_one_of_the_raw_weights(tmp_pat
 
 def test_all_checks_before_the_run_pass_with_it_and_with_bounded_weights(tmp_path):
     line = small_line(tmp_path, **EMA, **{"step.weight_clip": 1.5})
-    before = snapshot(line.parts.optimizer.state_tensors())
+    before = snapshot(line.parts.stepper.optimizer.state_tensors())
     assert [each for each in preflight(line.parts) if each.severity == "error"] == []
-    assert equal(snapshot(line.parts.optimizer.state_tensors()), before)
+    assert equal(snapshot(line.parts.stepper.optimizer.state_tensors()), before)
 
 
 @pytest.mark.parametrize(("behind", "named"), [("@12:ema", ":ema"), ("@12:raw", ":raw"), ("@last", ":ema")])
@@ -136,7 +136,7 @@ def test_a_warm_start_takes_the_weights_that_are_named_and_a_mean_begins_from_th
     warm_start(parts, progress=Silent())
     old = load_model(f"{undisturbed}@12{named}", device="cpu").model.state_dict()
     assert equal(snapshot(parts.model.state_dict()), snapshot(old))
-    assert equal(snapshot(parts.optimizer.averaged_copy(parts.model).state_dict()), snapshot(old))
+    assert equal(snapshot(parts.stepper.optimizer.averaged_copy(parts.model).state_dict()), snapshot(old))
     assert parts.recipe.model.warm_start == f"{undisturbed}@12{named}"
 
 

@@ -42,8 +42,8 @@ def losses(run):
 def test_weights_are_bfloat16_and_moments_float32(tmp_path):
     parts = small_parts(tmp_path, **NARROW)
     assert {weight.dtype for weight in parts.model.parameters()} == {torch.bfloat16}
-    assert isinstance(parts.optimizer, RoundedAdamW)
-    assert {each.dtype for each in parts.optimizer.state_tensors().values()} == {torch.float32}
+    assert isinstance(parts.stepper.optimizer, RoundedAdamW)
+    assert {each.dtype for each in parts.stepper.optimizer.state_tensors().values()} == {torch.float32}
     assert parts.recipe.step.precision == "bf16"
 
 

@@ -1,10 +1,11 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.flow import TrainState
-from trimtab.pace import Pace
+from trimtab.pace import Pace, StopRule
 from trimtab.units import Duration
 
 PACE = Pace(examples_per_epoch=100)
@@ -28,3 +29,31 @@ def test_lengths_become_steps_by_the_runs_own_pace():
     assert PACE.in_steps(Duration.parse("5000 tokens"), at(3)) == 10
     assert PACE.in_steps(Duration.parse("2 minutes"), at(3)) == 20
     assert PACE.in_steps(Duration.parse("2 minutes"), at(0)) == math.inf
+
+
+# 40 steps took 400 of 200 examples (2 epochs), 4,000 target tokens and 120 seconds.
+STATE = TrainState(step=40, position=400, target_tokens=4000, seconds=120.0)
+
+
+def stop_rule(length, patience=None):
+    return StopRule(Duration.parse(length), patience, Pace(200))
+
+
+@pytest.mark.parametrize("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
+def test_a_run_is_finished_when_its_length_is_reached(length):
+    assert stop_rule(length).reached(STATE)
+    short = TrainState(step=39, position=399, target_tokens=3999, seconds=119.9)
+    assert not stop_rule(length).reached(short)
+    assert stop_rule(length).reason(STATE) == f"its length of {length} is reached"
+
+
+def test_a_run_is_finished_when_its_patience_is_at_its_end():
+    rule = stop_rule("60 steps", patience=2)
+    since = [TrainState(step=1, best={"since": since}) for since in (1, 2, 3)]
+    assert [rule.reached(state) for state in since] == [False, True, True]
+    assert not rule.reached(TrainState(step=1))
+    assert not stop_rule("60 steps").reached(since[2])
+    assert [rule.ended_early(state) for state in since] == [False, True, True]
+    assert not stop_rule("1 steps", patience=2).ended_early(since[2])
+    told = "evaluate.patience is at its end: the last 2 evaluations were no better; raise it to go on"
+    assert rule.reason(since[1]) == told

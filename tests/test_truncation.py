@@ -10,9 +10,9 @@ from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
 
@@ -20,12 +20,17 @@ TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
 def learned(parts, steps):
     """The parts after some steps, and the packs of the next one."""
     state = TrainState()
-    for _, packs in parts.windows(0):
-        parts.begin(state)
+    for _, packs in parts.stream.batches(0):
+        parts.stepper.begin(state)
         if state.step == steps:
             return packs
         take_step(
-            parts.objective, parts.optimizer, packs, clip=parts.clip, scale=parts.scale, learning_rate=1e-2
+            parts.stepper.objective,
+            parts.stepper.optimizer,
+            packs,
+            clip=parts.stepper.clip,
+            scale=parts.stepper.scale,
+            learning_rate=1e-2,
         )
         state.step += 1
     raise AssertionError("windows never end")
@@ -43,10 +48,10 @@ def test_how_a_step_is_cut_changes_neither_what_is_truncated_nor_the_gradient(tm
         step = recipe.step.model_copy(update={"tokens_per_micro_batch": 1024 // share})
         finer = build(recipe.model_copy(update={"step": step}), sources, device=torch.device("cpu"))
         finer.model.load_state_dict(weights)
-        finer.begin(TrainState(step=12))
-        packs = next(iter(finer.windows(0)))[1]
+        finer.stepper.begin(TrainState(step=12))
+        packs = next(iter(finer.stream.batches(0)))[1]
         assert len(packs) >= share
-        total = accumulate(finer.objective, packs)
+        total = accumulate(finer.stepper.objective, packs)
         gradient = torch.cat([p.grad.double().flatten() for p in finer.model.parameters()])
         found.append((float(total.truncated), gradient))
     (count, whole), *cuts = found

@@ -8,11 +8,12 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
     launch | inspection | evaluation | likelihood | perplexity | adapters | export    what the commands call
     training                                    the loop on one page, the checks before it, the records along it
-    translator                                  a checkpoint ready to translate
     build | parts                               introduces the stages to one another; single parts for other loops
-    sources | pace | device | choices           the data, opened; lengths; where it runs; what a recipe leaves open
+    tasks                                       what differs between tasks: data, batches, loss, checks of their own
+    translator                                  a checkpoint ready to translate
+    device | choices                            where it runs; what a recipe leaves open
     data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
-    config                                      the recipe: one frozen tree, read without torch
+    config | pace                               the recipe: one frozen tree, read without torch; how far a run is
     flow | progress | gpu                       what travels between the stages; what a run tells; whether kernels run
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit

@@ -1,12 +1,12 @@
 """What a recipe leaves to be chosen, chosen: the shape of the packs, precision, kernels."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.step.precision import Resolved
@@ -31,21 +31,21 @@ def shape_for(
         fixed=packed,
         sort=not packed,
     )
-    prefixed = isinstance(recipe.model, DecoderModel) and recipe.model.prefix == "bidirectional"
-    shape = replace(shape, prefix=prefixed)
+    shape = replace(shape, prefix=recipe.model.reads_prefix)
     given = recipe.step.source_tokens_per_micro_batch
     return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
 
 
 def settled(
-    recipe: Recipe, shape: PackShape, *, precision: Resolved, compiled: bool, graphed: bool
+    recipe: Recipe, batching: Mapping[str, Any], *, precision: Resolved, compiled: bool, graphed: bool
 ) -> Recipe:
-    """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same."""
+    """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same; `batching` is what
+    the task chose for its batches."""
     filled: dict[str, Any] = {
         "precision": precision,
         "compile": "on" if compiled else "off",
         "cuda_graph": "on" if graphed else "off",
         "tokens_per_micro_batch": recipe.step.micro_batch_tokens,
-        "source_tokens_per_micro_batch": shape.source_slots or None,
+        **batching,
     }
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=filled)})

@@ -20,7 +20,8 @@ from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
-from trimtab.sources import Sources, open_sources
+from trimtab.tasks.task import Datasets
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.announce import describe
 from trimtab.training.early_checks import (
     check_exports,
@@ -118,7 +119,7 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     progress.message(describe(parts, state))
-    was_over = parts.finished(state)
+    was_over = parts.stop_rule.reached(state)
     if was_over:
         say_it_is_over(parts, state, recorder)
     if checkpoint is None:
@@ -133,19 +134,21 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
             recorder.close()
     if recorder.must_stop:
         raise stopped(signals, state)
-    if parts.ended_early(state) and not was_over:
-        progress.message(f"ended at step {state.step}: {parts.end(state)}")
+    if parts.stop_rule.ended_early(state) and not was_over:
+        progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
     return RunResult(run.path, state, recorder.findings.standing)
 
 
 def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """That nothing is left to do, and the errors that the run ended with."""
-    recorder.progress.message(f"nothing to do: the run is at step {state.step}, {parts.end(state)}")
+    recorder.progress.message(
+        f"nothing to do: the run is at step {state.step}, {parts.stop_rule.reason(state)}"
+    )
     for finding in recorder.findings.standing:
         recorder.progress.finding(finding)
 
 
-def built(recipe: Recipe, sources: Sources) -> Parts:
+def built(recipe: Recipe, sources: Datasets) -> Parts:
     """The parts of the run; RunFailed where there is no memory for the model."""
     try:
         return build(recipe, sources)

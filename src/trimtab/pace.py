@@ -1,4 +1,4 @@
-"""How far a run is, in whichever unit a length was written."""
+"""How far a run is, in whichever unit a length was written, and when it is over."""
 
 import math
 from dataclasses import dataclass
@@ -42,3 +42,31 @@ class Pace:
             return duration.count
         done = self.done(duration.unit, state)
         return duration.count * state.step / done if done > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """When a run is over, from its state alone."""
+
+    length: Duration
+    patience: int | None
+    """Evaluations in a row without a new best after which the run ends early."""
+    clock: Pace
+
+    def reached(self, state: TrainState) -> bool:
+        """Whether the length is reached, or `evaluate.patience` is at its end."""
+        return self.ended_early(state) or self.clock.share(self.length, state) >= 1
+
+    def ended_early(self, state: TrainState) -> bool:
+        """Whether `evaluate.patience` is at its end before the length is reached."""
+        stale = self.patience is not None and state.best.get("since", 0) >= self.patience
+        return stale and self.clock.share(self.length, state) < 1
+
+    def reason(self, state: TrainState) -> str:
+        """Why a finished run is over."""
+        if not self.ended_early(state):
+            return f"its length of {self.length} is reached"
+        since = state.best["since"]
+        return (
+            f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
+        )

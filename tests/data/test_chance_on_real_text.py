@@ -11,7 +11,7 @@ from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.chunk import encode_chunk
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 DATA = Path(trimtab.__file__).parent / "demo" / "data"
 RECIPE = """\

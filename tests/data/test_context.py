@@ -13,7 +13,7 @@ from trimtab.data.chunk import encode_chunk
 from trimtab.data.context import fitting, joined
 from trimtab.data.order import random_stream
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 
 def sources_of(folder, context, **changes):

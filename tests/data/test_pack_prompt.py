@@ -21,8 +21,8 @@ from trimtab.flow import IGNORE, Ragged, Window
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
 from trimtab.step.accumulate import accumulate
+from trimtab.tasks.task_of import open_sources
 
 SYMBOLS = {"start_symbol": START, "pad_symbol": PAD}
 examples = st.lists(
@@ -112,9 +112,9 @@ def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it
     for micro in (256, 64, 32):
         step = recipe.step.model_copy(update={"tokens_per_micro_batch": micro})
         parts = build(recipe.model_copy(update={"step": step}), sources, device=torch.device("cpu"))
-        window, packs = next(iter(parts.windows(0)))
+        window, packs = next(iter(parts.stream.batches(0)))
         assert window.prompt.any()
-        total = accumulate(parts.objective, packs)
+        total = accumulate(parts.stepper.objective, packs)
         gradients.append(torch.cat([p.grad.double().flatten() for p in parts.model.parameters()]))
     for other in gradients[1:]:
         assert (other - gradients[0]).norm() <= 1e-6 * gradients[0].norm()
@@ -122,7 +122,7 @@ def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it
     summed, count = 0.0, 0
     for row in range(len(window.target)):
         source, target = window.source.between(row, row + 1), window.target.between(row, row + 1)
-        pack = next(iter(pack_pairs(source, target, parts.shape, **sources.tokenizers.symbols)))
+        pack = next(iter(pack_pairs(source, target, parts.packing.shape, **sources.tokenizers.symbols)))
         with torch.no_grad():
             logits = parts.model(pack) @ parts.model.output_matrix.T
             losses = torch.nn.functional.cross_entropy(

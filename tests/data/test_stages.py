@@ -7,6 +7,7 @@ import pytest
 
 from tests.data.fake_feed import LONGEST, fake_feed
 from tests.small_run import small_parts, small_recipe, write_pairs
+from trimtab.build import build
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.data import DataConfig
 from trimtab.data.loader import chunks
@@ -120,12 +121,12 @@ def test_a_stream_that_ends_is_not_begun_again():
 @pytest.mark.parametrize("workers", [0, 2])
 def test_workers_and_a_run_across_the_boundaries_see_the_windows_of_one_process(tmp_path, workers):
     parts = staged_parts(tmp_path, **{"data.workers": 0})
-    whole = [window for window, _ in itertools.islice(parts.cut_windows(0), 12)]
+    whole = [window for window, _ in itertools.islice(parts.stream.host_batches(0), 12)]
     data = parts.recipe.data.model_copy(update={"workers": workers})
-    parts.recipe = parts.recipe.model_copy(update={"data": data})
+    parts = build(parts.recipe.model_copy(update={"data": data}), parts.sources)
     for start in (0, 4, 5, 7):
         position = whole[start - 1].position if start else 0
-        made = itertools.islice(parts.cut_windows(position, step=start), 12 - start)
+        made = itertools.islice(parts.stream.host_batches(position, step=start), 12 - start)
         assert [digest(window) for window, _ in made] == [digest(window) for window in whole[start:]]
     shares = [np.mean(window.corpus == 1) for window in whole]
     assert shares[:5] == [0] * 5

@@ -10,7 +10,7 @@ from trimtab.data.tokenizer import sample_lines
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},

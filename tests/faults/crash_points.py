@@ -19,9 +19,9 @@ from tests.checkpoint.dying import CALLS
 from tests.children import run_in_child
 from tests.faults.killing import digest, logs
 from tests.small_run import small_recipe
-from trimtab.build import Parts
 from trimtab.launch import train
 from trimtab.step import take_step
+from trimtab.step.stepper import Stepper
 
 STEPS = 3
 CHANGES = {
@@ -119,7 +119,7 @@ def _die_at(number: int, run: Path, note: Path) -> None:
 
         return wrapper
 
-    real_open, accumulate, whole = os.open, take_step.accumulate, Parts.take_step
+    real_open, accumulate, whole = os.open, take_step.accumulate, Stepper.take_step
 
     def backward(*args: Any, **kwargs: Any) -> Any:
         total = accumulate(*args, **kwargs)
@@ -138,7 +138,7 @@ def _die_at(number: int, run: Path, note: Path) -> None:
 
     for name in (*CALLS, "write"):
         setattr(os, name, counted(name, getattr(os, name)))
-    Parts.take_step = steps
+    Stepper.take_step = steps
 
 
 def _target(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: Path) -> str | None:

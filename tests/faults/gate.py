@@ -8,16 +8,16 @@ LONGEST_WAIT = 120.0
 
 def wait(*, step: int, gate: str) -> None:
     """From now on a run in this process waits, with so many steps behind it, until the file `gate` is there."""
-    from trimtab.build import Parts  # late: a run reads its recipe before it needs torch
+    from trimtab.step.stepper import Stepper  # late: a run reads its recipe before it needs torch
 
-    begin = Parts.begin  # the loop alone calls it, while checks before step 1 ask for rates of any step
+    begin = Stepper.begin  # the loop alone calls it, while checks before step 1 ask for rates of any step
 
-    def waits_first(parts: Parts, state):
+    def waits_first(stepper: Stepper, state):
         if state.step == step:
             _until_opened(Path(gate))
-        begin(parts, state)
+        begin(stepper, state)
 
-    Parts.begin = waits_first
+    Stepper.begin = waits_first
 
 
 def opened(gate: Path) -> None:

@@ -16,7 +16,7 @@ def spoil(
 
     `step` says which step is being taken, from 1. Evaluations, which need no gradient, stay as they are.
     """
-    healthy = parts.objective
+    healthy = parts.stepper.objective
 
     def objective(pack: Pack) -> LossOutput:
         out = healthy(pack)
@@ -27,7 +27,7 @@ def spoil(
             spoiled.register_hook(lambda grad: grad * gradient)
         return LossOutput(spoiled, out.loss * loss, out.truncated)
 
-    parts.objective = objective
+    parts.stepper.objective = objective
 
 
 def spoil_one_entry(

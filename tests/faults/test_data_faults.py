@@ -91,12 +91,12 @@ def test_fewer_pairs_than_a_window_holds_are_read_again_and_again(
 
 def test_a_pack_of_which_no_target_counts_has_no_loss_and_no_gradient(tmp_path: Path, count: Count):
     parts = small_parts(tmp_path)
-    _, packs = next(parts.windows(0))
+    _, packs = next(parts.stream.batches(0))
     labels = packs[0].labels
     masked = labels.new_full(labels.shape, int(labels.min()) if int(labels.min()) < 0 else -100)
     object.__setattr__(packs[0], "labels", masked)
-    total = accumulate(parts.objective, packs[:1])
-    norms = [float(each.grad.norm()) for each in parts.optimizer.parameters if each.grad is not None]
+    total = accumulate(parts.stepper.objective, packs[:1])
+    norms = [float(each.grad.norm()) for each in parts.stepper.optimizer.parameters if each.grad is not None]
     held = float(total.loss) == 0.0 and all(norm == 0.0 for norm in norms)
     count("data faults", tried=1, held=held)
     assert torch.isfinite(total.objective)

@@ -13,7 +13,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.preflight import preflight
 
 TAGS = {

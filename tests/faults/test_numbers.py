@@ -46,7 +46,7 @@ def test_a_loss_that_is_no_number_costs_that_step_alone(factor, line, count: Cou
     assert refused(line) == unchanged == [9, 13]
     assert [each.code for each in line.told.findings if each.code == "S901"] == ["S901", "S901"]
     assert all(bool(torch.isfinite(tensor).all()) for tensor in line.weights().values())
-    assert all(bool(torch.isfinite(t).all()) for t in line.parts.optimizer.state_tensors().values())
+    assert all(bool(torch.isfinite(t).all()) for t in line.parts.stepper.optimizer.state_tensors().values())
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

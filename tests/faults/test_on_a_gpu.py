@@ -37,7 +37,7 @@ def test_a_deterministic_run_that_is_killed_three_times_has_the_bits_of_an_undis
 
 def test_a_loss_scale_that_is_too_large_for_fp16_goes_down_and_moves_no_weight_meanwhile(tmp_path: Path):
     line = small_line(tmp_path, **HALF | {"length": "40 steps", "step.precision": "fp16_mixed"})
-    line.parts.scale.factor.fill_(2.0**40)
+    line.parts.stepper.scale.factor.fill_(2.0**40)
     seen = []
     line.told.watch = lambda step: seen.append(line.weights())
     line.train()
@@ -46,7 +46,7 @@ def test_a_loss_scale_that_is_too_large_for_fp16_goes_down_and_moves_no_weight_m
     assert overflown == list(range(1, len(overflown) + 1))
     assert 5 <= len(overflown) < 35
     assert metrics[-1]["loss"] < metrics[0]["loss"]
-    assert float(line.parts.scale.factor) == 2.0 ** (40 - len(overflown))
+    assert float(line.parts.stepper.scale.factor) == 2.0 ** (40 - len(overflown))
     assert [each.code for each in line.told.findings if each.code.startswith("S")] == []
 
 
@@ -96,7 +96,7 @@ def test_a_bit_that_flips_in_a_weight_on_the_card_sends_the_run_back(tmp_path: P
 
     line.told.watch = flip
     state = line.train()
-    assert line.parts.graphs.recordings
+    assert line.parts.stepper.graphs.recordings
     assert state.step == 160
     assert "S907" in [each["code"] for each in line.log("findings")]
     assert all(math.isfinite(float(each.sum())) for each in line.weights().values())

@@ -13,7 +13,6 @@ from torch import nn
 
 from tests.faults.mutation import put_bug
 from tests.small_run import small_parts
-from trimtab.build import Parts
 from trimtab.data.pack import assemble
 from trimtab.loss.build import Loss
 from trimtab.model.attention_padded import attend_padded
@@ -23,6 +22,7 @@ from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import init_weights
 from trimtab.step.accumulate import accumulate
 from trimtab.step.groups import parameter_groups
+from trimtab.step.learning_rate import LearningRate
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.take_step import step_on_device
@@ -101,7 +101,7 @@ BUGS = {
     "learning rate never applied": Bug(rewriting(AdamW.update, (RATE, 'group["lr"] = 1e-3')), "S205"),
     "learning rate never applied, so that it is zero": Bug(rewriting(AdamW.update, (RATE, "pass")), "S204"),
     "scheduler double stepped": Bug(
-        rewriting(Parts.learning_rate, ("step=state.step", "step=2 * state.step")), "S211"
+        rewriting(LearningRate.at, ("step=state.step", "step=2 * state.step")), "S211"
     ),
     "a micro-batch lost": Bug(
         rewriting(accumulate, (EACH_PACK, "for pack in packs[:-1] or packs:\n")), "S201"

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.one_epoch_run import BROKEN_STEP, one_epoch_recipe, windows_of
-from trimtab.build import Parts
 from trimtab.launch import train
+from trimtab.step.stepper import Stepper
 
 POKED_AFTER = 52
 """The step after which the weights of `rewound_run` were overwritten."""
@@ -42,15 +42,15 @@ def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A run whose weights were overwritten once, after step 52, and which went back to step 40 for it; a checkpoint of
     step 50 is set aside. Nothing may be changed in it."""
     folder = tmp_path_factory.mktemp("rewound")
-    begin, left = Parts.begin, [1]
+    begin, left = Stepper.begin, [1]
 
-    def poked(parts, state):
+    def poked(stepper, state):
         if state.step == POKED_AFTER and left[0]:
             left[0] -= 1
             with torch.no_grad():
-                next(iter(parts.model.parameters())).view(-1)[:500] = 40.0
-        begin(parts, state)
+                next(iter(stepper.objective.model.parameters())).view(-1)[:500] = 40.0
+        begin(stepper, state)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Parts, "begin", poked)
+        patch.setattr(Stepper, "begin", poked)
         return train(one_epoch_recipe(folder, **REWINDS), out=folder / "run").run

@@ -9,7 +9,6 @@ import pytest
 from tests.one_epoch_run import BROKEN_TARGET, STEPS, one_epoch_recipe
 from tests.replaying.conftest import REWINDS
 from tests.small_run import small_recipe
-from trimtab.build import Parts
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_abandoned
@@ -18,6 +17,7 @@ from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.replaying import replay as replaying
 from trimtab.replaying.replay import replay
+from trimtab.step.learning_rate import LearningRate
 from trimtab.training import record
 
 
@@ -160,12 +160,12 @@ def spoilt_run(tmp_path_factory):
     """A run whose rate was a thousand times too high in step 70."""
     folder = tmp_path_factory.mktemp("spoilt")
     left_alone = {"guard.outliers": False}  # with it the run would go back, and the spoilt steps be gone
-    healthy = Parts.learning_rate
+    healthy = LearningRate.at
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            Parts,
-            "learning_rate",
-            lambda parts, state: healthy(parts, state) * (1000 if state.step == 69 else 1),
+            LearningRate,
+            "at",
+            lambda rates, state: healthy(rates, state) * (1000 if state.step == 69 else 1),
         )
         return train(one_epoch_recipe(folder, **left_alone), out=folder / "run").run
 
@@ -189,9 +189,9 @@ def test_a_checkpoint_of_spoilt_weights_is_seen_through(spoilt_run):
 @pytest.fixture
 def too_fast(monkeypatch):
     """A rate a thousand times too high in step 50, of whichever run."""
-    healthy = Parts.learning_rate
+    healthy = LearningRate.at
     monkeypatch.setattr(
-        Parts, "learning_rate", lambda parts, state: healthy(parts, state) * (1000 if state.step == 49 else 1)
+        LearningRate, "at", lambda rates, state: healthy(rates, state) * (1000 if state.step == 49 else 1)
     )
 
 

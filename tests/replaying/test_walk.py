@@ -20,7 +20,7 @@ def first(parts, count, records=None):
 def test_stations_are_the_windows_of_the_run_with_the_state_before_each(parts):
     found = first(parts, 4, {2: {"seconds": 7.5}})
     assert [each.step for each in found] == [1, 2, 3, 4]
-    windows = [window for window, _ in itertools.islice(parts.cut_windows(0), 4)]
+    windows = [window for window, _ in itertools.islice(parts.stream.host_batches(0), 4)]
     assert [each.window.position for each in found] == [window.position for window in windows]
     assert [each.before.position for each in found] == [0, *(window.position for window in windows[:3])]
     assert found[3].before.target_tokens == sum(window.num_targets for window in windows[:3])
@@ -56,7 +56,7 @@ def test_a_step_that_the_guard_would_refuse_but_the_run_did_not_is_taken(parts):
     """The run may have learned another level since."""
     (station,) = first(parts, 1)
     rings = {"losses": [0.1] * 64, "log_norms": [-9.0] * 64}
-    parts.gate.from_dict(rings)
+    parts.stepper.gate.from_dict(rings)
     line = {"loss": 4.0, "grad_norm": 1.0, "skipped": False}
     before = copy_of(parts)
     take(parts, station, {})
@@ -66,17 +66,19 @@ def test_a_step_that_the_guard_would_refuse_but_the_run_did_not_is_taken(parts):
 
 def test_the_guard_remembers_what_it_was_not_asked_about(parts):
     """Of later steps nothing may be written down, and then it judges them."""
-    parts.gate.forget()
+    parts.stepper.gate.forget()
     measures = []
     for station in first(parts, 4):
         line = {"loss": 4.0, "grad_norm": 1.0, "skipped": station.step == 3}
         report = take(parts, station, {station.step: line})
         measures += [float(report.loss)] if station.step != 3 else []
-    assert parts.gate.to_dict()["losses"] == measures
+    assert parts.stepper.gate.to_dict()["losses"] == measures
     broken = {"loss": "nan", "grad_norm": "nan", "skipped": True}
-    parts.objective = lambda pack, healthy=parts.objective: _times(healthy(pack), float("nan"))
+    parts.stepper.objective = lambda pack, healthy=parts.stepper.objective: _times(
+        healthy(pack), float("nan")
+    )
     take(parts, station, {station.step: broken})
-    assert parts.gate.to_dict()["losses"] == measures
+    assert parts.stepper.gate.to_dict()["losses"] == measures
 
 
 def _times(output, factor):

@@ -41,19 +41,19 @@ def taken(parts, count, *, state=None, left_out=()):
     """Reports of so many steps from a state on, some of them left out."""
     state, reports = state or TrainState(), []
     parts.model.train()
-    for window, packs in parts.windows(state.position, step=state.step):
+    for window, packs in parts.stream.batches(state.position, step=state.step):
         if len(reports) == count:
             break
-        parts.begin(state)
-        parts.gate.masked = state.step in left_out
-        report = parts.take_step(packs, learning_rate=parts.learning_rate(state))
+        parts.stepper.begin(state)
+        parts.stepper.gate.masked = state.step in left_out
+        report = parts.stepper.take_step(packs, learning_rate=parts.learning_rate.at(state))
         reports.append((float(report.loss), float(report.grad_norm), int(report.refusal)))
         state = replace(state, step=state.step + 1, position=window.position)
     return reports
 
 
 def everything(parts):
-    held = {**parts.model.state_dict(), **parts.optimizer.state_tensors()}
+    held = {**parts.model.state_dict(), **parts.stepper.optimizer.state_tensors()}
     return {name: tensor.clone() for name, tensor in held.items()}
 
 
@@ -94,8 +94,8 @@ def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_pla
     tmp_path, error, recorded_on_a_cpu
 ):
     plain, broken = (small_parts(tmp_path / name, **{"model.dropout": 0.0}) for name in ("plain", "broken"))
-    broken.graphs = StepGraphs(device=torch.device("cpu"))
-    healthy = broken.objective
+    broken.stepper.graphs = StepGraphs(device=torch.device("cpu"))
+    healthy = broken.stepper.objective
 
     def objective(pack):
         if recorded_on_a_cpu:
@@ -105,14 +105,14 @@ def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_pla
                 raise error("CUBLAS_STATUS_ALLOC_FAILED\nand more")
         return healthy(pack)
 
-    broken.objective = objective
+    broken.stepper.objective = objective
     with pytest.warns(
         UserWarning, match=r"kernel by kernel.*could not be recorded: CUBLAS_STATUS_ALLOC_FAILED\."
     ):
         reports = taken(broken, WARM_UP_STEPS + 3)
     assert reports == taken(plain, WARM_UP_STEPS + 3)
     assert_same(everything(broken), everything(plain))
-    assert broken.graphs.recordings == {}
+    assert broken.stepper.graphs.recordings == {}
 
 
 @pytest.mark.gpu
@@ -137,16 +137,16 @@ class TestOnGpu:
     def test_recorded_steps_have_the_bits_of_plain_ones(self, tmp_path, changes):
         plain = small_parts(tmp_path / "a", **EXACT | changes | {"step.cuda_graph": "off"})
         recorded = small_parts(tmp_path / "b", **EXACT | changes)
-        assert plain.graphs is None
+        assert plain.stepper.graphs is None
         assert recorded.recipe.step.cuda_graph == "on"
         left_out = (1, 5, 12)
         assert taken(recorded, 20, left_out=left_out) == taken(plain, 20, left_out=left_out)
         assert_same(everything(recorded), everything(plain))
-        assert recorded.gate.to_dict() == plain.gate.to_dict()
-        assert recorded.clip.to_dict() == plain.clip.to_dict()
-        assert recorded.scale.to_dict() == plain.scale.to_dict()
-        assert recorded.graphs.recordings
-        assert recorded.graphs.given_up is None
+        assert recorded.stepper.gate.to_dict() == plain.stepper.gate.to_dict()
+        assert recorded.stepper.clip.to_dict() == plain.stepper.clip.to_dict()
+        assert recorded.stepper.scale.to_dict() == plain.stepper.scale.to_dict()
+        assert recorded.stepper.graphs.recordings
+        assert recorded.stepper.graphs.given_up is None
 
     def test_a_window_that_is_not_finite_is_refused_by_a_recording_too(self, tmp_path):
         parts = small_parts(tmp_path, **EXACT)
@@ -167,17 +167,17 @@ class TestOnGpu:
         parts, twin = small_parts(tmp_path / "a", **EXACT), small_parts(tmp_path / "b", **EXACT)
         taken(parts, 6)
         model = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
-        moments = {name: tensor.clone() for name, tensor in parts.optimizer.state_tensors().items()}
-        gate = parts.gate.to_dict()
+        moments = {name: tensor.clone() for name, tensor in parts.stepper.optimizer.state_tensors().items()}
+        gate = parts.stepper.gate.to_dict()
         onwards = taken(parts, 6, state=TrainState(step=6))
         parts.model.load_state_dict(model)
-        parts.optimizer.load_state_tensors(moments)
-        parts.gate.forget()
-        parts.gate.from_dict(gate)
+        parts.stepper.optimizer.load_state_tensors(moments)
+        parts.stepper.gate.forget()
+        parts.stepper.gate.from_dict(gate)
         assert taken(parts, 6, state=TrainState(step=6)) == onwards
         twin.model.load_state_dict(model)
-        twin.optimizer.load_state_tensors(moments)
-        twin.gate.from_dict(gate)
+        twin.stepper.optimizer.load_state_tensors(moments)
+        twin.stepper.gate.from_dict(gate)
         assert taken(twin, 6, state=TrainState(step=6)) == onwards
         assert_same(everything(parts), everything(twin))
 
@@ -187,7 +187,7 @@ class TestOnGpu:
         recorded = small_parts(tmp_path / "b", **EXACT | changes)
         assert taken(recorded, 20) == taken(plain, 20)
         assert_same(everything(recorded), everything(plain))
-        assert len(recorded.graphs.recordings) == 2
+        assert len(recorded.stepper.graphs.recordings) == 2
 
     def test_nobody_is_warned_of_steps_that_run_plainly_first(self, tmp_path):
         parts = small_parts(tmp_path, **EXACT)
@@ -205,6 +205,6 @@ class TestOnGpu:
         parts = small_parts(tmp_path, **EXACT)
         with pytest.warns(UserWarning, match="kernel by kernel"):
             reports = taken(parts, WARM_UP_STEPS + 3)
-        assert parts.graphs.given_up == "no room"
-        assert parts.graphs.recordings == {}
+        assert parts.stepper.graphs.given_up == "no room"
+        assert parts.stepper.graphs.recordings == {}
         assert all(refusal == 0 for _, _, refusal in reports)

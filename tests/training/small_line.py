@@ -74,7 +74,7 @@ class Line:
 
     def poison(self, *, from_step: int, until_step: int) -> None:
         """The objective of these steps (counted from 1) is not a number; so are all gradients."""
-        healthy = self.parts.objective
+        healthy = self.parts.stepper.objective
 
         def objective(pack):
             out = healthy(pack)
@@ -82,7 +82,7 @@ class Line:
                 return LossOutput(out.objective * float("nan"), out.loss)
             return out
 
-        self.parts.objective = objective
+        self.parts.stepper.objective = objective
 
 
 def small_line(folder: Path, **changes: Any) -> Line:

@@ -22,7 +22,7 @@ def parts(tmp_path_factory):
 
 @pytest.fixture
 def window(parts):
-    window, _ = next(iter(parts.cut_windows(0)))
+    window, _ = next(iter(parts.stream.host_batches(0)))
     return window
 
 
@@ -45,8 +45,8 @@ def alone(parts, window):
     found = []
     with torch.no_grad():
         for number in range(len(window.target)):
-            (pack,) = parts.cut(only(window, number))
-            found.append(float(parts.objective(pack.to(parts.device)).loss) / pack.num_targets)
+            (pack,) = parts.packing.cut(only(window, number))
+            found.append(float(parts.stepper.objective(pack.to(parts.device)).loss) / pack.num_targets)
     parts.model.train()
     return found
 
@@ -203,9 +203,9 @@ def test_the_finding_names_the_worst_line_and_the_command(parts, window):
 def test_packs_without_padding_and_compiled_blocks_give_each_example_its_loss(tmp_path, compiled):
     parts = small_parts(tmp_path, **{"step.compile": compiled, "step.precision": "bf16_mixed"})
     assert parts.model.kernel == "varlen"
-    window, packs = next(iter(parts.windows(0)))
+    window, packs = next(iter(parts.stream.batches(0)))
     for pack in packs:
-        parts.objective(pack).objective.backward()
+        parts.stepper.objective(pack).objective.backward()
     losses = example_losses(parts, window)
     with torch.compiler.set_stance("force_eager"):
         assert losses.loss.tolist() == pytest.approx(alone(parts, window), rel=0.05)

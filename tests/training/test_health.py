@@ -241,7 +241,11 @@ def test_an_error_is_told_each_time_and_what_is_over_is_said(tmp_path):
 
 def everything(parts):
     """Weights, moments, gradients, mode, and the state of the random numbers."""
-    tensors = {**parts.model.state_dict(), **parts.optimizer.state_tensors(), "random": torch.get_rng_state()}
+    tensors = {
+        **parts.model.state_dict(),
+        **parts.stepper.optimizer.state_tensors(),
+        "random": torch.get_rng_state(),
+    }
     grads = {f"grad {name}": p.grad for name, p in parts.model.named_parameters() if p.grad is not None}
     return {name: each.clone() for name, each in {**tensors, **grads}.items()}
 

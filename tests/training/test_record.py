@@ -54,7 +54,7 @@ def test_a_state_is_plain_data_and_comes_back_as_it_was(trained_run):
 
 def test_what_waits_on_the_device_is_written_in_its_order_with_its_own_counts(tmp_path):
     line = small_line(tmp_path)
-    window, _ = next(line.parts.cut_windows(0))
+    window, _ = next(line.parts.stream.host_batches(0))
     for step, skipped in ((1, 0.0), (2, 1.0), (3, 0.0)):
         plain = {"step": step, "tokens": 10}
         made = report(loss=float(step), skipped=skipped)
@@ -79,13 +79,13 @@ def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch)
     monkeypatch.setattr(record.time, "perf_counter", lambda: clock[0])
     changes = {"length": "4 steps", "evaluate.every": "50 steps", "checkpoint.every": "2 steps"}
     line = small_line(tmp_path, **changes)
-    objective = line.parts.objective
+    objective = line.parts.stepper.objective
 
     def slow(pack):
         clock[0] += 1.0 if torch.is_grad_enabled() else 50.0
         return objective(pack)
 
-    line.parts.objective = slow
+    line.parts.stepper.objective = slow
     save = line.recorder.saving.save
     slow_save = lambda *args, **kwargs: (clock.append(clock.pop() + 70), save(*args, **kwargs))  # noqa: E731
     fake = SimpleNamespace(save=slow_save, poll=lambda: None, collect=lambda **_: None)

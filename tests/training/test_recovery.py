@@ -37,14 +37,14 @@ def test_memory_that_runs_out_in_the_middle_ends_the_run_with_advice_and_loses_n
     changes = {"length": "20 steps", "evaluate.every": "90 steps", "checkpoint.every": "5 steps"}
     line, undisturbed = (small_line(tmp_path / name, **changes) for name in ("run", "undisturbed"))
     undisturbed.train()
-    plain = line.parts.objective
+    plain = line.parts.stepper.objective
 
     def full(pack):
         if line.told.steps and line.told.steps[-1]["step"] == 13:
             raise error
         return plain(pack)
 
-    line.parts.objective = full
+    line.parts.stepper.objective = full
     with pytest.raises(RunFailed, match=r"memory ran out after step 13: .+\n.+\n.+--resume") as raised:
         train_with_recovery(line.parts, TrainState(), line.recorder)
     assert "See documentation" not in str(raised.value)
@@ -63,6 +63,6 @@ def test_an_error_that_is_not_about_memory_is_raised_as_it_is(tmp_path):
     def broken(pack):
         raise RuntimeError("shapes do not fit")
 
-    line.parts.objective = broken
+    line.parts.stepper.objective = broken
     with pytest.raises(RuntimeError, match="shapes do not fit"):
         train_with_recovery(line.parts, TrainState(), line.recorder)

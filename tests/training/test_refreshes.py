@@ -38,7 +38,7 @@ def test_steps_are_about_those_that_the_run_makes(tmp_path):
     for changes in ({}, growing):
         parts = small_parts(tmp_path / str(len(changes)), **changes, length="12 epochs")
         taken, positions = 0, parts.pace.examples_per_epoch * 12
-        for window, _ in parts.cut_windows(0):
+        for window, _ in parts.stream.host_batches(0):
             taken += 1
             if window.position >= positions:
                 break

@@ -34,7 +34,7 @@ def poked(line: Line, *, after: int, times: int = 1, value: float = math.nan):
 
 def louder(line: Line, *, from_step: int, until_step: int = 10**9, factor: float):
     """Loss and gradient of these steps (counted from 1) times a factor."""
-    healthy = line.parts.objective
+    healthy = line.parts.stepper.objective
 
     def objective(pack):
         out = healthy(pack)
@@ -42,7 +42,7 @@ def louder(line: Line, *, from_step: int, until_step: int = 10**9, factor: float
         there = from_step <= steps <= until_step and torch.is_grad_enabled()
         return LossOutput(out.objective * factor, out.loss * factor) if there else out
 
-    line.parts.objective = objective
+    line.parts.stepper.objective = objective
 
 
 def codes(line: Line) -> list[str]:

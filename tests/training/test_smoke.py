@@ -36,13 +36,13 @@ def test_a_loss_that_is_no_number_ends_it_at_once(tmp_path, monkeypatch):
 
 
 def poisoned(parts):
-    healthy = parts.objective
+    healthy = parts.stepper.objective
 
     def objective(pack):
         out = healthy(pack)
         return type(out)(out.objective * float("nan"), out.loss * float("nan"))
 
-    parts.objective = objective
+    parts.stepper.objective = objective
     return parts
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
-from trimtab.build import Parts
+from trimtab.data.data_stream import DataStream
 from trimtab.training.stall import FEWEST, MOST_SECONDS, MOST_STEPS, Stalls
 
 
@@ -64,8 +64,8 @@ def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypa
     def pause():
         ahead[0] = 60.0 if len(line.told.steps) == 11 else ahead[0]
 
-    def windows(parts, position, *, step=0):
-        for batch in healthy_windows(parts, position, step=step):
+    def batches(stream, position, *, step=0):
+        for batch in healthy_batches(stream, position, step=step):
             if where == "the batch":
                 pause()
             yield batch
@@ -75,9 +75,9 @@ def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypa
             pause()
         return healthy_objective(pack)
 
-    healthy_windows, healthy_objective = Parts.windows, line.parts.objective
-    monkeypatch.setattr(Parts, "windows", windows)
-    line.parts.objective = objective
+    healthy_batches, healthy_objective = DataStream.batches, line.parts.stepper.objective
+    monkeypatch.setattr(DataStream, "batches", batches)
+    line.parts.stepper.objective = objective
     assert line.train().step == 30
     (stalled,) = (each for each in line.log("findings") if each["code"] == "P902")
     waited = 60 if where == "the batch" else 0

@@ -11,7 +11,7 @@ def parts(tmp_path):
 
 
 def first_window(parts):
-    return next(iter(parts.cut_windows(0)))[0]
+    return next(iter(parts.stream.host_batches(0)))[0]
 
 
 def test_a_healthy_window_has_nothing_to_trace_and_is_left_as_it_was(parts):
@@ -42,10 +42,10 @@ def test_a_weight_that_is_not_finite_is_named(parts):
 
 def test_what_only_the_dropout_of_one_step_brings_about_is_found_in_its_pack(parts, monkeypatch):
     """The packs run in their order with the step's own random numbers, as in training."""
-    window, packs = next(iter(parts.cut_windows(0)))
+    window, packs = next(iter(parts.stream.host_batches(0)))
     assert len(packs) == 2
-    parts.reseed(6)
-    healthy = parts.objective
+    parts.stepper.reseed(6)
+    healthy = parts.stepper.objective
     seen = []
     for pack in packs:
         healthy(pack)
@@ -57,6 +57,6 @@ def test_what_only_the_dropout_of_one_step_brings_about_is_found_in_its_pack(par
             return type(out)(out.objective * float("nan"), out.loss)
         return out
 
-    monkeypatch.setattr(parts, "objective", objective)
+    monkeypatch.setattr(parts.stepper, "objective", objective)
     assert trace(parts, window, step=7).place == "loss"
     assert trace(parts, window, step=8) is None

@@ -40,7 +40,7 @@ def test_skipped_steps_leave_the_moments_alone(tmp_path):
     line = small_line(tmp_path, **{"length": "4 steps", "evaluate.every": "50 steps"})
     line.poison(from_step=2, until_step=4)
     moments = []
-    line.told.watch = lambda step: moments.append(snapshot(line.parts.optimizer.state_tensors()))
+    line.told.watch = lambda step: moments.append(snapshot(line.parts.stepper.optimizer.state_tensors()))
     state = line.train()
     assert (state.updates, state.skips) == (1, 3)
     assert moments[0]
@@ -96,7 +96,7 @@ def test_the_best_evaluation_is_saved_even_where_no_checkpoint_is_due(tmp_path):
     line = small_line(
         tmp_path, **{"length": "16 steps", "evaluate.every": "8 steps", "checkpoint.every": "100 steps"}
     )
-    line.told.watch = lambda step: step == 9 and setattr(line.parts, "objective", broken)
+    line.told.watch = lambda step: step == 9 and setattr(line.parts.stepper, "objective", broken)
 
     def broken(pack):
         raise KeyboardInterrupt  # ends the run at once, so that no last checkpoint helps
@@ -121,7 +121,9 @@ def test_order_and_weights_are_the_same_however_many_workers_read(tmp_path):
     for workers in (0, 1, 2):
         changes = {"data.workers": workers, "length": "12 steps", "evaluate.every": "50 steps"}
         line = small_line(tmp_path / str(workers), **changes)
-        windows = [(w.line.tolist(), w.position) for w, _ in itertools.islice(line.parts.windows(0), 12)]
+        windows = [
+            (w.line.tolist(), w.position) for w, _ in itertools.islice(line.parts.stream.batches(0), 12)
+        ]
         line.train()
         found.append((windows, line.weights()))
     for windows, weights in found[1:]:

@@ -61,7 +61,7 @@ def test_the_last_step_is_evaluated_whether_due_or_not_and_once(tmp_path):
 
 
 def test_the_loss_is_the_mean_over_all_targets_of_the_set(line):
-    valid = line.parts.valid()["valid"]
+    valid = line.parts.sources.valid["valid"]
     line.parts.model.eval()
     total = sum(
         loss_of(line.parts, line.parts.model, replace_rows(valid, i)) * len(valid.target.row(i))
@@ -76,7 +76,7 @@ def replace_rows(valid, i):
 
 
 def test_a_set_whose_pairs_are_all_too_long_has_no_loss_and_no_finding_about_its_sources(line):
-    valid = line.parts.valid()["valid"]
+    valid = line.parts.sources.valid["valid"]
     empty = Ragged.of([])
     line.parts.sources.valid["valid"] = replace(valid, source=empty, target=empty, too_long=24)
     state = validate(line.parts, AT_THE_END, line.recorder)
@@ -205,7 +205,7 @@ def test_healthy_training_has_no_finding(trained_run):
 )
 def test_sources_are_judged_where_something_is_learned_by_pairs_enough(line, loss, pairs, codes):
     deaf(line.parts.model)
-    valid = line.parts.valid()["valid"]
+    valid = line.parts.sources.valid["valid"]
     valid = replace(valid, source=valid.source.between(0, pairs), target=valid.target.between(0, pairs))
     look_at_source(line.parts, line.parts.model.eval(), valid, line.recorder, loss=loss)
     assert [each.code for each in line.told.findings] == codes

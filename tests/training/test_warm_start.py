@@ -49,8 +49,8 @@ def validated(run):
 def test_with_the_same_vocabulary_the_loss_goes_on_where_it_was(trained_run, vocabulary, tmp_path):
     parts = started(tmp_path, f"{trained_run}@last", vocabulary)
     assert loss_at_start(parts) == validated(trained_run)
-    assert not parts.optimizer.state_tensors() or all(
-        tensor.abs().sum() == 0 for tensor in parts.optimizer.state_tensors().values()
+    assert not parts.stepper.optimizer.state_tensors() or all(
+        tensor.abs().sum() == 0 for tensor in parts.stepper.optimizer.state_tensors().values()
     )
     assert [finding.code for finding in preflight(parts)] == []
 
@@ -83,7 +83,7 @@ def test_with_more_pieces_old_sentences_keep_their_logits(trained_run, vocabular
     assert old.tokenizer.encode(valid.sources) == parts.sources.tokenizer.encode(valid.sources)
     parts.model.eval()
     count = old.tokenizer.num_ids
-    for pack in parts.pack_pairs(valid.source, valid.target):
+    for pack in parts.packing.pack_pairs(valid.source, valid.target):
         found, before = (
             (model(pack) @ model.output_matrix.T)[:, :count] for model in (parts.model, old.model)
         )

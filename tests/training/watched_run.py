@@ -28,7 +28,7 @@ class Watched:
 
     def train(self, steps: int, *, every: int = 50) -> "Watched":
         """So many steps on, with a look at every so many."""
-        for window, packs in self.parts.windows(self.state.position, step=self.state.step):
+        for window, packs in self.parts.stream.batches(self.state.position, step=self.state.step):
             if steps == 0:
                 break
             steps -= 1
@@ -39,14 +39,14 @@ class Watched:
         return self
 
     def step(self, packs: Any) -> None:
-        self.parts.begin(self.state)
-        rate = self.parts.learning_rate(self.state)
+        self.parts.stepper.begin(self.state)
+        rate = self.parts.learning_rate.at(self.state)
         report = take_step(
-            self.parts.objective,
-            self.parts.optimizer,
+            self.parts.stepper.objective,
+            self.parts.stepper.optimizer,
             packs,
-            clip=self.parts.clip,
-            scale=self.parts.scale,
+            clip=self.parts.stepper.clip,
+            scale=self.parts.stepper.scale,
             learning_rate=rate,
         )
         self.state = replace(self.state, step=self.state.step + 1)
@@ -60,7 +60,7 @@ class Watched:
 
     def look(self) -> Look:
         """As an evaluation does."""
-        valid = next(iter(self.parts.valid().values()), None)
+        valid = next(iter(self.parts.sources.valid.values()), None)
         self.parts.model.eval()
         with self.health.watching(self.parts.model, valid):
             if valid is not None:

@@ -9,7 +9,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.search import Search
 from trimtab.progress import Silent
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.translator.setup import CPU_BATCH_TOKENS, document_context, translation_setup
 from trimtab.translator.tagged import Tagged
 

@@ -10,7 +10,7 @@ from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import OF_TRANSLATIONS, Recipe
 from trimtab.config.step import Constant
-from trimtab.config.tasks import task_contradictions
+from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
 
 BYTE_PIECES = 256

@@ -1,6 +1,6 @@
 """The shape of a language model: presets, or every value spelled out."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -26,6 +26,7 @@ class DecoderModel(Settings):
     """A decoder-only transformer (Liu et al. 2018, arXiv 1801.10198), by default in the shape of Llama (arXiv
     2302.13971): rotary positions, RMSNorm before each sub-layer, SwiGLU, no biases."""
 
+    has_encoder: ClassVar[bool] = False
     kind: Literal["decoder"] = "decoder"
     preset: DecoderPreset | None = None
     """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
@@ -83,6 +84,11 @@ class DecoderModel(Settings):
     warm_start_sha256: str | None = None
     """Of the weights; filled in when the run begins, so that its recipe says what it began from. Where it is written,
     the weights must be these."""
+
+    @property
+    def reads_prefix(self) -> bool:
+        """Whether the tokens of a prompt see each other in both directions."""
+        return self.prefix == "bidirectional"
 
     @model_validator(mode="before")
     @classmethod

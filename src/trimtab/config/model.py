@@ -28,6 +28,8 @@ class EncoderDecoderModel(Settings):
     )
     """`layers` sets encoder_layers and decoder_layers where they are not given."""
 
+    has_encoder: ClassVar[bool] = True
+    reads_prefix: ClassVar[bool] = False
     kind: Literal["encoder_decoder"] = "encoder_decoder"
     preset: Preset | None = None
     """Fills dim, heads, layers and feed_forward; what is written beside it wins."""

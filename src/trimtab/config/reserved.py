@@ -45,7 +45,7 @@ def reserved_tags(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _of_the_recipe(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    if recipe.is_language_model:
+    if recipe.facts.one_row:
         yield SEPARATOR, "what stands between source and target"
     for transform in recipe.data.transforms:
         if isinstance(transform, ContextTransform):

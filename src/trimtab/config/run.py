@@ -14,7 +14,7 @@ from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
-from trimtab.config.task_defaults import LANGUAGE_MODEL, Task, with_task_defaults
+from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
 from trimtab.units import Duration
 
 Metric = Literal["loss", "perplexity", "byte_perplexity", "bits_per_byte", "bleu", "chrf", "ter"]
@@ -111,9 +111,14 @@ class Recipe(Settings):
         return with_task_defaults(value)
 
     @property
+    def facts(self) -> TaskFacts:
+        """What the task decides of the rest."""
+        return facts_of(self.task)
+
+    @property
     def is_language_model(self) -> bool:
         """Whether texts are gone on with, rather than translated."""
-        return self.task == LANGUAGE_MODEL
+        return self.task == "language_model"
 
     @property
     def translates(self) -> bool:

@@ -11,7 +11,7 @@ from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.mixture import Mixture, Places
 from trimtab.data.noises import Noises
 from trimtab.data.order import random_stream
-from trimtab.data.subword_sampling import SubwordSampling
+from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.data.transforms.apply import Dropped
 from trimtab.errors import RunFailed, TrimtabError
 from trimtab.flow import DroppedExample, Ragged
@@ -110,6 +110,15 @@ class Feed:
     parts_per_position: ClassVar[int] = 1
     """A position of the stream is one example."""
     positions_per_chunk: ClassVar[int] = 1024
+    sample_positions: ClassVar[int] = 4096
+    shares_length: ClassVar[bool] = False
+    within_slack: ClassVar[float] = 1.0
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """How splits are drawn, where they are."""
+        drawn = self.source_sampling or self.target_sampling
+        return {"how this version of trimtab draws splits": DRAWN_BY} if drawn else {}
 
     def chunk(self, *, start: int, count: int) -> "Chunk":
         """The chunk of the positions from `start` to `start + count`; see `encode_chunk`."""
@@ -141,8 +150,33 @@ class MakesChunks(Protocol):
         ...
 
     @property
+    def max_tokens(self) -> int:
+        """Length of the longest row."""
+        ...
+
+    @property
     def positions_per_chunk(self) -> int:
         """How many positions are read at once."""
+        ...
+
+    @property
+    def sample_positions(self) -> int:
+        """How many first positions lengths and shares are estimated from."""
+        ...
+
+    @property
+    def shares_length(self) -> bool:
+        """Whether source and target share `max_tokens`."""
+        ...
+
+    @property
+    def within_slack(self) -> float:
+        """Tokens for each one that counts for which packs have room by their slack alone."""
+        ...
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What of it must not change when a run resumes, by name."""
         ...
 
     def chunk(self, *, start: int, count: int) -> "Chunk":

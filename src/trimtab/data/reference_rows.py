@@ -51,7 +51,7 @@ def reference_rows(
     pipeline, longest = build_transforms(recipe.data.transforms), recipe.data.max_tokens
     read = [pipeline.apply_source(source) for source in sources]
     written = [pipeline.apply_reference(*pair) for pair in zip(sources, targets, strict=True)]
-    if not recipe.is_language_model:
+    if not recipe.facts.one_row:
         source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
         target = Ragged.of(tokenizers.target.encode(written))
         return ReferenceRows(source, target, np.zeros(len(target), np.int32), source.lengths, longest)

@@ -4,16 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trimtab.data.chunk import Feed
+from trimtab.data.chunk import MakesChunks
 from trimtab.data.stages import Stages
-from trimtab.data.text_rows import TextFeed
 from trimtab.errors import input_error
 from trimtab.flow import DroppedExample, Ragged
-
-SAMPLE_POSITIONS = 4096
-"""Examples that lengths and shares are estimated from."""
-SAMPLE_PASSAGES = 1024
-"""The same where they are passages of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +34,9 @@ class Sample:
         return len(self.target) + len(self.dropped)
 
 
-def first_examples(feed: Feed | TextFeed, stages: Stages) -> Sample:
+def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
     """A sample of the stream, every stage with the same part of it; InputError where nothing of it is kept."""
-    most = SAMPLE_PASSAGES if isinstance(feed, TextFeed) else SAMPLE_POSITIONS
-    count = min(most, feed.mixture.examples_per_epoch)
+    count = min(feed.sample_positions, feed.mixture.examples_per_epoch)
     each = max(1, count // len(stages.mixtures))
     parts = [replace(feed, mixture=mixture).chunk(start=0, count=each) for mixture in stages.mixtures]
     sample = Sample(
@@ -60,7 +53,7 @@ def first_examples(feed: Feed | TextFeed, stages: Stages) -> Sample:
             got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
             allowed="at least one that is kept",
             fix="loosen data.transforms or data.max_tokens"
-            + (", which source and target share" if isinstance(feed, TextFeed) else "")
+            + (", which source and target share" if feed.shares_length else "")
             + "; `trimtab data inspect` shows what is dropped",
         )
     return sample

@@ -91,6 +91,15 @@ class TextFeed:
     parts_per_position: ClassVar[int] = PARTS
     positions_per_chunk: ClassVar[int] = 128
     """A passage is much longer than a line."""
+    sample_positions: ClassVar[int] = 1024
+    shares_length: ClassVar[bool] = True
+    within_slack: ClassVar[float] = 1.02
+    """Rows that go on with a document are given one token each; a pack has room for a twentieth more than its share."""
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Nothing: how documents are cut is said with each corpus."""
+        return {}
 
     def chunk(self, *, start: int, count: int) -> Chunk:
         """The rows of the positions from `start` to `start + count`; a function of its arguments alone. Their position

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-from trimtab.build import build_model
 from trimtab.config.corpora import ParallelFiles
 from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.data.cache import default_cache
@@ -15,6 +14,7 @@ from trimtab.data.corpus import open_corpus
 from trimtab.decode.search import Search
 from trimtab.demo.page import DemoReport
 from trimtab.launch import train
+from trimtab.model.text_model import build_model
 from trimtab.progress import Progress
 from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import LoadedModel, TextOutput, load_model

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trimtab.build import Parts, build, build_model
+from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
@@ -31,7 +31,7 @@ from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
 from trimtab.replaying.report import ReplayReport
 from trimtab.replaying.starts import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded, stations, take, was_refused
-from trimtab.sources import open_sources
+from trimtab.tasks.task_of import open_sources
 from trimtab.training.blame import blame
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, without_places
@@ -192,7 +192,7 @@ def _older(
         tensors = checkpoint.load_model()
         if not _equal(tensors, now.tensors):
             return Weights(checkpoint.step, tensors)
-    fresh = build_model(parts.recipe, parts.sources.tokenizers, device=torch.device("cpu"))
+    fresh = parts.task.build_model(parts.recipe, parts.sources, device=torch.device("cpu"))
     parts.model.load_state_dict(fresh.state_dict())
     if parts.recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)

@@ -34,7 +34,7 @@ class Station:
 
 def stations(parts: Parts, state: TrainState, records: Records) -> Generator[Station, None, None]:
     """The windows from a state on, in order; counts of time are taken from the record."""
-    with closing(parts.windows(state.position, step=state.step)) as windows:
+    with closing(parts.stream.batches(state.position, step=state.step)) as windows:
         for window, packs in windows:
             yield Station(state, window, packs)
             seconds = records.get(state.step + 1, {}).get("seconds", state.seconds)
@@ -51,24 +51,24 @@ def stations(parts: Parts, state: TrainState, records: Records) -> Generator[Sta
 def take(parts: Parts, station: Station, records: Records) -> StepReport:
     """The step as training took it, at the learning rate and with the verdict on outliers that it wrote down: the guard
     may have learned another level since, or have gone back and left some steps out."""
-    parts.begin(station.before)
+    parts.stepper.begin(station.before)
     line = records.get(station.step, {})
     rate = line.get("learning_rate")
     if "skipped" in line:
-        parts.gate.masked = bool(line["skipped"]) and is_finite(line)
-    unasked = "skipped" in line and not parts.gate.masked
+        parts.stepper.gate.masked = bool(line["skipped"]) and is_finite(line)
+    unasked = "skipped" in line and not parts.stepper.gate.masked
     report = take_step(
-        parts.objective,
-        parts.optimizer,
+        parts.stepper.objective,
+        parts.stepper.optimizer,
         station.packs,
-        clip=parts.clip,
-        scale=parts.scale,
-        gate=None if unasked else parts.gate,
-        learning_rate=parts.learning_rate(station.before) if rate is None else float(rate),
+        clip=parts.stepper.clip,
+        scale=parts.stepper.scale,
+        gate=None if unasked else parts.stepper.gate,
+        learning_rate=parts.learning_rate.at(station.before) if rate is None else float(rate),
     )
     if unasked:  # it must know the step all the same, to judge later ones of which nothing is written down
-        parts.gate(report.loss, report.grad_norm)
-        parts.gate.after(report.refusal > 0)
+        parts.stepper.gate(report.loss, report.grad_norm)
+        parts.stepper.gate.after(report.refusal > 0)
     return report
 
 
@@ -94,11 +94,11 @@ def is_finite(line: Mapping[str, Any]) -> bool:
 
 def measure(parts: Parts, station: Station) -> Measure:
     """Loss and gradient norm of a window by the present weights, with the dropout of its step; moves nothing."""
-    parts.begin(station.before)
-    total = accumulate(parts.objective, station.packs, scale=parts.scale)
-    parameters = parts.optimizer.parameters
+    parts.stepper.begin(station.before)
+    total = accumulate(parts.stepper.objective, station.packs, scale=parts.stepper.scale)
+    parameters = parts.stepper.optimizer.parameters
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm, _ = clip_global_norm(gradients, at=None, unscale=parts.scale.inverse)
+    norm, _ = clip_global_norm(gradients, at=None, unscale=parts.stepper.scale.inverse)
     for parameter in parameters:
         parameter.grad = None
     return Measure(float(total.loss), float(norm))

@@ -12,16 +12,11 @@ def describe(parts: Parts, state: TrainState) -> str:
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.shape.num_packs} packs; "
-        f"{parts.sources.feed.mixture.examples_per_epoch} {examples_of(parts)} an epoch; "
-        f"peak rate {parts.peak_rate:.2g}; "
+        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.packing.shape.num_packs} packs; "
+        f"{parts.sources.examples_per_epoch} an epoch; "
+        f"peak rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
     )
-
-
-def examples_of(parts: Parts) -> str:
-    """What the stream is made of."""
-    return "passages" if any(corpus.has_documents for corpus in parts.sources.corpora) else "pairs"
 
 
 def growing(parts: Parts) -> str:

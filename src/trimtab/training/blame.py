@@ -122,7 +122,7 @@ def example_losses(parts: Parts, window: Window) -> ExampleLosses:
     packs = pack_pairs(
         window.source.take(order),
         window.target.take(order),
-        parts.shape,
+        parts.packing.shape,
         prompt=prompt[order],
         **parts.sources.tokenizers.symbols,
     )

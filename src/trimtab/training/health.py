@@ -87,7 +87,7 @@ class HealthCheck:
     def after_step(self, report: StepReport) -> None:
         """Measures now and then how far the weights move; never waits for the device."""
         self.steps += 1
-        if report.learning_rate >= HIGH_RATE * self.parts.peak_rate:
+        if report.learning_rate >= HIGH_RATE * self.parts.learning_rate.peak:
             self.measurable += 1
             match self.measurable % SPACING:
                 case 0:
@@ -99,7 +99,7 @@ class HealthCheck:
 
     def after_flush(self, *, grad_norm: float, clipped: float, applied: bool, learning_rate: float) -> None:
         """Counts one step by its plain numbers."""
-        self.updates += applied and learning_rate >= HIGH_RATE * self.parts.peak_rate
+        self.updates += applied and learning_rate >= HIGH_RATE * self.parts.learning_rate.peak
         if self.clipping is not None:
             self.clipping.add(grad_norm, clipped=bool(clipped))
 
@@ -135,7 +135,7 @@ class HealthCheck:
         ratios = self.ratios.medians()
         if ratios:
             scores["update_ratio_median"] = sorted(ratios.values())[len(ratios) // 2]
-        return out_of_range(ratios, lookups=self.lookups, multipliers=self.parts.multipliers)
+        return out_of_range(ratios, lookups=self.lookups, multipliers=self.parts.learning_rate.multipliers)
 
     def look_at_steps(self, scores: dict[str, float]) -> list[Finding]:
         """S922, S923 and P901."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trimtab.build import Parts
 from trimtab.config.step import Adafactor, AdamW, Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.model.roles import role_of
 from trimtab.step.schedule import peak_factor
+from trimtab.tasks.examples import Checked
 
 LOWEST, HIGHEST = 1e-5, 1e-1
 """Outside of these no transformer is known to be trained from scratch with Adam or its kin."""
@@ -20,14 +20,14 @@ JUMP = 1.5
 """From one step to the next no schedule rises so much once its warmup is over."""
 
 
-def peak_out_of_range(parts: Parts) -> Iterator[Finding]:
+def peak_out_of_range(parts: Checked) -> Iterator[Finding]:
     """A peak rate that is far from any usual one, mostly a rate of one schedule written for another; one finding for
     each multiplier that makes it so."""
     if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
         lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
-        groups = roles_by_multiplier(parts.multipliers)
+        groups = roles_by_multiplier(parts.learning_rate.multipliers)
         for multiplier, roles in groups.items():
-            if not lowest <= parts.peak_rate * multiplier <= HIGHEST:
+            if not lowest <= parts.learning_rate.peak * multiplier <= HIGHEST:
                 whose = f" of {' and '.join(roles)} weights" if len(groups) > 1 else ""
                 yield out_of_range(parts, multiplier, whose=whose, lowest=lowest)
 
@@ -40,15 +40,15 @@ def roles_by_multiplier(multipliers: Mapping[str, float]) -> dict[float, list[st
     return {multiplier: sorted(found[multiplier]) for multiplier in sorted(found)}
 
 
-def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) -> Finding:
+def out_of_range(parts: Checked, multiplier: float, *, whose: str, lowest: float) -> Finding:
     """The finding for the weights of this multiplier."""
-    step, peak = parts.recipe.step, parts.peak_rate * multiplier
+    step, peak = parts.recipe.step, parts.learning_rate.peak * multiplier
     written, wanted = step.optimizer.learning_rate, USUAL / multiplier
     how = f"learning_rate is {written:g}"
     if isinstance(step.schedule, Noam):
         factor = peak_factor(step.schedule, dim=parts.recipe.model.dim)
         wanted /= factor
-        how = f"noam makes {parts.peak_rate:.2g} of learning_rate {written:g}, a factor there"
+        how = f"noam makes {parts.learning_rate.peak:.2g} of learning_rate {written:g}, a factor there"
     if multiplier != 1:
         how += f", and learning_rate_multipliers say {multiplier:g} times it"
     bound = f"at least {lowest:g}" if peak < lowest else f"at most {HIGHEST:g}"
@@ -63,9 +63,13 @@ def out_of_range(parts: Parts, multiplier: float, *, whose: str, lowest: float) 
     )
 
 
-def rate_jumps(parts: Parts, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
+def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> Iterator[Finding]:
     """A next step whose rate is far above that of the last one, whose line of the metrics is `last`."""
-    schedule, before, now = parts.recipe.step.schedule, last.get("learning_rate"), parts.learning_rate(state)
+    schedule, before, now = (
+        parts.recipe.step.schedule,
+        last.get("learning_rate"),
+        parts.learning_rate.at(state),
+    )
     warmup = parts.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
     if not before or state.step <= warmup or now <= JUMP * before:
         return

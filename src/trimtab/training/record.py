@@ -219,16 +219,14 @@ class Recorder:
         state = self.flush(state)
         self.flush_logs()
         state = self.with_all(state)
-        self.saving.save(state, last=self.must_stop or self.parts.finished(state))
+        self.saving.save(state, last=self.must_stop or self.parts.stop_rule.reached(state))
         self.start_clock()
         return state
 
     def with_all(self, state: TrainState) -> TrainState:
         """The state with what the parts and the recorder keep besides."""
         guard = {
-            "loss_scale": self.parts.scale.to_dict(),
-            "clip": self.parts.clip.to_dict(),
-            "gate": self.parts.gate.to_dict(),
+            **self.parts.stepper.to_dict(),
             "refusals": self.refusals.to_dict(),
             "masked": self.refusals.masked,
         }

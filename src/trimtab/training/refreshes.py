@@ -6,10 +6,10 @@ once the data is known, minutes once the pace is.
 
 from collections.abc import Iterator
 
-from trimtab.build import Parts
 from trimtab.config.moving_average import MOST_OF_FIRST_WEIGHTS, of_first_weights
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.tasks.examples import Checked
 
 SLACK = 1.1
 """An estimate of the number of steps may be too low by so much."""
@@ -17,7 +17,7 @@ PACE_IS_KNOWN = 0.5
 """From this share of a run on its pace says how many steps it will have: the first ones are slow."""
 
 
-def few_refreshes(parts: Parts) -> Iterator[Finding]:
+def few_refreshes(parts: Checked) -> Iterator[Finding]:
     """Before the first step, for epochs and tokens, by what an epoch of the data holds."""
     length = parts.recipe.length
     if parts.recipe.step.ema is not None and length.unit in ("epochs", "tokens"):
@@ -25,7 +25,7 @@ def few_refreshes(parts: Parts) -> Iterator[Finding]:
         yield from _judged(parts, SLACK * steps_of(parts, length.count * each))
 
 
-def few_refreshes_so_far(parts: Parts, state: TrainState) -> Iterator[Finding]:
+def few_refreshes_so_far(parts: Checked, state: TrainState) -> Iterator[Finding]:
     """While it trains, for minutes, by the pace so far."""
     length = parts.recipe.length
     timed = parts.recipe.step.ema is not None and length.unit == "minutes"
@@ -33,16 +33,16 @@ def few_refreshes_so_far(parts: Parts, state: TrainState) -> Iterator[Finding]:
         yield from _judged(parts, SLACK * parts.pace.in_steps(length, state))
 
 
-def steps_of(parts: Parts, targets: float) -> float:
+def steps_of(parts: Checked, targets: float) -> float:
     """About how many steps so many target tokens make."""
     warmup, steps = parts.recipe.step.batch_warmup, 0
     while warmup is not None and steps < warmup.over.steps and targets > 0:
-        targets -= parts.tokens_at(steps)
+        targets -= parts.packing.tokens_at(steps)
         steps += 1
     return steps + max(0.0, targets) / parts.recipe.step.tokens_per_step
 
 
-def _judged(parts: Parts, steps: float) -> Iterator[Finding]:
+def _judged(parts: Checked, steps: float) -> Iterator[Finding]:
     ema = parts.recipe.step.ema
     assert ema is not None, "an average is kept"
     if parts.recipe.model.warm_start is not None:

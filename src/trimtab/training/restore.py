@@ -9,11 +9,8 @@ from trimtab.flow import TrainState
 def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
     """Weights, moments, loss scale, the guard's window, ledger and counters as they were."""
     parts.model.load_state_dict(checkpoint.load_model())
-    parts.optimizer.load_state_tensors(checkpoint.load_optimizer())
+    parts.stepper.optimizer.load_state_tensors(checkpoint.load_optimizer())
     state = checkpoint.load_state()
-    parts.scale.from_dict(state.guard.get("loss_scale", {}))
-    parts.clip.from_dict(state.guard.get("clip", {}))
-    parts.gate.forget()
-    parts.gate.from_dict(state.guard.get("gate", {}))
+    parts.stepper.from_dict(state.guard)
     parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
     return state

@@ -49,7 +49,7 @@ class Saving:
             self.saver.begin(
                 state,
                 model=self.parts.model.state_dict(),
-                optimizer=self.parts.optimizer.state_tensors(),
+                optimizer=self.parts.stepper.optimizer.state_tensors(),
                 fingerprints=self.fingerprints,
                 beside={
                     self.folder.data_ledger: json.dumps(state.data, indent=1, ensure_ascii=False).encode()

@@ -44,7 +44,7 @@ def settle(parts: Parts, state: TrainState, recorder: Recorder) -> None:
         raise Spoilt(state, then, now)
     first, last, broken = refusals.unsettled
     if not broken:
-        parts.gate.forget()
+        parts.stepper.gate.forget()
         recorder.finding(level_accepted(first=first, last=last, then=then, now=now))
     refusals.settled()
 
@@ -54,7 +54,7 @@ def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]
     if not recorder.refusals.accepted:
         return None, float("nan")
     then = recorder.refusals.accepted[0]
-    made = parts.cut_windows(then.position, step=then.step - 1)
+    made = parts.stream.host_batches(then.position, step=then.step - 1)
     window, _ = next(made)
     losses = example_losses(parts, window)
     return then, float((losses.loss * losses.targets).sum() / losses.targets.sum())

@@ -12,8 +12,8 @@ from trimtab.config.step import LearningRateMultipliers, Optimizer
 from trimtab.device import choose_device
 from trimtab.errors import RunFailed
 from trimtab.progress import Progress
-from trimtab.sources import open_sources
 from trimtab.step.take_step import take_step
+from trimtab.tasks.task_of import open_sources
 
 LEAST_STEPS, MOST_STEPS = 60, 600
 """A small model at a small rate needs more than a large one; it is given them while the loss has not halved."""
@@ -35,7 +35,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     with tempfile.TemporaryDirectory() as folder:
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, sources)
-        window, packs = next(iter(parts.windows(0)))
+        window, packs = next(iter(parts.stream.batches(0)))
         progress.message(
             f"learning {window.num_targets:,} target tokens by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
@@ -44,11 +44,11 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         ended: list[float] = []
         for step in range(MOST_STEPS):
             report = take_step(
-                parts.objective,
-                parts.optimizer,
+                parts.stepper.objective,
+                parts.stepper.optimizer,
                 packs,
-                clip=parts.clip,
-                scale=parts.scale,
+                clip=parts.stepper.clip,
+                scale=parts.stepper.scale,
                 learning_rate=recipe.step.optimizer.learning_rate * min(1.0, (step + 1) / 10),
             )
             losses.append(float(report.loss))

@@ -17,10 +17,11 @@ def trace(parts: Parts, window: Window, *, step: int) -> NonFinite | None:
     devices = [parts.device] if parts.device.type == "cuda" else []
     targets = max(1, window.num_targets)
     with torch.random.fork_rng(devices=devices):
-        parts.reseed(step - 1)
-        for pack in (each.to(parts.device) for each in parts.cut(window, parts.shape_at(step - 1))):
+        parts.stepper.reseed(step - 1)
+        for pack in (each.to(parts.device) for each in parts.stream.cut(window, step - 1)):
             found = first_non_finite(
-                parts.model, lambda pack=pack: parts.scale.up(parts.objective(pack).objective / targets)
+                parts.model,
+                lambda pack=pack: parts.stepper.scale.up(parts.stepper.objective(pack).objective / targets),
             )
             if found is not None:
                 return found

@@ -11,11 +11,11 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Everything that happens between the first update and the last."""
     recipe, due = parts.recipe, parts.pace.due
     recorder.start_clock()
-    for window, packs in recorder.timed(parts.windows(state.position, step=state.step)):
-        if parts.finished(state) or recorder.must_stop:
+    for window, packs in recorder.timed(parts.stream.batches(state.position, step=state.step)):
+        if parts.stop_rule.reached(state) or recorder.must_stop:
             break
-        parts.begin(state)
-        report = parts.take_step(packs, learning_rate=parts.learning_rate(state))
+        parts.stepper.begin(state)
+        report = parts.stepper.take_step(packs, learning_rate=parts.learning_rate.at(state))
         before, state = state, recorder.after(state, window, packs, report)
         if recorder.unsettled:
             settle(parts, state, recorder)

@@ -48,7 +48,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         return state
     recorder.findings.look_again_for("E901", "E903", "E906", "M901")
     parts.model.eval()
-    model, sets = parts.fast_copy().eval(), parts.valid()
+    model, sets = parts.evaluation_model.copy().eval(), parts.sources.valid
     with recorder.findings.of_an_evaluation():
         scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in sets.items()}
         parts.model.train()
@@ -64,7 +64,7 @@ def score_set(
 ) -> dict[str, Any]:
     """Loss, BLEU and chrF of one set, written down with its samples."""
     started = time.perf_counter()
-    first = valid is next(iter(parts.valid().values()))
+    first = valid is next(iter(parts.sources.valid.values()))
     with recorder.health.watching(model, valid if first else None):
         scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss_of(parts, model, valid)}
     translated = [metric for metric in parts.recipe.evaluate.metrics if metric in OF_TRANSLATIONS]
@@ -105,7 +105,7 @@ def translation_scores(
     scores["distinct_outputs"] = round(distinct_outputs(sources, outputs), 4)
     scores["repeated_4grams"] = round(repeated_4grams(outputs), 4)
     scores["lines"] = len(lines)
-    if valid is next(iter(parts.valid().values())):
+    if valid is next(iter(parts.sources.valid.values())):
         if parts.pace.share(parts.recipe.length, state) >= TOO_EARLY:
             look_for_collapse(parts, recorder, sources=sources, outputs=outputs, loss=loss)
             look_at_source(parts, model, valid, recorder, loss=loss)
@@ -149,7 +149,7 @@ def loss_of(
     if shift:
         source = shifted(source, shift)
     total, count = 0.0, 0
-    for pack in parts.pack_pairs(source, target, prompt=prompt):
+    for pack in parts.packing.pack_pairs(source, target, prompt=prompt):
         total += float(pack_loss(parts, model, pack))
         count += pack.num_targets
     return total / count
@@ -163,9 +163,9 @@ def shifted(rows: Ragged, shift: int) -> Ragged:
 def pack_loss(parts: Parts, model: Model, pack: Pack) -> torch.Tensor:
     """Summed loss of one pack, by the run's model or its half-precision copy."""
     if model is parts.model:
-        return parts.objective(pack).loss
+        return parts.stepper.objective(pack).loss
     with autocast(parts.precision, parts.device):
-        return parts.loss(model(pack), model.output_matrix, pack.labels).loss
+        return parts.stepper.loss(model(pack), model.output_matrix, pack.labels).loss
 
 
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
@@ -213,7 +213,7 @@ def has_learned(parts: Parts, loss: float) -> bool:
 
 def look_at_source(parts: Parts, model: Model, valid: ValidSet, recorder: Recorder, *, loss: float) -> None:
     """Once something is learned, and until it was seen to be well: a finding where the source does not matter."""
-    learned = has_learned(parts, loss) and parts.shape.has_source
+    learned = has_learned(parts, loss) and parts.packing.shape.has_source
     if recorder.source_matters or not learned or len(valid.source) < FEWEST_PAIRS:
         return
     right = loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS)

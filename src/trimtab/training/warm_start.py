@@ -5,9 +5,7 @@ from pathlib import Path
 from trimtab.build import Parts
 from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe
-from trimtab.data.piece_map import PieceMap, map_pieces
 from trimtab.errors import input_error
-from trimtab.model.warm_start import RowMap, take_weights
 from trimtab.progress import Progress
 from trimtab.translator import LoadedModel, load_model
 from trimtab.translator.chosen_weights import place_of, weights_sha256
@@ -16,9 +14,9 @@ from trimtab.translator.chosen_weights import place_of, weights_sha256
 def warm_start(parts: Parts, *, progress: Progress) -> None:
     """Puts the weights that `model.warm_start` names into the model of a run that is at step 0.
 
-    Vocabularies may differ; they are mapped piece by piece, each side from the same side of the old run. The parts'
-    recipe then names the very checkpoint and the sha256 of its weights. Raises InputError where there is no such run,
-    the models differ, or the weights are not those that a resolved recipe names.
+    How vocabularies that differ are mapped is the task's to say. The parts' recipe then names the very checkpoint and
+    the sha256 of its weights. Raises InputError where there is no such run, the models differ, or the weights are not
+    those that a resolved recipe names.
     """
     model = parts.recipe.model
     assert model.warm_start is not None, "a recipe without warm_start begins from nothing"
@@ -31,13 +29,8 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
             allowed=model.warm_start_sha256 or "",
             fix="name the checkpoint that is meant, or leave model.warm_start_sha256 out",
         )
-    here = parts.sources.tokenizers
-    target = map_pieces(old.tokenizers.target, here.target)
-    shared = old.tokenizers.shared and here.shared
-    source = target if shared else map_pieces(old.tokenizers.source, here.source)
-    take_weights(parts.model, old.model, source=rows_of(source), target=rows_of(target), name=place)
-    told = str(target) if shared else f"source: {source}; target: {target}"
-    parts.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+    told = parts.task.take_weights(old, parts.sources, parts.model, name=place)
+    parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {place}: {told}")
     named = model.model_copy(update={"warm_start": place, "warm_start_sha256": found})
     parts.recipe = parts.recipe.model_copy(update={"model": named})
@@ -65,8 +58,3 @@ def named_place(spec: str, old: LoadedModel) -> str:
     """The one checkpoint that a name such as `RUN` stood for."""
     itself = Path(split_weights(spec)[0]) == old.checkpoint.folder
     return spec if itself else place_of(old.checkpoint, old.recipe)
-
-
-def rows_of(pieces: PieceMap) -> RowMap:
-    """The map of a vocabulary, as the model takes it."""
-    return RowMap(pieces.same, pieces.spelled)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from trimtab.build import build_model
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
@@ -25,6 +24,7 @@ from trimtab.errors import input_error
 from trimtab.flow import Translates
 from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model
+from trimtab.model.text_model import build_model
 from trimtab.step.precision import resolve_precision
 from trimtab.translator.chosen_weights import chosen_weights
 from trimtab.translator.recorded import recorded

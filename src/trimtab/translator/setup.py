@@ -38,7 +38,7 @@ def translation_setup(
         tokenizer=tokenizer,
         device=device,
         normalise=normalise,
-        max_tokens=recipe.data.max_tokens // (2 if isinstance(model, DecoderOnly) else 1),
+        max_tokens=recipe.data.max_tokens // (2 if recipe.facts.one_row else 1),
         search=search,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS * search.beam,
         encode_target=tokenizer.inner.target.encode,

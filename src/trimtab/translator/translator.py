@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from trimtab.build import Parts
+from trimtab.config.run import Recipe
 from trimtab.data.transforms.restore import Restorer
 from trimtab.decode.candidate import Candidate
 from trimtab.decode.document_context import ALONE, DocumentContext
@@ -45,6 +45,15 @@ class TextOutput(Protocol):
         ...
 
 
+@runtime_checkable
+class InTraining(Protocol):
+    """A run on text in training: what `build` gives."""
+
+    recipe: Recipe
+    sources: Any
+    """Its opened data, with tokenizers and transforms."""
+
+
 @dataclass(slots=True)
 class Translator:
     """A model, its tokenizer and how to search; counts what it did."""
@@ -57,7 +66,7 @@ class Translator:
     """What stands before a sentence where documents are translated."""
 
     @classmethod
-    def of(cls, parts: Parts, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
+    def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
         tokenizer = Tagged(parts.sources.tokenizers, tags)
         return cls(

@@ -18,8 +18,8 @@ from tests.language_run import PAIRS, language_parts
 from tests.small_run import small_parts
 from trimtab.choices import shape_for
 from trimtab.flow import TrainState
+from trimtab.tasks.program import as_trained, plainly
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.preflight.program import as_trained, plainly
 from trimtab.training.validate import loss_of
 
 RUNS = {
@@ -52,7 +52,7 @@ def compiled(small, changes, folder, *, backend="eager"):
     torch._dynamo.reset()
     counters.clear()
     parts = small(folder, **changes)
-    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
     plain, torch.compile = torch.compile, partial(torch.compile, backend=backend)
     try:
         parts.model.compile_blocks()
@@ -81,13 +81,13 @@ def counted(fresh, folder):
     told["alone"] = graphs()
     parts = fresh(folder / "checked")
     told["findings"], told["by_check"] = [], {}
-    for check in every_check.OF_THE_MODEL:
+    for check in every_check.of_the_model(parts):
         before = graphs()
         told["findings"] += [str(each) for each in every_check.told(check, parts)]
         told["by_check"][check.__name__] = graphs() - before
     same = trained(parts)
     told["same_weights"] = all(torch.equal(same[name], weight) for name, weight in weights.items())
-    for valid in parts.valid().values():
+    for valid in parts.sources.valid.values():
         loss_of(parts, copy.deepcopy(parts.model).eval(), valid)  # a GPU evaluates a copy
     told["checked"] = graphs()
     return told
@@ -95,11 +95,11 @@ def counted(fresh, folder):
 
 def trained(parts, *, steps=2):
     """The weights after some steps, with dropout as in a run."""
-    state, stream = TrainState(), parts.windows(0)
+    state, stream = TrainState(), parts.stream.batches(0)
     parts.model.train()
     for _, (_, packs) in zip(range(steps), stream, strict=False):
-        parts.begin(state)
-        parts.take_step(packs, learning_rate=1e-2)
+        parts.stepper.begin(state)
+        parts.stepper.take_step(packs, learning_rate=1e-2)
         state.step += 1
     stream.close()
     return {name: weight.detach().clone() for name, weight in parts.model.named_parameters()}
@@ -108,18 +108,18 @@ def trained(parts, *, steps=2):
 def stances(parts):
     """Graphs after a pass in each stance."""
     sample, told = parts.sources.sample, {}
-    pack = next(parts.pack_pairs(sample.source, sample.target))
+    pack = next(parts.packing.pack_pairs(sample.source, sample.target))
     try:
         with plainly():
-            parts.objective(pack)
+            parts.stepper.objective(pack)
             raise KeyError
     except KeyError:
         told["plainly"] = graphs()
     with plainly(), as_trained():
-        parts.objective(pack)
+        parts.stepper.objective(pack)
         told["as trained"] = graphs()
     with torch.no_grad():
-        parts.objective(pack)  # a stance that stayed would compile nothing
+        parts.stepper.objective(pack)  # a stance that stayed would compile nothing
     told["afterwards"] = graphs()
     return told
 

@@ -35,9 +35,11 @@ def test_a_wrong_divisor_is_found(parts, monkeypatch, wrong):
 
 
 def test_the_loss_of_a_poisoned_objective_differs_between_two_cuts(parts):
-    healthy = parts.objective
+    healthy = parts.stepper.objective
     # What a batch statistic does: the objective of a pack depends on what else is in it.
-    parts.objective = lambda pack: LossOutput(healthy(pack).objective * pack.num_segments, healthy(pack).loss)
+    parts.stepper.objective = lambda pack: LossOutput(
+        healthy(pack).objective * pack.num_segments, healthy(pack).loss
+    )
     assert [each.code for each in cut_two_ways(parts)] == ["S201"]
 
 
@@ -71,10 +73,10 @@ def test_nothing_is_found_where_nothing_is_wrong(parts):
 
 def test_packs_of_one_large_shape_are_cut_as_small_as_the_window_is(parts_with):
     parts = parts_with(step={"tokens_per_step": 1 << 16, "tokens_per_micro_batch": 1 << 16})
-    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
-    assert parts.shape.target_slots > 1 << 16
-    healthy, slots = parts.objective, []
-    parts.objective = lambda pack: [slots.append(len(pack.target.ids)), healthy(pack)][1]
+    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    assert parts.packing.shape.target_slots > 1 << 16
+    healthy, slots = parts.stepper.objective, []
+    parts.stepper.objective = lambda pack: [slots.append(len(pack.target.ids)), healthy(pack)][1]
     assert list(cut_two_ways(parts)) == []
     assert len(slots) == 5
     assert max(slots) < 2048

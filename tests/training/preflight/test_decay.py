@@ -59,6 +59,6 @@ def test_decay_of_other_weights_and_missing_decay_are_found(parts_with, monkeypa
 
 
 def test_the_decay_that_a_library_adds_by_itself_is_found(parts):
-    for group in parts.optimizer.inner.param_groups:
+    for group in parts.stepper.optimizer.inner.param_groups:
         group["weight_decay"] = 0.01  # torch.optim.AdamW's own default
     assert "weight decay (0) takes from" in message(parts)

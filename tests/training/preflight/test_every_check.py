@@ -18,7 +18,7 @@ def found(parts):
 def test_weights_moments_gradients_and_mode_are_left_as_they_were(tmp_path):
     line = small_line(tmp_path, **{"length": "3 steps", "evaluate.every": "50 steps"})
     line.train()
-    optimizer = line.parts.optimizer
+    optimizer = line.parts.stepper.optimizer
     weights, moments = line.weights(), snapshot(optimizer.state_tensors())
     assert moments
     list(preflight(line.parts))
@@ -54,7 +54,7 @@ def test_a_validation_set_without_tags_is_told_where_training_has_some(tmp_path)
 
 
 def test_gradients_of_a_batch_that_did_not_fit_are_taken_away(parts):
-    healthy, calls = parts.objective, []
+    healthy, calls = parts.stepper.objective, []
 
     def objective(pack):
         calls.append(pack)
@@ -63,28 +63,28 @@ def test_gradients_of_a_batch_that_did_not_fit_are_taken_away(parts):
             raise MemoryError
         return healthy(pack)
 
-    parts.objective = objective
+    parts.stepper.objective = objective
     assert found(parts) == [("P201", "error")]
-    assert all(parameter.grad is None for parameter in parts.optimizer.parameters)
+    assert all(parameter.grad is None for parameter in parts.stepper.optimizer.parameters)
 
 
 def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
     weights, drawn = snapshot(parts.model.state_dict()), torch.get_rng_state()
     parts.model.encoder.eval()
     modes = [module.training for module in parts.model.modules()]
-    for check in every_check.OF_THE_MODEL:
+    for check in every_check.of_the_model(parts):
         assert every_check.told(check, parts) == []
         assert equal(weights, parts.model.state_dict()), check.__name__
         assert torch.equal(drawn, torch.get_rng_state()), check.__name__
         assert modes == [module.training for module in parts.model.modules()], check.__name__
-        assert parts.optimizer.state_tensors() == {}, check.__name__
+        assert parts.stepper.optimizer.state_tensors() == {}, check.__name__
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16_mixed"])
 def test_packs_of_one_fixed_shape_as_on_a_gpu_are_well(parts_with, precision):
     parts = parts_with(step={"precision": precision})
-    parts.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
-    assert parts.shape.fixed
+    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    assert parts.packing.shape.fixed
     assert found(parts) == []
 
 

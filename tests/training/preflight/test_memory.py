@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.small_run import small_parts
-from trimtab.training.preflight.memory import fullest_pack, is_out_of_memory, longest_batch
+from trimtab.training.preflight.memory import is_out_of_memory, longest_batch
 
 
 def full_memory(error):
@@ -23,7 +23,7 @@ def full_memory(error):
     ],
 )
 def test_a_longest_batch_that_does_not_fit_is_found(parts, error):
-    parts.objective = full_memory(error)
+    parts.stepper.objective = full_memory(error)
     (finding,) = longest_batch(parts)
     assert (finding.code, finding.severity) == ("P201", "error")
     assert "a micro-batch of 128 target tokens" in finding.message
@@ -33,7 +33,7 @@ def test_a_longest_batch_that_does_not_fit_is_found(parts, error):
 
 def test_where_the_micro_batch_cannot_be_smaller_the_examples_must_be(tmp_path):
     parts = small_parts(tmp_path, **{"step.tokens_per_micro_batch": 32})
-    parts.objective = full_memory(MemoryError())
+    parts.stepper.objective = full_memory(MemoryError())
     (finding,) = longest_batch(parts)
     assert "lower data.max_tokens" in finding.fix
 
@@ -45,15 +45,6 @@ def test_what_torch_raises_on_a_cpu_without_memory_is_recognised():
 
 
 def test_another_error_in_the_longest_batch_is_not_taken_for_missing_memory(parts):
-    parts.objective = full_memory(RuntimeError("shapes do not match"))
+    parts.stepper.objective = full_memory(RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes"):
         list(longest_batch(parts))
-
-
-def test_no_pack_of_the_run_is_larger_than_the_fullest(parts):
-    fullest = fullest_pack(parts)
-    longest = parts.recipe.data.max_tokens
-    assert fullest.num_tokens == 2 * fullest.num_segments * longest
-    assert fullest.num_targets > parts.shape.target_room - longest
-    _, packs = next(iter(parts.windows(0)))
-    assert all(pack.num_targets < fullest.num_targets + longest for pack in packs)

@@ -6,6 +6,7 @@ import torch
 from tests.faults.mutation import put_bug
 from trimtab.flow import TrainState
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.kept import kept, tensors_of
 from trimtab.training.validate import loss_of
@@ -22,7 +23,12 @@ def test_nothing_is_found_in_a_healthy_run_on_a_gpu(parts_with, compile):
     assert torch.equal(torch.cuda.get_rng_state(parts.device), drawn)
 
 
-@pytest.mark.parametrize("check", every_check.OF_THE_MODEL, ids=lambda each: each.__name__)
+OWN = TRANSLATION.checks
+
+
+@pytest.mark.parametrize(
+    "check", [*every_check.FIRST, *OWN.batches, *every_check.THEN, *OWN.use], ids=lambda each: each.__name__
+)
 def test_no_check_asks_for_a_shape_that_was_not_compiled(parts_with, check):
     parts = parts_with(step={"compile": "on", "precision": "auto"})
     list(preflight(parts))
@@ -38,11 +44,11 @@ def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(par
     torch._dynamo.utils.counters.clear()
     assert [str(each) for each in preflight(parts)] == []
     compiled = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    parts.begin(TrainState())
-    stream = parts.windows(0)
-    parts.take_step(next(stream)[1], learning_rate=1e-3)
+    parts.stepper.begin(TrainState())
+    stream = parts.stream.batches(0)
+    parts.stepper.take_step(next(stream)[1], learning_rate=1e-3)
     stream.close()
-    loss_of(parts, parts.fast_copy().eval(), next(iter(parts.valid().values())))
+    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.sources.valid.values())))
     blocks = 2
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks
 

@@ -18,7 +18,7 @@ def test_an_optimizer_of_the_model_is_well(parts):
 
 
 def test_an_optimizer_of_a_copy_is_found(parts):
-    parts.optimizer = build_optimizer(parts.recipe.step.optimizer, copy.deepcopy(parts.model))
+    parts.stepper.optimizer = build_optimizer(parts.recipe.step.optimizer, copy.deepcopy(parts.model))
     count = len(list(parts.model.parameters()))
     assert f"{count} of its {count} tensors are not the model's" in message(parts)
     assert f"({count} of {count})" in message(parts)
@@ -34,5 +34,5 @@ def test_a_weight_that_was_replaced_afterwards_is_named(parts):
 @pytest.mark.parametrize("name", ["embedding.weight", "encoder.norm.bias"])
 def test_a_weight_that_it_has_twice_is_named(parts, name):
     weight = dict(parts.model.named_parameters())[name]
-    parts.optimizer.named["again"] = weight
+    parts.stepper.optimizer.named["again"] = weight
     assert message(parts).endswith(f"it has more than once {name}")

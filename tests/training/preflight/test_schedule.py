@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from tests.faults.mutation import put_bug
-from trimtab.build import Parts
 from trimtab.config.step import (
     Constant,
     Cosine,
@@ -14,6 +13,7 @@ from trimtab.config.step import (
     OneCycle,
     WarmupStableDecay,
 )
+from trimtab.step.learning_rate import LearningRate
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.units import Duration
 
@@ -38,6 +38,7 @@ OTHERS = [
 def test_every_schedule_is_as_said(parts_with, schedule, length):
     parts = parts_with(step={"schedule": schedule})
     parts.recipe = parts.recipe.model_copy(update={"length": Duration.parse(length)})
+    parts.learning_rate.length = parts.recipe.length
     assert list(schedule_as_said(parts)) == []
 
 
@@ -49,18 +50,18 @@ def told(parts):
 
 @pytest.mark.parametrize("schedule", [each for each in RISING if not isinstance(each, Noam)], ids=str)
 def test_a_schedule_that_is_stepped_twice_for_each_step_is_found(parts_with, monkeypatch, schedule):
-    put_bug(monkeypatch, Parts.learning_rate, ("step=state.step", "step=2 * state.step"))
+    put_bug(monkeypatch, LearningRate.at, ("step=state.step", "step=2 * state.step"))
     assert "peak" in told(parts_with(step={"schedule": schedule}))
 
 
 def test_a_schedule_that_counts_how_often_it_is_asked_is_found(parts, monkeypatch):
-    asked, healthy = [], Parts.learning_rate
+    asked, healthy = [], LearningRate.at
 
     def count(self, state):
         asked.append(state)
         return healthy(self, replace(state, step=len(asked)))
 
-    monkeypatch.setattr(Parts, "learning_rate", count)
+    monkeypatch.setattr(LearningRate, "at", count)
     assert "when it is asked for again" in told(parts)
 
 
@@ -68,6 +69,6 @@ def test_a_schedule_that_counts_how_often_it_is_asked_is_found(parts, monkeypatc
     ("factor", "said"), [(1.2, "above its peak"), (0.5, "and not the peak of"), (0.0, "and not the peak of")]
 )
 def test_a_peak_of_another_height_is_found(parts, monkeypatch, factor, said):
-    healthy = Parts.learning_rate
-    monkeypatch.setattr(Parts, "learning_rate", lambda self, state: factor * healthy(self, state))
+    healthy = LearningRate.at
+    monkeypatch.setattr(LearningRate, "at", lambda self, state: factor * healthy(self, state))
     assert said in told(parts)

@@ -21,7 +21,7 @@ def test_steps_of_every_clip_are_in_order(parts_with, clip):
     before = parts.model.embedding.weight.clone()
     assert codes(parts) == []
     assert torch.equal(before, parts.model.embedding.weight)
-    assert parts.optimizer.state_tensors() == {}
+    assert parts.stepper.optimizer.state_tensors() == {}
 
 
 def test_gradients_that_are_never_taken_away_are_found(parts, monkeypatch):

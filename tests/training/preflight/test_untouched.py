@@ -53,13 +53,13 @@ def test_an_optimizer_with_its_own_moments_moves_the_same_weights(tmp_path, chan
     line = small_line(tmp_path, **{"length": "2 steps", "evaluate.every": "50 steps", **changes})
     line.train()
     parts = line.parts
-    moments, copy = snapshot(parts.optimizer.state_tensors()), with_own_moments(parts)
-    assert [id(each) for each in copy.parameters] == [id(each) for each in parts.optimizer.parameters]
+    moments, copy = snapshot(parts.stepper.optimizer.state_tensors()), with_own_moments(parts)
+    assert [id(each) for each in copy.parameters] == [id(each) for each in parts.stepper.optimizer.parameters]
     assert equal(snapshot(copy.state_tensors()), moments)
     weights = line.weights()
     for each in copy.parameters:
         each.grad = torch.ones_like(each)
     copy.update(learning_rate=1e-2, skip=torch.tensor(False))
     assert not equal(weights, line.weights())
-    assert equal(moments, parts.optimizer.state_tensors())
+    assert equal(moments, parts.stepper.optimizer.state_tensors())
     assert not equal(moments, copy.state_tensors())

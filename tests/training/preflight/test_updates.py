@@ -96,14 +96,14 @@ def test_a_table_that_the_forward_pass_writes_to_is_named_and_put_back(parts, mo
 
 def test_a_frozen_weight_that_moves_is_named(parts):
     parts.model.decoder.norm.bias.requires_grad = False
-    healthy = type(parts.optimizer).update
+    healthy = type(parts.stepper.optimizer).update
 
     def everything(self, *, learning_rate, skip):
         with torch.no_grad():
             self.named["decoder.norm.bias"] += 1
         healthy(self, learning_rate=learning_rate, skip=skip)
 
-    parts.optimizer.__class__ = type("Everything", (AdamW,), {"update": everything})
+    parts.stepper.optimizer.__class__ = type("Everything", (AdamW,), {"update": everything})
     assert [each.code for each in weights_follow_the_rate(parts)] == ["S212"]
 
 

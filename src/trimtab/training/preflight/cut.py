@@ -2,17 +2,10 @@
 
 from collections.abc import Iterator
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.flow import Window
 from trimtab.step.accumulate import accumulate
-from trimtab.training.preflight.probe import (
-    gathered,
-    in_four,
-    narrowed,
-    on_device,
-    windows_to_cut,
-)
+from trimtab.tasks.examples import Checked, CutTwoWays
+from trimtab.training.preflight.weights import gathered
 
 CUT_TOLERANCE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
 """Relative difference of two gradients that rounding may cause; means of means gave 0.3 on a small model, sums of
@@ -20,7 +13,7 @@ means 3. A window where the input of a ReLU is within rounding of zero, so that 
 differ by 1.5e-4 in fp32 (and by 1e-15 in float64); wrong arithmetic differs in every window."""
 
 
-def cut_two_ways(parts: Parts) -> Iterator[Finding]:
+def cut_two_ways(parts: Checked) -> Iterator[Finding]:
     """What `accumulate` makes of four micro-batches against the gradient of the window's loss, written out.
 
     A window that agrees settles it; an error is what three different windows show.
@@ -28,8 +21,8 @@ def cut_two_ways(parts: Parts) -> Iterator[Finding]:
     parts.model.eval()  # dropout would differ between the two
     bound = CUT_TOLERANCE[parts.precision]
     differences: list[tuple[float, int]] = []
-    for window in windows_to_cut(parts):
-        differences.append(difference_of(parts, window))
+    for cut in parts.examples.cuts():
+        differences.append(difference_of(parts, cut))
         if differences[-1][0] <= bound:
             return
     (first, packs), *others = differences
@@ -46,14 +39,10 @@ def cut_two_ways(parts: Parts) -> Iterator[Finding]:
     )
 
 
-def difference_of(parts: Parts, window: Window) -> tuple[float, int]:
+def difference_of(parts: Checked, cut: CutTwoWays) -> tuple[float, int]:
     """How far the gradient of the window in pieces is from that of the whole, as a share of its norm; and the number of
     packs that the pieces are."""
-    shape = narrowed(parts.shape, window)
-    (pack,) = on_device(parts, window, shape)
-    (parts.objective(pack).objective / window.num_targets).backward()
-    whole = gathered(parts)
-    pieces = [piece for piece in in_four(window) if len(piece.target)]
-    packs = [pack for piece in pieces for pack in on_device(parts, piece, shape)]
-    accumulate(parts.objective, packs)
-    return float((whole - gathered(parts)).norm() / whole.norm()), len(packs)
+    (parts.stepper.objective(cut.whole).objective / cut.num_targets).backward()
+    whole = gathered(parts.model)
+    accumulate(parts.stepper.objective, cut.pieces)
+    return float((whole - gathered(parts.model)).norm() / whole.norm()), len(cut.pieces)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
+from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.kept import kept
-from trimtab.training.preflight.probe import named
 from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
+from trimtab.training.preflight.weights import named
 
 MOST = 0.5
 """Share of a weight that is taken off in the check."""
@@ -17,11 +17,11 @@ LOST_IN_ROUNDING = 1e-5
 """A smaller share is too small to be looked at in float32."""
 
 
-def decay_where_it_belongs(parts: Parts) -> Iterator[Finding]:
+def decay_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     """One update from gradients of zero, which moves only what is decayed."""
     decay = parts.recipe.step.optimizer.weight_decay
     linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, nn.Linear)}
-    multipliers = {name: each for name, each in parts.multipliers.items() if name in linear}
+    multipliers = {name: each for name, each in parts.learning_rate.multipliers.items() if name in linear}
     rate = (min(1.0, MOST / decay) if decay else 1.0) / max(multipliers.values())
     shares = {name: rate * decay * multiplier for name, multiplier in multipliers.items()}
     taken = shares_taken(parts, rate=rate)
@@ -49,7 +49,7 @@ def decay_where_it_belongs(parts: Parts) -> Iterator[Finding]:
 
 
 @torch.no_grad()
-def shares_taken(parts: Parts, *, rate: float) -> dict[str, float]:
+def shares_taken(parts: Checked, *, rate: float) -> dict[str, float]:
     """How much of each trained tensor an update takes whose gradient is zero; biases, which begin at zero, are set to
     one before."""
     weights = {name: weight for name, weight in parts.model.named_parameters() if weight.requires_grad}

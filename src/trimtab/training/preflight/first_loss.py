@@ -1,26 +1,24 @@
-"""The loss of the untrained model against the logarithm of the vocabulary."""
+"""The loss of the untrained model against that of a model that knows nothing."""
 
 import math
 from collections.abc import Iterator
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.training.preflight.probe import on_device, probe_window
+from trimtab.tasks.examples import Checked
 
 FIRST_LOSS_TOLERANCE = 0.15
 
 
-def first_loss(parts: Parts) -> Iterator[Finding]:
-    """The loss of the untrained model against the logarithm of the vocabulary."""
+def first_loss(parts: Checked) -> Iterator[Finding]:
+    """The loss of the untrained model against that of a model that knows nothing."""
     parts.model.eval()
-    window = probe_window(parts)
+    batches = parts.examples.first()
     with torch.no_grad():
-        loss = (
-            sum(float(parts.objective(pack).loss) for pack in on_device(parts, window)) / window.num_targets
-        )
-    expected = math.log(parts.sources.tokenizer.num_ids)
+        loss = sum(float(parts.stepper.objective(batch).loss) for batch in batches)
+    loss /= sum(batch.num_targets for batch in batches)
+    expected, name = parts.task.untrained(parts.sources)
     if parts.recipe.model.warm_start is not None and math.isfinite(loss):
         return  # its weights know something already
     if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
@@ -28,7 +26,7 @@ def first_loss(parts: Parts) -> Iterator[Finding]:
             code="L201",
             name="first-loss-off",
             severity="error" if not math.isfinite(loss) else "warning",
-            message=f"the untrained model's loss is {loss:.3f}, ln(vocabulary) is {expected:.3f}",
+            message=f"the untrained model's loss is {loss:.3f}, {name} is {expected:.3f}",
             why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
             fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
         )

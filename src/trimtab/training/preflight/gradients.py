@@ -6,13 +6,13 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.training.preflight.probe import few_examples, named, one_pack
-from trimtab.training.preflight.program import SEED, as_trained
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import SEED, as_trained
+from trimtab.training.preflight.weights import named
 
 
-def every_weight_learns(parts: Parts) -> Iterator[Finding]:
+def every_weight_learns(parts: Checked) -> Iterator[Finding]:
     """One backward pass of the program that trains; embeddings are looked at where they are looked up too, since as the
     output matrix they have a gradient in any case."""
     frozen = [name for name, weight in parts.model.named_parameters() if not weight.requires_grad]
@@ -28,9 +28,9 @@ def every_weight_learns(parts: Parts) -> Iterator[Finding]:
         )
     parts.model.train()
     torch.manual_seed(SEED)
-    pack = one_pack(parts, few_examples(parts))
+    pack = parts.examples.few()
     with lookups(parts.model) as looked_up, as_trained():
-        parts.objective(pack).objective.backward()
+        parts.stepper.objective(pack).objective.backward()
     trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
     missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]
     if missing:

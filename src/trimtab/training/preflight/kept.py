@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from trimtab.build import Parts
+from trimtab.tasks.examples import Checked
 
 SHARE = 4
 """Copies on a GPU take at most one part in so many of what is free there, which is what the largest batch has left:
 the step of a check asks for moments of its own beside them, and must find the room that it finds without them."""
 
 
-def tensors_of(parts: Parts) -> dict[str, Tensor]:
+def tensors_of(parts: Checked) -> dict[str, Tensor]:
     """Weights and buffers of the model by name."""
     return dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
 

@@ -1,30 +1,26 @@
 """The largest batch that can come: if it fits, every other does."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.config.run import Recipe
-from trimtab.data.text_rows import no_source
 from trimtab.errors import one_line
 from trimtab.finding import Finding
-from trimtab.flow import Pack, Ragged
 from trimtab.step.accumulate import accumulate
-from trimtab.training.preflight.probe import window_of
-from trimtab.training.preflight.program import as_trained
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import as_trained
 
 SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
 """Of a model, by which its weights grow."""
 
 
-def longest_batch(parts: Parts) -> Iterator[Finding]:
+def longest_batch(parts: Checked) -> Iterator[Finding]:
     """Forward and backward of the fullest pack, by the program that trains: another needs other memory."""
     parts.model.train()
     try:
         with as_trained():
-            accumulate(parts.objective, [fullest_pack(parts).to(parts.device)])
+            accumulate(parts.stepper.objective, [parts.examples.fullest().to(parts.device)])
         if parts.device.type == "cuda":
             torch.cuda.synchronize(parts.device)
     except (RuntimeError, MemoryError) as error:
@@ -33,7 +29,7 @@ def longest_batch(parts: Parts) -> Iterator[Finding]:
         yield does_not_fit(parts, error)
 
 
-def does_not_fit(parts: Parts, error: Exception) -> Finding:
+def does_not_fit(parts: Checked, error: Exception) -> Finding:
     """What is told of memory that ran out."""
     tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
     smaller = (
@@ -66,16 +62,3 @@ def is_out_of_memory(error: Exception) -> bool:
     """Whether memory ran out; on a CPU torch raises a plain RuntimeError for it."""
     kinds = (torch.OutOfMemoryError, MemoryError)
     return isinstance(error, kinds) or "DefaultCPUAllocator: can't allocate memory" in str(error)
-
-
-def fullest_pack(parts: Parts) -> Pack:
-    """A pack as large as any can be: rows of the greatest length, as many as its budgets hold."""
-    shape, longest = parts.shape, parts.recipe.data.max_tokens
-    of_source = shape.source_room // longest if shape.has_source else shape.segment_room
-    rows = max(1, min(of_source, shape.target_room // longest, shape.segment_room))
-    tokenizers = parts.sources.tokenizers
-    source, target = (
-        Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
-    )
-    source = source if shape.has_source else no_source(rows)
-    return parts.cut(window_of(source, target), replace(shape, num_packs=1))[0]

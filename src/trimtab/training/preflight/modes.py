@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.flow import Pack
-from trimtab.training.preflight.probe import few_examples, hidden, hidden_in_training, one_pack
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import hidden, hidden_in_training
 
 SAME = {"fp32": 1e-6, "tf32": 1e-3, "bf16_mixed": 1e-3, "fp16_mixed": 1e-3, "bf16": 1e-3}
 """By how much of its size a vector may differ between two passes over the same tokens."""
 
 
-def dropout_where_it_belongs(parts: Parts) -> Iterator[Finding]:
+def dropout_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     """Two passes in each mode: in evaluation they agree; in training they differ if there is dropout, and without it
     one agrees with evaluation."""
-    pack, bound = one_pack(parts, few_examples(parts)), SAME[parts.precision]
+    pack, bound = parts.examples.few(), SAME[parts.precision]
     parts.model.eval()
     torch.manual_seed(1)
     first = hidden(parts, pack)
@@ -46,7 +46,7 @@ def dropout_where_it_belongs(parts: Parts) -> Iterator[Finding]:
     )
 
 
-def not_as_said(parts: Parts, pack: Pack, evaluated: torch.Tensor, *, bound: float) -> str | None:
+def not_as_said(parts: Checked, pack: Pack, evaluated: torch.Tensor, *, bound: float) -> str | None:
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
     if dropout := parts.recipe.model.dropout:

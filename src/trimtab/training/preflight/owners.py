@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.training.preflight.probe import named
+from trimtab.tasks.examples import Checked
+from trimtab.training.preflight.weights import named
 
 
-def optimizer_has_the_weights(parts: Parts) -> Iterator[Finding]:
+def optimizer_has_the_weights(parts: Checked) -> Iterator[Finding]:
     """By identity: a copy has the same values, and moving it trains nothing."""
     weights = {id(weight): name for name, weight in parts.model.named_parameters() if weight.requires_grad}
-    moved = Counter(id(tensor) for tensor in parts.optimizer.parameters)
+    moved = Counter(id(tensor) for tensor in parts.stepper.optimizer.parameters)
     said = []
     if strange := sum(count for tensor, count in moved.items() if tensor not in weights):
         said.append(f"{strange} of its {moved.total()} tensors are not the model's to train")

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Iterator
 
-from trimtab.build import Parts
 from trimtab.config.step import OneCycle
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.tasks.examples import Checked
 
 LOOKS = 50
 """Steps that are looked at before the peak, and as many after it."""
 ROUNDING = 1e-6
 
 
-def schedule_as_said(parts: Parts) -> Iterator[Finding]:
+def schedule_as_said(parts: Checked) -> Iterator[Finding]:
     """A rate asked for twice is the same; where warmup is in steps, the peak is reached at its end and not before."""
     said = [*again(parts), *peak_in_time(parts)]
     if said:
@@ -28,12 +28,12 @@ def schedule_as_said(parts: Parts) -> Iterator[Finding]:
         )
 
 
-def rate(parts: Parts, step: int) -> float:
+def rate(parts: Checked, step: int) -> float:
     """The rate of the step after so many."""
-    return parts.learning_rate(TrainState(step=step))
+    return parts.learning_rate.at(TrainState(step=step))
 
 
-def again(parts: Parts) -> Iterator[str]:
+def again(parts: Checked) -> Iterator[str]:
     """What is wrong with a rate that is asked for again."""
     for step in (0, 1, 7):
         first, second = rate(parts, step), rate(parts, step)
@@ -41,10 +41,10 @@ def again(parts: Parts) -> Iterator[str]:
             yield f"step {step + 1} has {first:.4g} when it is asked for, and {second:.4g} when it is asked for again"
 
 
-def peak_in_time(parts: Parts) -> Iterator[str]:
+def peak_in_time(parts: Checked) -> Iterator[str]:
     """What is wrong with the way up, where both lengths are written in steps and the peak lies within the run."""
     recipe, schedule = parts.recipe, parts.recipe.step.schedule
-    peak, warmup = parts.peak_rate, schedule.warmup
+    peak, warmup = parts.learning_rate.peak, schedule.warmup
     if recipe.length.unit != "steps" or (warmup is not None and warmup.unit != "steps"):
         return
     length, rise = recipe.length.steps, 0 if warmup is None else warmup.steps

@@ -6,13 +6,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from trimtab.build import Parts
 from trimtab.config.step import Clip as ClipConfig
 from trimtab.config.step import ClipAdaptive, ClipOff
 from trimtab.finding import Finding
 from trimtab.step.clip.build import build_clip
+from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.one_step import one_step
-from trimtab.training.preflight.probe import few_examples, one_pack
 
 TWICE = 1.5
 """Gradients that were kept make the second of two equal steps twice as large."""
@@ -40,10 +39,10 @@ class Witness:
         """There is nothing to go on from."""
 
 
-def steps_in_order(parts: Parts) -> Iterator[Finding]:
+def steps_in_order(parts: Checked) -> Iterator[Finding]:
     """Two equal steps, and one that is clipped to a hundredth, all of which move nothing."""
-    pack = one_pack(parts, few_examples(parts))
-    witness = Witness(parts.optimizer.parameters)
+    pack = parts.examples.few()
+    witness = Witness(parts.stepper.optimizer.parameters)
     for _ in range(2):
         one_step(parts, witness, [pack], clip=build_clip(ClipOff()), rate=1.0)
     first, second = witness.norms[-2:]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
-from trimtab.training.preflight.probe import named
+from trimtab.tasks.examples import Checked
+from trimtab.training.preflight.weights import named
 
 
-def weights_survive_loading(parts: Parts) -> Iterator[Finding]:
+def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
     """A copy of the model, emptied, into which the model's weights are loaded as a checkpoint's are."""
     tied = parts.recipe.model.tie_embeddings
     if apart := untied(parts.model, tied):

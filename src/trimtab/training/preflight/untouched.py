@@ -6,16 +6,16 @@ from contextlib import contextmanager
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.kept import kept, tensors_of
 
 
 @contextmanager
-def untouched(parts: Parts) -> Iterator[None]:
+def untouched(parts: Checked) -> Iterator[None]:
     """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
     modes = [(module, module.training) for module in parts.model.modules()]
-    tensors = [*parts.model.parameters(), *parts.optimizer.parameters]
+    tensors = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
     gradients = [(tensor, tensor.grad) for tensor in tensors]
     on_gpu = parts.device.type == "cuda"
     drawn = torch.get_rng_state(), torch.cuda.get_rng_state(parts.device) if on_gpu else None
@@ -34,7 +34,7 @@ def untouched(parts: Parts) -> Iterator[None]:
 
 
 @contextmanager
-def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
+def weights_put_back(parts: Checked) -> Iterator[dict[str, torch.Tensor]]:
     """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
     tensors = tensors_of(parts)
     saved = kept(tensors)
@@ -46,7 +46,7 @@ def weights_put_back(parts: Parts) -> Iterator[dict[str, torch.Tensor]]:
                 tensor.copy_(saved[name])
 
 
-def with_own_moments(parts: Parts) -> Optimizer:
+def with_own_moments(parts: Checked) -> Optimizer:
     """A copy of the optimizer that moves the very same weights and keeps moments of its own."""
-    weights = [*parts.model.parameters(), *parts.optimizer.parameters]
-    return copy.deepcopy(parts.optimizer, {id(weight): weight for weight in weights})
+    weights = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
+    return copy.deepcopy(parts.stepper.optimizer, {id(weight): weight for weight in weights})

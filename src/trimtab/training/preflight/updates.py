@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import torch
 
-from trimtab.build import Parts
 from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, Pack
@@ -12,10 +11,11 @@ from trimtab.step.clip.build import build_clip
 from trimtab.step.multipliers import alike
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
+from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.kept import kept, tensors_of
 from trimtab.training.preflight.one_step import one_step
-from trimtab.training.preflight.probe import few_examples, named, one_pack
 from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
+from trimtab.training.preflight.weights import named
 
 RATE = 1.0
 """So high that no movement is lost to rounding."""
@@ -25,12 +25,12 @@ Distances = dict[str, float]
 """How far each tensor moved, by name."""
 
 
-def weights_follow_the_rate(parts: Parts) -> Iterator[Finding]:
+def weights_follow_the_rate(parts: Checked) -> Iterator[Finding]:
     """Two first updates from the same weights, at a rate and at half of it; weights of different multipliers are
     looked at apart."""
-    pack = one_pack(parts, few_examples(parts))
+    pack = parts.examples.few()
     trained = [name for name, weight in parts.model.named_parameters() if weight.requires_grad]
-    groups = alike(trained, parts.multipliers)
+    groups = alike(trained, parts.learning_rate.multipliers)
     rate = RATE / min(groups)  # so that all of them move by at least RATE
     whole, half = (moved_by(parts, pack, rate=each) for each in (rate, rate / 2))
     yield from still(sorted(name for name in trained if not whole[name] > 0), of=len(trained))
@@ -82,7 +82,7 @@ def moved_all_the_same(names: list[str]) -> Iterator[Finding]:
         )
 
 
-def moved_by(parts: Parts, pack: Pack, *, rate: float) -> Distances:
+def moved_by(parts: Checked, pack: Pack, *, rate: float) -> Distances:
     """How far one update moves each tensor; nothing bounds it, neither the gradient nor the weights."""
     with weights_put_back(parts) as first:
         optimizer = with_own_moments(parts)
@@ -95,14 +95,14 @@ def moved_by(parts: Parts, pack: Pack, *, rate: float) -> Distances:
         }
 
 
-def skipped_steps_change_nothing(parts: Parts) -> Iterator[Finding]:
+def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
     """A step whose loss is not a number, after one that is well: weights and moments stay, bit for bit."""
 
     def poisoned(pack: Pack) -> LossOutput:
-        out = parts.objective(pack)
+        out = parts.stepper.objective(pack)
         return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
 
-    pack = one_pack(parts, few_examples(parts))
+    pack = parts.examples.few()
     with weights_put_back(parts):
         optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)

@@ -7,7 +7,6 @@ from typing import Any
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
@@ -69,11 +68,10 @@ def _put_data(told: Told, tree: Branches) -> None:
 def _put_model(told: Told, tree: Branches) -> None:
     model = tree.recipe.model
     put(told, "from_scratch", tree.where("model", True))
-    decoder_alone = isinstance(model, DecoderModel)
-    put(told, "encoder_decoder", tree.where("model.kind", not decoder_alone))
+    put(told, "encoder_decoder", tree.where("model.kind", model.has_encoder))
     for concept, key in (
         ("hidden_size", "dim"),
-        ("layers", "layers" if decoder_alone else "decoder_layers"),
+        ("layers", "decoder_layers" if model.has_encoder else "layers"),
         ("heads", "heads"),
         ("feed_forward", "feed_forward"),
         ("positions", "positions"),

@@ -1,0 +1,98 @@
+"""What a task decides of a recipe before it is looked at: defaults, kinds of model, how rows are read.
+
+Torch-free; what the task does with data and model is in `trimtab.tasks`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never, cast, get_args
+
+Task = Literal["translation", "language_model"]
+TASKS: tuple[Task, ...] = get_args(Task)
+IDENTITY = "identity"
+"""How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFacts:
+    """What a recipe's task decides."""
+
+    model_kinds: tuple[str, ...]
+    """The kinds of model that it takes, the usual one first."""
+    other_kinds: str
+    """What is wrong with any other kind."""
+    one_row: bool
+    """Whether source and target stand in one row, and share a vocabulary and `data.max_tokens`."""
+    scores_follow_from_the_loss: bool
+    """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
+    defaults: tuple[tuple[str, Any], ...] = ()
+    """Of keys that have another default than the recipe's, by dotted path."""
+    normalization: str | None = None
+    """Default of `data.tokenizer.normalization` for sentencepiece; None for the tokenizer's own."""
+
+
+TRANSLATION = TaskFacts(
+    model_kinds=("encoder_decoder",),
+    other_kinds="a decoder alone reads no source apart",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+)
+LANGUAGE_MODEL = TaskFacts(
+    model_kinds=("decoder",),
+    other_kinds="a language model has no encoder",
+    one_row=True,
+    scores_follow_from_the_loss=True,
+    defaults=(
+        ("loss.label_smoothing", 0.0),
+        ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),
+        ("evaluate.best.metric", "loss"),
+    ),
+    normalization=IDENTITY,
+)
+
+
+def facts_of(task: Task) -> TaskFacts:
+    """The facts of a task."""
+    match task:
+        case "translation":
+            return TRANSLATION
+        case "language_model":
+            return LANGUAGE_MODEL
+        case _:
+            assert_never(task)
+
+
+def with_task_defaults(tree: Any) -> Any:
+    """The plain values of a recipe with the defaults of its task; nothing that is written is changed, and what is no
+    group of keys or no task is left for others to complain of."""
+    if not isinstance(tree, Mapping):
+        return tree
+    given = dict(cast("Mapping[str, Any]", tree))
+    if given.get("task") not in TASKS:
+        return given
+    facts = facts_of(given["task"])
+    for path, value in facts.defaults:
+        given = _filled(given, path.split("."), value)
+    data = given.get("data")
+    tokenizer = cast("Mapping[str, Any]", data).get("tokenizer", {}) if isinstance(data, Mapping) else None
+    is_sentencepiece = (
+        isinstance(tokenizer, Mapping) and _kind(cast("Mapping[str, Any]", tokenizer)) == "sentencepiece"
+    )
+    if facts.normalization is not None and is_sentencepiece:
+        given = _filled(given, ["data", "tokenizer", "normalization"], facts.normalization)
+    return given
+
+
+def _kind(tokenizer: Mapping[str, Any]) -> Any:
+    return tokenizer.get("kind", "sentencepiece")
+
+
+def _filled(group: Mapping[str, Any], path: list[str], value: Any) -> dict[str, Any]:
+    """The group with a value at a path, unless one stands there or something on the way is no group of keys."""
+    name, *rest = path
+    if not rest:
+        return {name: value, **group}
+    below = group.get(name, {})
+    if not isinstance(below, Mapping):
+        return dict(group)
+    return {**group, name: _filled(cast("Mapping[str, Any]", below), rest, value)}

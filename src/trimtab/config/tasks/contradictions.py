@@ -1,0 +1,63 @@
+"""A model, corpora, a tokenizer, transforms or metrics that are for another task than the recipe's."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from trimtab.config.complain import Complaint
+from trimtab.config.run import OF_THE_LOSS, OF_TRANSLATIONS, Recipe
+from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.tasks.language_model import language_model_contradictions
+from trimtab.config.tasks.translation import translation_contradictions
+
+
+def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """What holds for every task, then what the recipe's own task says."""
+    yield from _model_kind(recipe)
+    yield from _metrics(recipe)
+    match recipe.task:
+        case "translation":
+            yield from translation_contradictions(recipe)
+        case "language_model":
+            yield from language_model_contradictions(recipe)
+        case _:
+            assert_never(recipe.task)
+
+
+def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
+    kind, facts = recipe.model.kind, recipe.facts
+    if kind not in facts.model_kinds:
+        others = [each for each in TASKS if kind in facts_of(each).model_kinds]
+        yield Complaint(
+            path="model.kind",
+            what=facts.other_kinds,
+            got=f"{kind}, with task {recipe.task}",
+            allowed=" or ".join(facts.model_kinds),
+            fix=" or ".join(
+                [f"set `model.kind: {facts.model_kinds[0]}`,", *(f"`task: {each}`" for each in others)]
+            ),
+        )
+
+
+def _metrics(recipe: Recipe) -> Iterator[Complaint]:
+    of_others = OF_TRANSLATIONS if recipe.facts.scores_follow_from_the_loss else OF_THE_LOSS
+    texts = any(files.text is not None for files in recipe.data.valid.values())
+    if recipe.facts.scores_follow_from_the_loss and not texts:
+        return
+    what = "nothing is translated where a text is gone on with" if texts else "a metric of language models"
+    for place, metric in enumerate(recipe.evaluate.metrics):
+        if metric in of_others:
+            kept = [each for each in recipe.evaluate.metrics if each not in of_others] or ["loss"]
+            yield Complaint(
+                path=f"evaluate.metrics.{place}",
+                what=what,
+                got=metric,
+                allowed=" or ".join(
+                    sorted(
+                        {
+                            "loss",
+                            *(OF_THE_LOSS if recipe.facts.scores_follow_from_the_loss else OF_TRANSLATIONS),
+                        }
+                    )
+                ),
+                fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",
+            )

@@ -1,0 +1,121 @@
+"""Language models: what corpora, tokenizer and transforms they take."""
+
+from collections.abc import Iterator
+
+from trimtab.config.complain import Complaint
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.run import Recipe
+from trimtab.config.task_facts import IDENTITY
+from trimtab.config.tokenizer import SentencePieceTokenizer
+
+FILTERS = ("normalize", "length", "ratio", "character_run")
+"""Transforms that rows of source and target may have."""
+
+
+def language_model_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Corpora, a tokenizer or transforms that are for another task."""
+    for check in (_corpora, _tokenizer, _transforms):
+        yield from check(recipe)
+
+
+def _corpora(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.step.source_tokens_per_micro_batch is not None:
+        yield Complaint(
+            path="step.source_tokens_per_micro_batch",
+            what="a language model has no sources",
+            got=str(recipe.step.source_tokens_per_micro_batch),
+            fix="remove it",
+        )
+    for number, corpus in enumerate(recipe.data.train):
+        if corpus.text is not None and corpus.tags:
+            yield Complaint(
+                path=f"data.train.{number}.tags",
+                what="a document of a language model has no tags",
+                got=" and ".join(corpus.tags),
+                allowed="tags of parallel corpora",
+                fix="remove them",
+            )
+    model = recipe.model
+    texts_alone = all(corpus.text is not None for corpus in recipe.data.train)
+    yield from _sets(recipe, texts_alone=texts_alone)
+    if isinstance(model, DecoderModel) and model.prefix == "bidirectional" and texts_alone:
+        yield Complaint(
+            path="model.prefix",
+            what="nothing would be a prefix, since documents have no prompt",
+            got="bidirectional, and every corpus is a `text`",
+            allowed="causal, or a corpus with source and target, whose sources are prefixes",
+            fix="remove it, or add a parallel corpus",
+        )
+
+
+def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
+    """Validation sets of a kind that the model never reads in training."""
+    for name, files in recipe.data.valid.items():
+        path = "data.valid" if name == "valid" else f"data.valid.{name}"
+        if files.text is None and texts_alone:
+            yield Complaint(
+                path=path,
+                what="pairs cannot be read by a model that trains on documents alone: its vocabulary has no separator",
+                got="source and target",
+                allowed="a `text`, or a training corpus with source and target",
+                fix="name a `text`, or add pairs to data.train",
+            )
+        elif files.text is not None and not recipe.reads_texts:
+            yield Complaint(
+                path=f"{path}.text",
+                what="a text cannot be foreseen by a model that trains on pairs alone: it learns targets behind a "
+                "source and a separator, and a document has neither, so its score would mean nothing",
+                got=f"text: {files.text}",
+                allowed="source and target, or a training corpus with a `text`",
+                fix="name source and target, or add a `text` to data.train",
+            )
+
+
+def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
+    tokenizer = recipe.data.tokenizer
+    if recipe.data.source_tokenizer is not None:
+        yield Complaint(
+            path="data.source_tokenizer",
+            what="source and target stand in one row, so they share one vocabulary",
+            got="a tokenizer of the source's own, with task language_model",
+            fix="remove it",
+        )
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return
+    if tokenizer.sampling is not None:
+        yield Complaint(
+            path="data.tokenizer.sampling",
+            what="a language model reads each text in one way, or its likelihood means nothing",
+            got=tokenizer.sampling.kind,
+            allowed="no sampling, with task language_model",
+            fix="remove it",
+        )
+    if tokenizer.path is None and not tokenizer.byte_fallback:
+        yield Complaint(
+            path="data.tokenizer.byte_fallback",
+            what="without it some characters are unknown, and a text does not come back as it was",
+            got="false, with task language_model",
+            allowed="true",
+            fix="remove it; true is the default",
+        )
+    if tokenizer.path is None and tokenizer.normalization != IDENTITY:
+        yield Complaint(
+            path="data.tokenizer.normalization",
+            what="a text would not come back as it was",
+            got=f"{tokenizer.normalization}, with task language_model",
+            allowed=IDENTITY,
+            fix=f"remove it; {IDENTITY} is the default of this task",
+        )
+
+
+def _transforms(recipe: Recipe) -> Iterator[Complaint]:
+    texts = any(corpus.text is not None for corpus in recipe.data.train)
+    for place, transform in enumerate(recipe.data.transforms):
+        if texts or transform.kind not in FILTERS:
+            yield Complaint(
+                path=f"data.transforms.{place}",
+                what="documents are learned as they are" if texts else "a transform for encoder-decoders",
+                got=f"{transform.kind}, with task language_model",
+                allowed="no transform beside a `text`" if texts else " or ".join(FILTERS),
+                fix="remove it",
+            )

@@ -1,0 +1,48 @@
+"""The endless global batches of a run, each cut into micro-batches; what a step gets depends on its position alone."""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from trimtab.data.mixture import Mixture
+from trimtab.data.prefetch import prefetched
+from trimtab.data.stages import Stages, across_stages
+from trimtab.flow import Pack, Window
+
+PREFETCHED = 4
+"""Global batches that are read ahead and pinned while a GPU works."""
+
+
+@dataclass(slots=True)
+class DataStream:
+    """Reads global batches from any position on; it has no state of its own, so that a run resumes anywhere."""
+
+    open_mixture: Callable[[Mixture, int, int], Generator[Window, None, None]]
+    """The endless global batches of one mixture, from a position and a step on."""
+    stages: Stages
+    """Which mixture is read at which step."""
+    cut: Callable[[Window, int], list[Pack]]
+    """The micro-batches of a step's global batch, in host memory."""
+    device: torch.device
+
+    def batches(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
+        """The global batches from a step and its position on, each with its micro-batches on the device."""
+        made = self.host_batches(position, step=step)
+        if self.device.type != "cuda":
+            yield from made
+            return
+        pinned = ((window, [pack.pin() for pack in packs]) for window, packs in made)
+        for window, packs in prefetched(pinned, ahead=PREFETCHED):
+            yield window, [pack.to(self.device) for pack in packs]
+
+    def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, list[Pack]]]:
+        """The global batches from a step and its position on, each with its micro-batches in host memory."""
+
+        def open_mixture(mixture: Mixture, position: int) -> Generator[Window, None, None]:
+            return self.open_mixture(mixture, position, step)  # the step that the stage begins with
+
+        for window in across_stages(open_mixture, self.stages, step=step, position=position):
+            packs = self.cut(window, step)
+            step += 1
+            yield window, packs

@@ -1,0 +1,88 @@
+"""Everything that one update needs beside the data: objective, optimizer, clipping, loss scale, the guard's gate."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from trimtab.flow import LossOutput, Pack, StepReport, TrainState
+from trimtab.pace import Pace
+from trimtab.step.clip.protocol import Clip
+from trimtab.step.loss_scale import LossScale
+from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.step.outlier_gate import OutlierGate
+from trimtab.step.step_graphs import StepGraphs
+from trimtab.step.take_step import take_step
+from trimtab.units import Duration
+
+
+@runtime_checkable
+class Truncates(Protocol):
+    """A loss that can leave out the labels with the largest errors."""
+
+    truncating: bool
+    """Whether it does so in the step at hand."""
+
+
+@dataclass(slots=True)
+class Stepper:
+    """Takes the steps of a run, each a function of where the run is."""
+
+    objective: Callable[[Pack], LossOutput]
+    """Forward pass and summed loss of one micro-batch on the device, in the run's precision."""
+    loss: Truncates
+    optimizer: Optimizer
+    clip: Clip
+    scale: LossScale
+    gate: OutlierGate
+    clock: Pace
+    seed: int
+    """Of dropout."""
+    truncate_after: Duration | None = None
+    """From where on the loss leaves labels out; None for never."""
+    graphs: StepGraphs | None = None
+    """Takes the steps where they are recorded."""
+
+    def begin(self, state: TrainState) -> None:
+        """Prepares the next step: its dropout, whether its loss truncates, and whether it is left out because it lies
+        near a step that spoilt the run. All of it follows from where the run is."""
+        after = self.truncate_after
+        self.loss.truncating = after is not None and self.clock.share(after, state) >= 1
+        masked = state.guard.get("masked", ())
+        self.gate.masked = any(first <= state.step + 1 <= last for first, last in masked)
+        self.reseed(state.step)
+
+    def reseed(self, step: int) -> None:
+        """Makes dropout a function of the seed and the step, so that nothing of it needs to be saved."""
+        digest = hashlib.blake2b(f"{self.seed} dropout {step}".encode(), digest_size=8).digest()
+        torch.manual_seed(int.from_bytes(digest, "little") >> 1)
+
+    def take_step(self, packs: Sequence[Pack], *, learning_rate: float) -> StepReport:
+        """One update of the weights from the micro-batches of a global batch."""
+        step = take_step if self.graphs is None else self.graphs.take_step
+        return step(
+            self.objective,
+            self.optimizer,
+            packs,
+            clip=self.clip,
+            scale=self.scale,
+            gate=self.gate,
+            learning_rate=learning_rate,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it beside the optimizer's moments, in plain numbers."""
+        return {
+            "loss_scale": self.scale.to_dict(),
+            "clip": self.clip.to_dict(),
+            "gate": self.gate.to_dict(),
+        }
+
+    def from_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.scale.from_dict(saved.get("loss_scale", {}))
+        self.clip.from_dict(saved.get("clip", {}))
+        self.gate.forget()
+        self.gate.from_dict(saved.get("gate", {}))

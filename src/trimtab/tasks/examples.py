@@ -1,0 +1,60 @@
+"""What the checks before step 1 look at: a few examples in batches, and the pieces of the run around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from trimtab.config.run import Recipe
+from trimtab.flow import Pack
+from trimtab.step.learning_rate import LearningRate
+from trimtab.step.precision import Resolved
+from trimtab.step.stepper import Stepper
+
+
+@dataclass(frozen=True, slots=True)
+class CutTwoWays:
+    """One global batch, whole and in unequal pieces."""
+
+    whole: Pack
+    pieces: list[Pack]
+    num_targets: int
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """The first examples of the stream, on the device."""
+
+    def few(self) -> Pack:
+        """A handful of them in one batch."""
+        ...
+
+    def first(self) -> list[Pack]:
+        """Enough of them for a mean loss that means something."""
+        ...
+
+    def cuts(self) -> Iterator[CutTwoWays]:
+        """Up to three global batches of different examples."""
+        ...
+
+    def fullest(self) -> Pack:
+        """A batch as large as any can be, in host memory."""
+        ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """The pieces of a run that checks look at; what `build` gives has them."""
+
+    recipe: Recipe
+    device: torch.device
+    precision: Resolved
+    model: Any
+    stepper: Stepper
+    learning_rate: LearningRate
+    examples: Any
+    """The task's `Examples`."""
+    task: Any
+    sources: Any
+    """The task's datasets."""

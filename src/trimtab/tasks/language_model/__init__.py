@@ -1,0 +1,1 @@
+"""Texts to go on with; pairs as rows of source and target."""

@@ -1,0 +1,134 @@
+"""What a task brings to a run: its data, batches, model and loss, and its own checks before the first step."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+
+from trimtab.config.run import Recipe
+from trimtab.data.mixture import Mixture
+from trimtab.data.stages import Stages
+from trimtab.finding import Finding
+from trimtab.flow import LossOutput, Pack, Window
+
+Check = Callable[[Any], Iterator[Finding]]
+"""Looks at the built parts of a run; see `examples.Checked`."""
+OpenMixture = Callable[[Mixture, int, int], Generator[Window, None, None]]
+"""The endless global batches of one mixture, from a position of the stream and a step on."""
+
+
+@runtime_checkable
+class Datasets(Protocol):
+    """The data of a run, opened, as far as every task has it."""
+
+    @property
+    def corpora(self) -> Sequence[Any]:
+        """What is trained on, each with a `name` and the place of a line in it."""
+        ...
+
+    @property
+    def stages(self) -> Stages:
+        """Which mixture of the corpora is read at which step."""
+        ...
+
+    @property
+    def valid(self) -> Mapping[str, Any]:
+        """The validation sets by name."""
+        ...
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What must not change when a run resumes, by name."""
+        ...
+
+    @property
+    def positions_per_epoch(self) -> int:
+        """How far an epoch moves the stream's position."""
+        ...
+
+    @property
+    def targets_per_epoch(self) -> float:
+        """Targets of an epoch, estimated from a sample."""
+        ...
+
+    @property
+    def examples_per_epoch(self) -> str:
+        """An epoch in words, such as `200 pairs`."""
+        ...
+
+
+@runtime_checkable
+class ComputesLoss(Protocol):
+    """Forward pass and summed loss of one micro-batch."""
+
+    truncating: bool
+    """Whether the labels with the largest errors are left out; who counts the steps says when. A loss that never leaves
+    any out ignores it."""
+
+    def __call__(self, model: nn.Module, batch: Any) -> LossOutput:
+        """The loss of a micro-batch by this model, summed over its targets."""
+        ...
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """Cuts global batches into micro-batches."""
+
+    def cut_at(self, window: Any, step: int) -> list[Pack]:
+        """The micro-batches of a step's global batch, in host memory."""
+        ...
+
+    @property
+    def settled(self) -> Mapping[str, Any]:
+        """What was chosen of the recipe's `step` where it was left open."""
+        ...
+
+
+class Untrained(NamedTuple):
+    """What a model loses that has learned nothing."""
+
+    loss: float
+    """Nats per target."""
+    name: str
+    """What it is called in messages, such as `ln(vocabulary)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnChecks:
+    """The checks of a task before the first step, beside those that every task has."""
+
+    data: Check
+    """Of the data; no model runs."""
+    batches: tuple[Check, ...]
+    """Whether batches, model and loss belong together."""
+    use: tuple[Check, ...]
+    """Whether the model can be used as an evaluation will."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task as a record of functions; `datasets` is always what its own `open_datasets` gave."""
+
+    name: str
+    open_datasets: Callable[..., Any]
+    """`(recipe, *, tokenizer_folder, progress)`: everything that the recipe names. Raises InputError with every file
+    that is wrong, and where nothing is left to train on."""
+    settled: Callable[[Recipe, Any], Recipe]
+    """The recipe with the sizes that follow from the opened data."""
+    plan_batches: Callable[..., Any]
+    """`(recipe, datasets, *, packed, device)`: the `Batching` of the run. `packed` asks for batches of one shape."""
+    open_mixture: Callable[[Recipe, Any], OpenMixture]
+    build_model: Callable[..., Any]
+    """`(recipe, datasets, *, device)`: the model with its first weights."""
+    build_loss: Callable[..., ComputesLoss]
+    """`(recipe, datasets, *, device)`"""
+    untrained: Callable[[Any], Untrained]
+    take_weights: Callable[..., str]
+    """`(old, datasets, model, *, name)`: puts the weights of a loaded model into this one, and says what fitted."""
+    examples: Callable[[Any, Any, torch.device], Any]
+    """`(datasets, batching, device)`: the `Examples` that checks look at."""
+    checks: OwnChecks
+    inspect: Callable[..., Any]
+    """`(recipe, *, limit, progress)`: a report on the data, before a run."""

@@ -1,0 +1,61 @@
+"""The pairs of a recipe on text, looked at before a run: counts, lengths, what would be dropped."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
+from trimtab.data.cache import default_cache
+from trimtab.data.checks import check_data
+from trimtab.data.corpus import open_corpora
+from trimtab.data.inspect import Report, inspect_data
+from trimtab.data.stages import plan_stages, shares_of
+from trimtab.data.transforms.apply import build_transforms
+from trimtab.progress import Progress
+from trimtab.tasks.text.datasets import TextKind, keyed_files
+
+
+def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progress) -> Report:
+    """Looks at `limit` pairs of each corpus as the task reads them; see `inspection.inspect_recipe`."""
+    recipe = _hasty(recipe, limit)
+    place = {"root": Path.cwd(), "cache": default_cache()}
+    most = kind.passage_bytes(recipe.data)
+    train, valid = [
+        open_corpora(configs, keys=keys, passage_bytes=most, **place) for keys, configs in keyed_files(recipe)
+    ]
+    # Validation sets are called as the recipe calls them.
+    valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
+    pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
+    pipeline = build_transforms(recipe.data.transforms)
+    with tempfile.TemporaryDirectory() as folder:
+        report = inspect_data(
+            pairs,
+            pipeline=pipeline,
+            tokenizers=kind.prepare_tokenizers(
+                recipe.data, train, pipeline, folder=Path(folder), progress=progress
+            ),
+            max_tokens=recipe.data.max_tokens,
+            one_row=kind.one_row,
+            valid=held,
+            limit=limit,
+        )
+    stages = plan_stages(recipe.data, train, seed=recipe.seed)
+    progress.message("checking every line")
+    checks = check_data(pairs, held)
+    return replace(report, checks=checks, stages=shares_of(stages, [corpus.name for corpus in train]))
+
+
+def _hasty(recipe: Recipe, limit: int) -> Recipe:
+    target, source = recipe.data.tokenizer, recipe.data.source_tokenizer
+    update = {"tokenizer": _of_lines(target, 2 * limit if source is None else limit)}
+    if source is not None:
+        update["source_tokenizer"] = _of_lines(source, limit)
+    data = recipe.data.model_copy(update=update)
+    return recipe.model_copy(update={"data": data})
+
+
+def _of_lines(tokenizer: Tokenizer, limit: int) -> Tokenizer:
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return tokenizer
+    return tokenizer.model_copy(update={"training_lines": min(tokenizer.training_lines, limit)})

@@ -1,0 +1,138 @@
+"""What the model's prediction for a target token depends on: its source and the tokens before it, and nothing else.
+
+Tokens are exchanged where they must not matter, and the vectors elsewhere must stay as they were; exchanged where they
+must matter, and the vectors must change. Shapes and dropout stay the same, so what is not seen changes no bit on most
+kernels; it is the program that trains which is looked at, compiled or not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from trimtab.finding import Finding
+from trimtab.flow import Pack, Window
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import hidden, hidden_in_training
+from trimtab.tasks.text.probing import (
+    between,
+    exchanged,
+    few_examples,
+    lengths_at,
+    one_pack,
+    size,
+)
+
+UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
+"""How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
+SEEN = 1e-6
+"""How much it must change at least by what it must see; an untrained model gives some per cent."""
+ALONE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
+"""How much it may differ in a pack of other size, where sums are made in another order."""
+
+
+def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
+    """Later tokens, other examples, and padding are not seen; the source and earlier tokens are."""
+    window = few_examples(parts)
+    pack = one_pack(parts, window)
+    before = hidden_in_training(parts, pack)
+    every_other, late = halves(pack)
+    everywhere = pack.target.segments < pack.num_segments
+    others = everywhere & ~every_other
+    target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
+    by_target = hidden_in_training(parts, replace(pack, target=target)) - before
+    by_source = torch.zeros_like(before)
+    if parts.packing.shape.has_source:
+        sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
+        num_ids = parts.sources.tokenizers.source.num_ids
+        source = exchanged(pack.source, where=sources, num_ids=num_ids)
+        by_source = hidden_in_training(parts, replace(pack, source=source)) - before
+    typical = size(before, everywhere)
+    early = every_other & ~late
+    yield from future_seen(size(by_target, early) / typical, bound=UNSEEN[parts.precision])
+    leaks = max(size(by_target, others), size(by_source, others)) / typical
+    yield from others_seen(leaks, bound=UNSEEN[parts.precision])
+    if bool(late.any()):
+        yield from not_seen("target tokens before it", size(by_target, late) / typical)
+    if parts.packing.shape.has_source:
+        yield from not_seen("source", size(by_source, every_other) / typical)
+    yield from unlike_alone(parts, window, pack)
+
+
+def halves(pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where every other example stands in the target stream, and the later half of each of these, as far as it is
+    read in one direction."""
+    stream = pack.target
+    every_other = (stream.segments % 2 == 0) & (stream.segments < pack.num_segments)
+    late = every_other & (stream.positions > 0) & (2 * stream.positions >= lengths_at(stream))
+    if stream.prefix is not None:
+        late = late & (stream.positions >= stream.prefix[stream.segments])
+    return every_other, late
+
+
+def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
+    """A finding where later target tokens changed what stands before them."""
+    if not share <= bound:
+        yield Finding(
+            code="M201",
+            name="future-seen",
+            severity="error",
+            message=f"with other target tokens later in a sentence, what is predicted before them changes by "
+            f"{share:.2g} of its size (bound {bound:g})",
+            why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and what "
+            "the model writes is useless.",
+            fix="look at the causal mask of the decoder's self-attention",
+        )
+
+
+def others_seen(share: float, *, bound: float) -> Iterator[Finding]:
+    """A finding where one example changed another of the same pack."""
+    if not share <= bound:
+        yield Finding(
+            code="M203",
+            name="examples-see-each-other",
+            severity="error",
+            message=f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
+            f"(bound {bound:g})",
+            why="What a text means must not depend on which others it is trained beside: when the model is used they "
+            "are not there.",
+            fix="look at the boundaries of segments, and at the mask of attention",
+        )
+
+
+def not_seen(what: str, share: float) -> Iterator[Finding]:
+    """A finding where something that must matter does not."""
+    if not share > SEEN:
+        yield Finding(
+            code="M202",
+            name="input-without-effect",
+            severity="error",
+            message=f"the prediction for a target token does not depend on the {what}",
+            why="A model learns nothing from what it does not see: without the tokens before it writes no language, "
+            "without a source it translates none.",
+            fix="look at how the decoder reads it: self-attention, attention to the source, embeddings of the target",
+        )
+
+
+def unlike_alone(parts: Checked, window: Window, pack: Pack) -> Iterator[Finding]:
+    """A finding where the shortest or the longest example differs alone from what it is in a pack with others. Without
+    dropout, which is drawn by a token's place in the pack."""
+    parts.model.eval()
+    before = hidden(parts, pack)
+    bound, lengths = ALONE[parts.precision], window.target.lengths
+    for number in dict.fromkeys((int(lengths.argmin()), int(lengths.argmax()))):
+        alone = one_pack(parts, between(window, number, number + 1))
+        together = before[pack.target.segments == number]
+        apart = hidden(parts, alone)[: len(together)] - together
+        share = float(apart.norm() / together.norm())
+        if not share <= bound:
+            yield Finding(
+                code="M204",
+                name="example-differs-alone",
+                severity="error",
+                message=f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
+                f"what it is beside {len(window.target) - 1} others (bound {bound:g})",
+                why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
+                fix="look at the mask of padding, and at how positions are counted",
+            )
+            return

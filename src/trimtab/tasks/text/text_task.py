@@ -1,0 +1,52 @@
+"""A task on text, composed of what all of them share and what is its own."""
+
+from functools import partial
+
+import torch
+
+from trimtab.config.run import Recipe
+from trimtab.data.packing import Packing
+from trimtab.model.kinds import Model
+from trimtab.model.text_model import build_model
+from trimtab.tasks.task import OwnChecks, Task
+from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
+from trimtab.tasks.text.data_checks import data_checks
+from trimtab.tasks.text.datasets import Sources, TextKind, open_datasets
+from trimtab.tasks.text.decoding import five_lines
+from trimtab.tasks.text.inspecting import inspect_text
+from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
+from trimtab.tasks.text.losses import build_text_loss, untrained
+from trimtab.tasks.text.old_weights import take_text_weights
+from trimtab.tasks.text.probing import TextExamples
+from trimtab.tasks.text.sight import sees_what_it_should
+
+
+def text_task(name: str, kind: TextKind) -> Task:
+    """The task of this kind of text."""
+
+    def examples(sources: Sources, packing: Packing, device: torch.device) -> TextExamples:
+        return TextExamples(kind, sources, packing, device)
+
+    return Task(
+        name=name,
+        open_datasets=partial(open_datasets, kind),
+        settled=with_vocabulary_sizes,
+        plan_batches=plan_batches,
+        open_mixture=mixture_opener,
+        build_model=model_of_datasets,
+        build_loss=build_text_loss,
+        untrained=untrained,
+        take_weights=take_text_weights,
+        examples=examples,
+        checks=OwnChecks(
+            data=data_checks,
+            batches=(labels_come_next, loss_reads_its_label, sees_what_it_should),
+            use=(five_lines,),
+        ),
+        inspect=partial(inspect_text, kind),
+    )
+
+
+def model_of_datasets(recipe: Recipe, sources: Sources, *, device: torch.device) -> Model:
+    """The model with its first weights, sized by the vocabularies of the data."""
+    return build_model(recipe, sources.tokenizers, device=device)

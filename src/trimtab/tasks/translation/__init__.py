@@ -1,0 +1,1 @@
+"""A source to read, a target to write."""

@@ -1,0 +1,23 @@
+import pytest
+
+from tests.language_run import language_sources
+from tests.small_run import small_sources
+from trimtab.config.task_facts import TASKS
+from trimtab.tasks.language_model.task import LANGUAGE_MODEL
+from trimtab.tasks.task_of import task_of
+from trimtab.tasks.translation.task import TRANSLATION
+
+
+@pytest.mark.parametrize(
+    ("sources_of", "task"), [(small_sources, TRANSLATION), (language_sources, LANGUAGE_MODEL)]
+)
+def test_each_recipe_has_the_task_that_it_names(tmp_path, sources_of, task):
+    recipe, _ = sources_of(tmp_path)
+    assert task_of(recipe) is task
+    assert task.name == recipe.task
+
+
+def test_every_task_of_the_settings_has_one(tmp_path):
+    recipe, _ = small_sources(tmp_path)
+    for name in TASKS:
+        assert task_of(recipe.model_copy(update={"task": name})).name == name
