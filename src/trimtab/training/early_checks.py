@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 
-from trimtab.build import Parts
+from torch import nn
+
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.exporting import obstacles
 from trimtab.config.run import Recipe
+from trimtab.config.step import StepConfig
 from trimtab.errors import InputError, input_error
 from trimtab.scoring.scores import bleu_metric
 
@@ -15,9 +17,9 @@ MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
 """Tensors of the size of the weights that an optimizer keeps; of the others fewer, or none."""
 
 
-def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
+def check_room_for_one(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
-    tensors, step = parts.model.state_dict().values(), parts.recipe.step
+    tensors = model.state_dict().values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
     copies = MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)

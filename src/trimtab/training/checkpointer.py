@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from trimtab.build import Parts
+from torch import nn
+
 from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
@@ -12,6 +13,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.training.findings import Findings
 
 SAVE_TRIES = 3
@@ -19,12 +21,15 @@ SAVE_TRIES = 3
 
 
 @dataclass(slots=True)
-class Saving:
+class Checkpointer:
     """Saves in the background; a failure is met at the next save, and at the last one at once."""
 
     folder: RunFolder
     store: CheckpointStore
-    parts: Parts
+    model: nn.Module
+    optimizer: Optimizer
+    healthy_after: int
+    """Updates after which a checkpoint is one to go back to."""
     fingerprints: dict[str, str]
     findings: Findings
     saver: BackgroundSaver = field(init=False)
@@ -48,8 +53,8 @@ class Saving:
             self.mark_healthy(state)
             self.saver.begin(
                 state,
-                model=self.parts.model.state_dict(),
-                optimizer=self.parts.stepper.optimizer.state_tensors(),
+                model=self.model.state_dict(),
+                optimizer=self.optimizer.state_tensors(),
                 fingerprints=self.fingerprints,
                 beside={
                     self.folder.data_ledger: json.dumps(state.data, indent=1, ensure_ascii=False).encode()
@@ -91,7 +96,7 @@ class Saving:
         self.waiting = {step: updates for step, updates in self.waiting.items() if step <= state.step}
         for step in there:
             updates = self.waiting.setdefault(step, state.updates)
-            if state.updates - updates >= self.parts.recipe.guard.healthy_after:
+            if state.updates - updates >= self.healthy_after:
                 self.saver.mark_healthy(step)
 
     def close(self) -> None:
