@@ -13,7 +13,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     translator                                  a checkpoint ready to translate
     device | choices                            where it runs; what a recipe leaves open
     data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
-    config | pace                               the recipe: one frozen tree, read without torch; how far a run is
+    config | distributed | pace                 the recipe, read without torch; the ranks of a run; how far it is
     flow | progress | gpu                       what travels between the stages; what a run tells; whether kernels run
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit
