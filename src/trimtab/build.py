@@ -11,6 +11,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
+from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.model.evaluation_model import EvaluationModel
 from trimtab.model.half_copy import half_copy
 from trimtab.model.roles import role_of
@@ -57,8 +58,13 @@ class Parts:
     evaluation_model: EvaluationModel
 
 
-def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -> Parts:
-    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
+def build(
+    recipe: Recipe, sources: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
+) -> Parts:
+    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together.
+
+    With several `ranks` each process builds the same and takes its share of the micro-batches of every step.
+    """
     task, device = task_of(recipe), device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE
@@ -76,8 +82,8 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
     if compiled:
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    stepper = build_stepper(recipe, objective, pace=pace)
-    if graphed:
+    stepper = build_stepper(recipe, objective, pace=pace, ranks=ranks)
+    if graphed and ranks.world_size == 1:  # sums over ranks cannot be recorded yet
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
     return Parts(
         recipe=recipe,
@@ -90,7 +96,7 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
         pace=pace,
         model=model,
         packing=packing,
-        stream=DataStream(task.open_mixture(recipe, sources), sources.stages, packing.cut_at, device),
+        stream=DataStream(task.open_mixture(recipe, sources), sources.stages, packing.cut_at, device, ranks),
         learning_rate=build_learning_rate(recipe, model, pace=pace),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, pace),
         stepper=stepper,
@@ -98,7 +104,9 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
     )
 
 
-def build_stepper(recipe: Recipe, objective: TrainingModule, *, pace: Pace) -> Stepper:
+def build_stepper(
+    recipe: Recipe, objective: TrainingModule, *, pace: Pace, ranks: Ranks = ONE_RANK
+) -> Stepper:
     """What takes the steps of a recipe, launched kernel by kernel."""
     step, truncate = recipe.step, recipe.loss.truncate
     return Stepper(
@@ -113,6 +121,7 @@ def build_stepper(recipe: Recipe, objective: TrainingModule, *, pace: Pace) -> S
         clock=pace,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
+        ranks=ranks,
     )
 
 

@@ -1,6 +1,6 @@
 """Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE`.
 
-With a world size of 1 it is the slow twin: one process, the run's own `take_step`, every micro-batch.
+With a world size of 1 it is the slow twin: one process, every micro-batch.
 """
 
 import json
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
-from tests.small_run import small_parts
-from trimtab.distributed.share import deal, dropout_seed
+from tests.small_run import small_sources
+from trimtab.build import build
+from trimtab.distributed import ONE_RANK
 from trimtab.distributed.torch_ranks import joined_ranks
 from trimtab.flow import LossOutput, TrainState
-from trimtab.step.take_step import StepsOverRanks
 
 STEPS, POISONED = 24, 17
 CHANGES = {
@@ -38,40 +38,25 @@ def poisoned(objective):
 def train(folder, ranks):
     """Lines of what each step showed, and at the end everything that the next step depends on. The last rank's loss is
     not finite in one step."""
-    parts = small_parts(folder, **CHANGES)
+    parts = build(*small_sources(folder, **CHANGES), ranks=ranks)
+    stepper = parts.stepper
     parts.model.train()
     state, lines = TrainState(), []
-    for window, packs in parts.windows(state.position):
+    for window, batches in parts.stream.batches(state.position):
         if state.step == STEPS:
             break
-        parts.begin(state)
-        rank, world_size = (0, 1) if ranks is None else (ranks.rank, ranks.world_size)
-        torch.manual_seed(dropout_seed(parts.recipe.seed, step=state.step, rank=rank))
-        last = state.step == POISONED and rank == world_size - 1
-        if last:
-            parts.objective, whole = poisoned(parts.objective), parts.objective
-        mine = deal(packs, world_size)[rank]
-        rate = parts.learning_rate(state)
-        if ranks is None:
-            report = parts.take_step(mine, learning_rate=rate)
-        else:
-            report = StepsOverRanks(ranks).take_step(
-                parts.objective,
-                parts.optimizer,
-                mine,
-                clip=parts.clip,
-                scale=parts.scale,
-                gate=parts.gate,
-                learning_rate=rate,
-            )
-        if last:
-            parts.objective = whole
+        stepper.begin(state)
+        whole = stepper.objective
+        if state.step == POISONED and ranks.rank == ranks.world_size - 1:
+            stepper.objective = poisoned(whole)
+        report = stepper.take_step(batches, learning_rate=parts.learning_rate.at(state))
+        stepper.objective = whole
         numbers = {key: float(getattr(report, key)) for key in ("loss", "objective", "grad_norm", "clipped")}
         counts = (report.num_targets, report.num_tokens, int(report.truncated or 0), int(report.refusal))
-        lines.append(numbers | {"counts": counts, "batches": len(mine)})
+        lines.append(numbers | {"counts": counts, "batches": len(batches)})
         state = replace(state, step=state.step + 1, position=window.position)
-    kept = {**parts.model.state_dict(), **parts.optimizer.state_tensors()}
-    return {"lines": lines, "kept": kept, "clip": parts.clip.to_dict(), "gate": parts.gate.to_dict()}
+    kept = {**parts.model.state_dict(), **stepper.optimizer.state_tensors()}
+    return {"lines": lines, "kept": kept, "clip": stepper.clip.to_dict(), "gate": stepper.gate.to_dict()}
 
 
 def main(folder, rank, world_size):
@@ -79,7 +64,7 @@ def main(folder, rank, world_size):
     torch.use_deterministic_algorithms(True)
     own = folder / f"rank{rank}of{world_size}"
     if world_size == 1:
-        found = train(own, None)
+        found = train(own, ONE_RANK)
     else:
         meeting = (folder / f"meeting{world_size}").as_uri()
         with joined_ranks(
