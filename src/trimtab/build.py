@@ -25,9 +25,7 @@ from trimtab.data.window import windows
 from trimtab.device import choose_device, wants_compile
 from trimtab.flow import LossOutput, Pack, Ragged, StepReport, TrainState, Window
 from trimtab.loss.build import Loss, build_loss
-from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model, model_of
-from trimtab.model.roles import role_of
 from trimtab.pace import Pace
 from trimtab.sources import Sources
 from trimtab.step.batch_warmup import tokens_at
@@ -158,7 +156,7 @@ class Parts:
     def multipliers(self) -> dict[str, float]:
         """What the rate of a step is multiplied by for each weight, by its name."""
         config = self.recipe.step.optimizer.learning_rate_multipliers
-        return multipliers_of(config, dict(self.model.named_parameters()), role_of=role_of)
+        return multipliers_of(config, dict(self.model.named_parameters()), role_of=self.model.role_of)
 
     def begin(self, state: TrainState) -> None:
         """What of the next step is a function of where the run is: its dropout, whether its loss truncates, and whether
@@ -204,7 +202,7 @@ class Parts:
         if self.device.type != "cuda" or self.precision in WHOLE:
             return model
         half = torch.float16 if self.precision == "fp16_mixed" else torch.bfloat16
-        return half_copy(model, half)
+        return model.half_precision_copy(half)
 
     def valid(self) -> dict[str, ValidSet]:
         """The validation sets by name."""
@@ -225,7 +223,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     recipe = settled(recipe, shape, precision=precision, compiled=compiled, graphed=graphed)
     model = build_model(recipe, sources.tokenizers, device=device)
     if precision == "bf16":
-        model = half_copy(model, torch.bfloat16)
+        model = model.half_precision_copy(torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
     loss = build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device)
     if compiled:
@@ -251,7 +249,7 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
             model,
             weight_clip=recipe.step.weight_clip,
             ema=recipe.step.ema,
-            role_of=role_of,
+            role_of=model.role_of,
         ),
         clip=build_clip(recipe.step.clip),
         scale=LossScale(enabled=precision == "fp16_mixed", device=device),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, assert_never
 
 from trimtab.config.llama_export import llama_obstacles
+from trimtab.config.positions import KINDS, NoPositions
 from trimtab.config.transforms import Transform
 from trimtab.errors import Problem
 
@@ -47,13 +48,13 @@ def _of_hugging_face(model: Any) -> Iterator[Problem]:
         yield _refused("model.activation", model.activation, ", ".join(PLAIN_ACTIVATIONS), "hf")
     if before and model.tie_embeddings != "all":
         yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before", "hf")
-    tables = ("sinusoidal", "learned") if before else ("sinusoidal",)
+    tables = tuple(each.kind for each in KINDS if each.adds_vectors and (before or not each.is_trained))
     hint = "" if before else ", with norm_position: after"
     if model.positions not in tables:
         yield _refused("model.positions", model.positions, " or ".join(tables) + hint, "hf")
     own = model.decoder_positions
-    if (own is not None and own not in (*tables, "none")) or (own == "none" and len(tables) == 1):
-        allowed = (*tables, "none") if len(tables) > 1 else tables
+    allowed = (*tables, NoPositions.kind) if before else tables
+    if own is not None and own not in allowed:
         yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint, "hf")
 
 

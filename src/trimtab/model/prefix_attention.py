@@ -45,12 +45,14 @@ def attend_prefix(
     *,
     layout: Layout,
     prefix: PrefixLayout,
+    bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "tokens heads size"]:
     """Exact, by the kernels that there are: a token after the prefix attends causally to its whole segment, and one of
     the prefix to the prefix alone, so that each of the two results is taken where it is the right one.
 
     Source: the prefix mask of arXiv 1910.10683, section 3.2.1, figure 4.
     """
-    after = attend(queries, keys, values, of=layout, to=layout, causal=True)
-    within = attend(queries, keys, values, of=prefix.halves, to=prefix.halves, causal=False)
+    after = attend(queries, keys, values, of=layout, to=layout, causal=True, bias=bias)
+    # A prefix begins where its segment does, so that its positions are those of the segment.
+    within = attend(queries, keys, values, of=prefix.halves, to=prefix.halves, causal=False, bias=bias)
     return torch.where(prefix.inside, within, after)
