@@ -213,7 +213,8 @@ def build(recipe: Recipe, sources: Sources, *, device: torch.device | None = Non
     """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
     device = device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
-    packed = device.type == "cuda" and precision not in WHOLE
+    biased = any(each.has_bias for each in recipe.model.all_position_settings)
+    packed = device.type == "cuda" and precision not in WHOLE and not biased
     pace = Pace(sources.feed.mixture.examples_per_epoch * sources.feed.parts_per_position)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     shape = shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target)

@@ -10,7 +10,8 @@ from trimtab.flow import TrainableModel
 def test_both_models_have_all_that_a_run_asks_for(build):
     model: TrainableModel = build()
     members = {name for name in vars(TrainableModel) if not name.startswith("_")}
-    assert members and all(hasattr(model, name) for name in members)
+    assert members
+    assert all(hasattr(model, name) for name in members)
     assert model.output_projection is model.output_matrix
     assert len(model.blocks) == len({id(each) for each in model.blocks})
     inside = {id(each) for block in model.blocks for each in block.parameters()}

@@ -32,8 +32,8 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, 
         case "hf":
             found = list(_of_hugging_face(model))
         case "ctranslate2" | "onnx":
-            # CTranslate2 has every norm, activation, kind of positions and tie that a recipe can ask for.
-            found = []
+            # CTranslate2 has every norm, activation and tie that a recipe can ask for.
+            found = list(_of_biases(model, target))
         case _:
             assert_never(target)
     return [*found, *_of_transforms(transforms)]
@@ -56,6 +56,14 @@ def _of_hugging_face(model: Any) -> Iterator[Problem]:
     allowed = (*tables, NoPositions.kind) if before else tables
     if own is not None and own not in allowed:
         yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint, "hf")
+
+
+def _of_biases(model: Any, target: ExportTarget) -> Iterator[Problem]:
+    """Positions that add something to the scores of attention, which the exported graphs have no place for."""
+    without = ", ".join(each.kind for each in KINDS if not each.has_bias)
+    for key, settings in zip(("positions", "decoder_positions"), model.all_position_settings, strict=True):
+        if settings.has_bias:
+            yield _refused(f"model.{key}", settings.kind, without, target)
 
 
 def _of_transforms(transforms: tuple[Transform, ...]) -> Iterator[Problem]:

@@ -1,6 +1,5 @@
 """Decoding one token at a time, with keys and values kept: the model's side of greedy and beam search."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -198,16 +197,3 @@ def attend_shared_source(
     mixed = F.scaled_dot_product_attention(grouped, keys, values, attn_mask=mask)
     mixed = mixed.unflatten(2, (width, -1)).transpose(1, 2)
     return mixed.reshape(queries.shape)
-
-
-class SessionOpener:
-    """A model as decoding sees it: see `flow.Translates`."""
-
-    def __init__(self, model: EncoderDecoder) -> None:
-        self.model = model
-
-    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> Session:
-        """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest sentence."""
-        assert max_length <= self.model.max_positions, (max_length, self.model.max_positions)
-        assert math.prod(source.ids.shape) > 0, "a source has at least its end symbol"
-        return Session(self.model, source, rows=rows, width=width)

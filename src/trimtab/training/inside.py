@@ -135,12 +135,14 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
     logits out."""
 
     def hook(module: SelfAttention | CrossAttention, given: Any, options: Any) -> None:
+        bias = None
         match module:
             case SelfAttention():
                 x, of, positions = given
                 to, count = of, int(of.boundaries[rows])
                 rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
                 queries, keys, _ = module.project(x[:count], rotary)
+                bias = positions.bias
             case CrossAttention():
                 x, memory, of, to = given
                 x, memory = x[: int(of.boundaries[rows])], memory[: int(to.boundaries[rows])]
@@ -153,6 +155,7 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
             to=to.boundaries[: rows + 1],
             longest=(of.longest, to.longest),
             causal=options.get("causal", False),
+            bias=bias,
         )
 
     return hook
