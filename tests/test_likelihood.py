@@ -12,7 +12,6 @@ from trimtab.decode.stream import stream_of
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.likelihood import score_pairs
-from trimtab.model.session import SessionOpener
 from trimtab.translator import load_model
 
 PAIRS = small_pairs(40, seed=5)
@@ -29,7 +28,7 @@ def step_by_step(loaded, source, target):
     """The sum over a decoding session that is fed the target token by token."""
     tokenizer = loaded.tokenizer
     (source_ids,), (ids,) = tokenizer.encode([source]), tokenizer.encode([target])
-    session = SessionOpener(loaded.model).open_session(
+    session = loaded.model.open_session(
         stream_of([source_ids], torch.device("cpu")), rows=1, width=1, max_length=len(ids)
     )
     total = 0.0

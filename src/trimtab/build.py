@@ -13,8 +13,6 @@ from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.model.evaluation_model import EvaluationModel
-from trimtab.model.half_copy import half_copy
-from trimtab.model.roles import role_of
 from trimtab.pace import Pace, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
@@ -76,7 +74,7 @@ def build(
     recipe = settled(recipe, packing.settled, precision=precision, compiled=compiled, graphed=graphed)
     model = task.build_model(recipe, sources, device=device)
     if precision == "bf16":
-        model = half_copy(model, torch.bfloat16)
+        model = model.half_precision_copy(torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, sources, device=device)
     if compiled:
@@ -113,7 +111,11 @@ def build_stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=build_optimizer(
-            step.optimizer, objective.model, weight_clip=step.weight_clip, ema=step.ema, role_of=role_of
+            step.optimizer,
+            objective.model,
+            weight_clip=step.weight_clip,
+            ema=step.ema,
+            role_of=objective.model.role_of,
         ),
         clip=build_clip(step.clip),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
@@ -134,7 +136,7 @@ def build_learning_rate(recipe: Recipe, model: nn.Module, *, pace: Pace) -> Lear
         clock=pace,
         peak=optimizer.learning_rate * peak_factor(step.schedule, dim=recipe.model.dim),
         multipliers=multipliers_of(
-            optimizer.learning_rate_multipliers, dict(model.named_parameters()), role_of=role_of
+            optimizer.learning_rate_multipliers, dict(model.named_parameters()), role_of=model.role_of
         ),
     )
 

@@ -16,7 +16,7 @@ from tests.small_run import small_parts
 from trimtab.data.pack import assemble
 from trimtab.loss.build import Loss
 from trimtab.model.attention_padded import attend_padded
-from trimtab.model.block import SubLayers
+from trimtab.model.block import Residual
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import init_weights
@@ -87,7 +87,7 @@ BUGS = {
     "frozen embeddings, by a detach": Bug(
         rewriting(EncoderDecoder.embed_source, ("table(stream.ids)", "table(stream.ids).detach()")), "M205"
     ),
-    "dropout in eval": Bug(rewriting(SubLayers.leave, ("self.training", "True")), "E202"),
+    "dropout in eval": Bug(rewriting(Residual.post, ("self.training", "True")), "E202"),
     "mean of means": Bug(
         rewriting(
             accumulate, ("part.objective / divisor", "part.objective / batch.num_targets / len(batches)")

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from tests.small_run import small_parts
 from tests.streams import pack_of

@@ -20,5 +20,6 @@ from trimtab.flow.step_report import Refusal as Refusal
 from trimtab.flow.step_report import StepReport as StepReport
 from trimtab.flow.tokenizer import Tokenizer as Tokenizer
 from trimtab.flow.train_state import TrainState as TrainState
+from trimtab.flow.trainable_model import TrainableModel as TrainableModel
 from trimtab.flow.window import DroppedExample as DroppedExample
 from trimtab.flow.window import Window as Window

@@ -24,20 +24,20 @@ class Given:
     """Source tokens of the sentence itself, tags and end symbol included."""
 
 
-class Begun:
+class Prefilled:
     """A model with one beginning a row; see `flow.Translates`."""
 
     def __init__(self, model: Translates, given: Sequence[Sequence[int]]) -> None:
         self.model, self.given = model, given
 
-    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "BegunSession":
+    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "PrefilledSession":
         """A session that has read what is given."""
         assert rows == len(self.given)
         session = self.model.open_session(source, rows=rows, width=width, max_length=max_length)
-        return BegunSession(session, self.given)
+        return PrefilledSession(session, self.given)
 
 
-class BegunSession:
+class PrefilledSession:
     """A session in which the search's first symbol, the start, stands for all that is given.
 
     The start symbol and what is given but its last symbol is fed at once, when the search brings the start symbol;

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.small_run import small_pairs
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.decode.growing_text import BROKEN, GrowingText
+from trimtab.decode.incremental_detokenizer import BROKEN, IncrementalDetokenizer
 
 
 class Bytes:
@@ -37,7 +37,7 @@ def pieces() -> SentencePiece:
 def parts_of(tokenizer, prompt: str, text: str) -> tuple[list[str], str]:
     """What came out symbol by symbol for a text that goes on from a prompt, and its whole."""
     start, ids = tokenizer.encode([prompt])[0][:-1], tokenizer.encode([prompt + text])[0][:-1]
-    growing = GrowingText(tokenizer, start)
+    growing = IncrementalDetokenizer(tokenizer, start)
     parts = [growing.add(id) for id in ids[len(start) :]]
     return [*parts, growing.rest()], growing.text()
 
@@ -55,13 +55,13 @@ def test_a_character_comes_out_with_its_last_byte():
 
 
 def test_bytes_that_are_no_character_come_out_in_the_end():
-    growing = GrowingText(Bytes(), [])
+    growing = IncrementalDetokenizer(Bytes(), [])
     assert [growing.add(each) for each in (0x61, 0xE2, 0x9C)] == ["a", "", ""]
     assert growing.rest() == BROKEN
 
 
 def test_a_long_row_of_broken_bytes_does_not_wait_for_the_end():
-    growing = GrowingText(Bytes(), [])
+    growing = IncrementalDetokenizer(Bytes(), [])
     assert "".join(growing.add(0xFF) for _ in range(50)) == BROKEN * 47
     assert growing.rest() == BROKEN * 3
 

@@ -10,7 +10,7 @@ LONGEST_PART = 3
 """Bytes of a character that has one byte still to come, at most."""
 
 
-class GrowingText:
+class IncrementalDetokenizer:
     """What follows a prompt; a character that is spelled in bytes comes out with its last byte."""
 
     def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int]) -> None:

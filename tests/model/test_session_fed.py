@@ -5,7 +5,6 @@ import torch
 
 from tests.small_run import small_parts
 from trimtab.decode.stream import stream_of
-from trimtab.model.session import SessionOpener
 
 SOURCES, GIVEN, NEXT = (
     [[5, 6, 7, 3], [8, 9, 3], [10, 3]],
@@ -28,7 +27,7 @@ SOURCES, GIVEN, NEXT = (
 @torch.inference_mode()
 def test_a_session_goes_on_from_what_was_fed_at_once_as_from_single_symbols(tmp_path, changes):
     # Of the last block only keys and values are read on; what comes out of a block is seen by the next one.
-    opener = SessionOpener(small_parts(tmp_path, **{"model.layers": 2, **changes}).model.eval())
+    opener = small_parts(tmp_path, **{"model.layers": 2, **changes}).model.eval()
     cpu = torch.device("cpu")
     longest = max(map(len, GIVEN))
     session = opener.open_session(stream_of(SOURCES, cpu), rows=3, width=2, max_length=20)
@@ -56,7 +55,7 @@ def test_a_row_goes_on_to_its_last_position_while_another_is_beyond_it(tmp_path,
     model = small_parts(tmp_path, **{"model.layers": 2, "model.positions": positions}).model.eval()
     most, given = model.max_positions, torch.tensor([[2, 11, 12, 13], [0, 0, 0, 2]])
     session, alone = (
-        SessionOpener(model).open_session(
+        model.open_session(
             stream_of(sources, torch.device("cpu")), rows=len(sources), width=1, max_length=most
         )
         for sources in (SOURCES[:2], SOURCES[1:2])

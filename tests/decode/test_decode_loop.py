@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from trimtab.decode import follow as module
-from trimtab.decode.follow import CHECK_EVERY, follow, pace_of
+from trimtab.decode import decode_loop as module
+from trimtab.decode.decode_loop import CHECK_EVERY, pace_of
 from trimtab.decode.hypothesis import Hypothesis
 
 
@@ -50,7 +50,7 @@ class Session:
     "lengths", [[1], [3, 1, 2], [9, 2, 30, 4, 4, 17, 1, 30], list(range(1, 40)), [40] * 5]
 )
 def test_every_row_gets_its_own_result_whenever_it_leaves(lengths):
-    found = follow(Session(), Countdown(lengths), num_steps=max(lengths))
+    found = decode_loop(Session(), Countdown(lengths), num_steps=max(lengths))
     assert [hypothesis.ids for hypothesis in found] == [[row] for row in range(len(lengths))]
 
 
@@ -62,19 +62,19 @@ def as_on_a_gpu(monkeypatch):
 
 def test_on_a_cpu_rows_leave_as_soon_as_a_tenth_of_the_batch_is_done():
     paths, session = Countdown([2, 3, *[9] * 18]), Session()
-    follow(session, paths, num_steps=40)
+    decode_loop(session, paths, num_steps=40)
     assert session.kept == [list(range(2, 20))]  # one of twenty was not enough, two were
     assert paths.batch_sizes == [20] * 3 + [18] * 6
 
 
 def test_the_batch_shrinks_only_when_a_quarter_of_it_is_done(as_on_a_gpu):
     paths, session = Countdown([4, 40, 40, 40, 40, 40, 40, 20]), Session()
-    follow(session, paths, num_steps=40)
+    decode_loop(session, paths, num_steps=40)
     assert session.kept == [[1, 2, 3, 4, 5, 6]]  # one of eight was not enough, two were
     assert paths.batch_sizes == [8] * 20 + [6] * 20
 
 
 def test_it_ends_at_the_first_look_after_the_last_row_is_done(as_on_a_gpu):
     paths = Countdown([5, 6])
-    follow(Session(), paths, num_steps=100)
+    decode_loop(Session(), paths, num_steps=100)
     assert len(paths.batch_sizes) == 2 * CHECK_EVERY

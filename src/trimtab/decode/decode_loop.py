@@ -46,7 +46,7 @@ class Paths(Protocol[Found]):
         ...
 
 
-def follow(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> list[Found]:
+def decode_loop(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> list[Found]:
     """Runs a search until every row is done, at most `num_steps` steps, and gives what it found for each row.
 
     A row must be done after as many steps as its limit allows. Raises RunFailed where the model's scores are NaN.
