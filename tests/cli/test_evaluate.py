@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.refusal import refused
-from trimtab.scoring.measures import Measures
+from trimtab.evaluation.report import RequestedMetrics
+from trimtab.metrics.metric import MetricSettings
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def calls(stand_in):
         seen.append((spec, options))
         return SimpleNamespace(to_dict=lambda: {"bleu": 30.1, "note": "ö"}, render=lambda: "BLEU 30.1")
 
-    stand_in("evaluation", evaluate=evaluate)
+    stand_in("evaluation.translations", evaluate=evaluate)
     return seen
 
 
@@ -25,7 +26,8 @@ def test_the_report_is_printed(call, calls):
                   "--bleu-tokenizer", "char", "--ter", "--comet", "models/wmt")  # fmt: skip
     assert (result.exit_code, result.stdout) == (0, "BLEU 30.1\n")
     assert calls == [("run", {"source": Path("a.en"), "reference": Path("a.de"), "beam": 2, "tags": ["<x>"],
-                               "measures": Measures(bleu_tokenizer="char", ter=True, comet="models/wmt")})]  # fmt: skip
+                               "metrics": RequestedMetrics(names=("ter", "comet"), settings=MetricSettings(
+                                   bleu_tokenizer="char", comet_model="models/wmt"))})]  # fmt: skip
 
 
 def test_json_is_json(call, calls):

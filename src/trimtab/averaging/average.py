@@ -14,8 +14,8 @@ from trimtab.averaging.members import Member, best_of_run, fewer_than_asked, ope
 from trimtab.averaging.report import AverageReport
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import mean_of, not_finite
-from trimtab.config.run import Metric
 from trimtab.errors import InputError, Problem, input_error
+from trimtab.metrics.catalogue import MetricName
 
 
 def average(
@@ -24,7 +24,7 @@ def average(
     out: Path | str,
     last: int | None = None,
     ema: bool = False,
-    metric: Metric | None = None,
+    metric: MetricName | None = None,
     across_starts: str = "",
 ) -> AverageReport:
     """Averages the weights of `RUN@STEP`, or of the `last` checkpoints of one run, and makes a run folder of the mean
@@ -65,7 +65,7 @@ def average(
 
 
 def _measured(
-    report: AverageReport, members: Sequence[Member], mean: Mapping[str, Tensor], *, metric: Metric | None
+    report: AverageReport, members: Sequence[Member], mean: Mapping[str, Tensor], *, metric: MetricName | None
 ) -> AverageReport:
     """With the single ones beside it; where the sets cannot be read, with the reason."""
     newest = max(members, key=lambda member: member.checkpoint.step)

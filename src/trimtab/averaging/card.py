@@ -8,8 +8,9 @@ from trimtab.averaging.report import AVERAGE, AverageReport, number, told_gain
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.config.run import OF_TRANSLATIONS, Recipe
+from trimtab.config.run import Recipe
 from trimtab.errors import one_line
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 README, FIGURES = "README.md", "average.json"
 TRANSLATE, GENERATE = ("translate", "evaluate", "score"), ("generate", "evaluate")

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,14 +10,15 @@ from torch import Tensor
 
 from trimtab.averaging.members import Member
 from trimtab.averaging.set_worth import set_worth
-from trimtab.config.run import LOWER_IS_BETTER, OF_THE_LOSS, OF_TRANSLATIONS, Metric, Recipe
+from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, Passages, open_corpus
 from trimtab.data.text_rows import passage_bytes
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
-from trimtab.scoring.scores import Score, bleu, chrf, ter
-from trimtab.training.validate import spread
+from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of
+from trimtab.metrics.metric import MetricSettings, Score, Translations
+from trimtab.training.validation_scores import spread
 from trimtab.translator import LoadedModel, load_model
 
 
@@ -34,7 +34,7 @@ class Measured:
     """Of a language model for each set what follows from its loss, by measure; empty for others."""
 
 
-def check_metric(member: Member, metric: Metric | None) -> None:
+def check_metric(member: Member, metric: MetricName | None) -> None:
     """InputError for a measure of translations where the model, or the validation set that is compared, is of texts
     alone; and for one of language models where the model is none."""
     recipe = member.recipe
@@ -60,7 +60,7 @@ class Gauge:
     """The validation sets, opened, and a model to put weights into."""
 
     model: LoadedModel
-    metric: Metric
+    metric: MetricName
     chosen: str
     """Name of the set that is compared."""
     sets: dict[str, Corpus]
@@ -68,7 +68,7 @@ class Gauge:
     """How the measure was computed; known after the first one."""
 
     @classmethod
-    def of(cls, member: Member, *, metric: Metric | None) -> "Gauge":
+    def of(cls, member: Member, *, metric: MetricName | None) -> "Gauge":
         """By the recipe of one member, whose `evaluate.best` says what is compared where `metric` does not.
 
         Raises InputError where there is no validation set, or one cannot be read.
@@ -90,7 +90,7 @@ class Gauge:
     @property
     def lower_is_better(self) -> bool:
         """Of the measure."""
-        return self.metric in LOWER_IS_BETTER
+        return metric_of(self.metric).lower_is_better
 
     @property
     def how(self) -> str:
@@ -131,15 +131,15 @@ class Gauge:
         corpus, config = self.sets[self.chosen], self.model.recipe.evaluate
         pairs = [corpus.pair(line) for line in spread(len(corpus), config.lines)]
         translator = self.model.translator(search=Search(beam=config.beam), tags=corpus.tags)
-        outputs = translator.translate([pair[0] for pair in pairs])
-        score = self._score(outputs, [pair[1] for pair in pairs])
+        sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        score = self._score(translator.translate(sources), references, sources)
         self.signature = score.signature
         return score.value
 
-    def _score(self, outputs: list[str], references: list[str]) -> Score:
-        cut = self.model.recipe.data.valid[self.chosen].bleu_tokenizer
-        of = {"bleu": partial(bleu, tokenize=cut), "chrf": chrf, "ter": ter}
-        return of[self.metric](outputs, references)
+    def _score(self, outputs: list[str], references: list[str], sources: list[str]) -> Score:
+        settings = MetricSettings(bleu_tokenizer=self.model.recipe.data.valid[self.chosen].bleu_tokenizer)
+        lines = Translations(outputs=outputs, references=references, sources=sources, settings=settings)
+        return OF_TRANSLATIONS[self.metric].compute(lines)
 
 
 def _chosen(recipe: Recipe) -> str:

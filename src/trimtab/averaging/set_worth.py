@@ -6,9 +6,9 @@ import numpy as np
 
 from trimtab.data.corpus import Corpus
 from trimtab.data.reference_rows import reference_rows
-from trimtab.evaluation import reference_loss
-from trimtab.perplexity import report_on_corpus
-from trimtab.scoring.perplexity import perplexities
+from trimtab.evaluation.texts import report_on_corpus
+from trimtab.evaluation.translations import reference_loss
+from trimtab.metrics.catalogue import text_scores
 from trimtab.translator import LoadedModel
 
 
@@ -31,11 +31,7 @@ def _of_documents(model: LoadedModel, corpus: Corpus) -> SetWorth:
     found = report_on_corpus(model, corpus)
     return SetWorth(
         loss=found.loss,
-        perplexities={
-            "perplexity": found.perplexity,
-            "byte_perplexity": found.byte_perplexity,
-            "bits_per_byte": found.bits_per_byte,
-        },
+        perplexities=found.scores,
     )
 
 
@@ -48,4 +44,4 @@ def _of_pairs(model: LoadedModel, corpus: Corpus) -> SetWorth:
     rows = reference_rows(model.recipe, model.tokenizers, sources, references, tags=corpus.tags)
     sizes = np.array([len(reference.encode()) for reference in references])
     tokens, size = int(rows.target_tokens[rows.fits].sum()), int(sizes[rows.fits].sum())
-    return SetWorth(loss=loss, perplexities=perplexities(loss, num_targets=tokens, num_bytes=size))
+    return SetWorth(loss=loss, perplexities=text_scores(loss, num_targets=tokens, num_bytes=size))

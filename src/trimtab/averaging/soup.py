@@ -15,8 +15,9 @@ from trimtab.averaging.members import Member, fewer_than_asked, open_members
 from trimtab.averaging.report import AverageReport, Tried
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
 from trimtab.averaging.weight_sum import WeightSum
-from trimtab.config.run import Metric, Weights
+from trimtab.config.run import Weights
 from trimtab.errors import input_error
+from trimtab.metrics.catalogue import MetricName
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def greedy_soup(
     out: Path | str,
     last: int | None = None,
     weights: Weights | None = None,
-    metric: Metric | None = None,
+    metric: MetricName | None = None,
     across_starts: str = "",
 ) -> AverageReport:
     """Averages those of the checkpoints or runs that help each other on the validation set, and makes a run folder of

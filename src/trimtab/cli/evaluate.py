@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Model, Tag
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.errors import InputError, input_error
+from trimtab.metrics.metric import BleuTokenizer, MetricSettings
 
 Ter = Annotated[bool, typer.Option("--ter", help="TER too: edits for a hundred words, fewer is better.")]
 Comet = Annotated[
@@ -71,16 +71,20 @@ def evaluate(
             allowed="--source FILE --reference FILE, --documents FILE, or --text FILE for a language model",
             fix="name both files, or one of documents; of a language model, --text FILE",
         )
-    from trimtab import evaluation
-    from trimtab.scoring.measures import Measures
+    from trimtab.evaluation.report import RequestedMetrics
+    from trimtab.evaluation.translations import evaluate as evaluate_translations
 
-    report = evaluation.evaluate(
+    asked = {"ter": ter, "comet": comet is not None}
+    report = evaluate_translations(
         run,
         source=source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
         tags=tag or (),
-        measures=Measures(bleu_tokenizer=bleu_tokenizer, ter=ter, comet=comet),
+        metrics=RequestedMetrics(
+            names=tuple(name for name, wanted in asked.items() if wanted),
+            settings=MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or ""),
+        ),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
 
@@ -102,9 +106,9 @@ def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
             allowed="--text FILE",
             fix="leave the others out",
         )
-    from trimtab import perplexity
+    from trimtab.evaluation.texts import evaluate_text
 
-    report = perplexity.evaluate_text(run, text=text)
+    report = evaluate_text(run, text=text)
     typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.render())
 
 
@@ -117,9 +121,9 @@ def _documents(
     bleu_tokenizer: BleuTokenizer,
     as_json: bool,
 ) -> None:
-    from trimtab import evaluation
+    from trimtab.evaluation.documents import evaluate_documents
 
-    report = evaluation.evaluate_documents(
+    report = evaluate_documents(
         run,
         documents=documents,
         beam=DEFAULT_BEAM if beam is None else beam,

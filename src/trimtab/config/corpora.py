@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from pydantic import Field, model_validator
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.settings import Settings, refused
+from trimtab.metrics.metric import BleuTokenizer
 
 
 class ParallelFiles(Settings):

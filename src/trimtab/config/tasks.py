@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from trimtab.config.complain import Complaint
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.run import OF_THE_LOSS, OF_TRANSLATIONS, Recipe
+from trimtab.config.run import Recipe
 from trimtab.config.task_defaults import IDENTITY
 from trimtab.config.tokenizer import ByteTokenizer, SentencePieceTokenizer
+from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS
 
 FILTERS = ("normalize", "length", "ratio", "character_run")
 """Transforms that rows of source and target may have."""

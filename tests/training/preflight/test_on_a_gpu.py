@@ -8,7 +8,7 @@ from trimtab.flow import TrainState
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.kept import kept, tensors_of
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 pytestmark = [
     pytest.mark.gpu,
