@@ -6,13 +6,12 @@ from pathlib import Path
 
 from torch import Tensor
 
-from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
-from trimtab.averaging.comparing import compared
-from trimtab.averaging.gauge import Gauge, check_metric
+from trimtab.averaging.compatibility import check_compatible, different_start
 from trimtab.averaging.members import Member, best_of_run, fewer_than_asked, open_members
 from trimtab.averaging.report import AverageReport
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
+from trimtab.averaging.validation_scores import ValidationScorer, check_metric, compared
 from trimtab.averaging.weight_sum import mean_of, not_finite
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.metrics.catalogue import MetricName
@@ -44,8 +43,8 @@ def average(
     check_result_place(Path(out))
     weights = "ema" if ema else None
     members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
-    check_alike(members)
-    notes = (*fewer_than_asked(members, last), *_overridden(other_start(members), across_starts))
+    check_compatible(members)
+    notes = (*fewer_than_asked(members, last), *_overridden(different_start(members), across_starts))
     newest = max(members, key=lambda member: member.checkpoint.step)
     check_metric(newest, metric)
     tokenizer = plain_tokenizer(newest)
@@ -72,9 +71,9 @@ def _measured(
     singles = [members[0].with_weights("raw")] if len(members) == 1 else [*members]
     best = best_of_run(singles)
     try:
-        gauge = Gauge.of(newest, metric=metric)
-        found = {each.label: gauge.measure(each.load()) for each in (*singles, *([best] if best else []))}
-        return compared(report, gauge, mean, found)
+        scorer = ValidationScorer.of(newest, metric=metric)
+        found = {each.label: scorer.measure(each.load()) for each in (*singles, *([best] if best else []))}
+        return compared(report, scorer, mean, found)
     except InputError as error:
         return replace(report, unread=_told(error.problems[0]))
 

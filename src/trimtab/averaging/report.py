@@ -6,14 +6,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
+from trimtab.metrics.catalogue import OF_THE_LOSS, metric_of
+from trimtab.metrics.loss import LOSS
+
 AVERAGE = "average"
 """The name of the result beside those of the single ones."""
 
 Kind = Literal["mean", "moving average", "greedy soup"]
 Perplexities = dict[str, float]
 """`perplexity`, `byte_perplexity` and `bits_per_byte` of one set of weights."""
-FINE = frozenset({"loss", "byte_perplexity", "bits_per_byte"})
-"""Measures of which a hundredth is much: they are told with four digits."""
+BRIEF = [metric for metric in OF_THE_LOSS.values() if metric.brief]
+"""Metrics of language models that people see beside each loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class Comparison:
     @property
     def digits(self) -> int:
         """Behind the point, where people read a score."""
-        return 4 if self.metric in FINE else 2
+        return metric_of(self.metric).fine_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,14 +157,17 @@ def number(score: float | None, *, digits: int = 2) -> str:
 
 
 def _loss(loss: float | None) -> str:
-    return "no pair fits" if loss is None else f"{loss:.4f}"
+    return "no pair fits" if loss is None else f"{loss:.{LOSS.fine_digits}f}"
 
 
 def _told_perplexities(found: Perplexities) -> str:
     if not found:
         return ""
-    bits = number(found["bits_per_byte"], digits=4)
-    return f"  perplexity {number(found['perplexity'])}, {bits} bits per byte"
+    shown = [
+        metric.phrase.format(metric.label, number(found[metric.name], digits=metric.fine_digits))
+        for metric in BRIEF
+    ]
+    return f"  {', '.join(shown)}"
 
 
 def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexities]) -> list[str]:
@@ -177,7 +183,11 @@ def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexitie
     if not follows:
         return [told]
     fallen = {name: follows[best][name] - follows[AVERAGE][name] for name in follows[AVERAGE]}
-    return [f"{told}: perplexity {-fallen['perplexity']:+.2f}, {-fallen['bits_per_byte']:+.4f} bits per byte"]
+    shown = [
+        metric.phrase.format(metric.label, f"{-fallen[metric.name]:+.{metric.fine_digits}f}")
+        for metric in BRIEF
+    ]
+    return [f"{told}: {', '.join(shown)}"]
 
 
 def _is_number(score: float | None) -> TypeGuard[float]:

@@ -1,15 +1,20 @@
 import math
+from pathlib import Path
 
 import pytest
 
 import trimtab
 from tests.averaging.made import made, made_of_texts
 from tests.language_run import PAIRS, language_recipe
-from trimtab.averaging.gauge import Gauge, check_metric
 from trimtab.averaging.members import open_member
+from trimtab.averaging.report import AverageReport
+from trimtab.averaging.validation_scores import ValidationScorer, check_metric, compared, scores_of_set
 from trimtab.checkpoint.journal import read_journal
+from trimtab.data.corpus import open_corpus
+from trimtab.data.text_rows import passage_bytes
 from trimtab.errors import InputError
 from trimtab.launch import train
+from trimtab.translator import load_model
 
 
 @pytest.fixture(scope="module")
@@ -18,50 +23,50 @@ def member(run):
 
 
 def test_it_measures_what_evaluation_finds(member, run):
-    gauge = Gauge.of(member, metric=None)
-    measured = gauge.measure(member.load())
+    scorer = ValidationScorer.of(member, metric=None)
+    measured = scorer.measure(member.load())
     files = member.recipe.data.valid["valid"]
     found = trimtab.evaluate(f"{run}@40", source=files.source, reference=files.target, beam=1)
-    assert (gauge.metric, gauge.chosen, gauge.how) == ("chrf", "valid", "24 lines, beam 1")
+    assert (scorer.metric, scorer.chosen, scorer.how) == ("chrf", "valid", "24 lines, beam 1")
     assert measured.losses == {"valid": pytest.approx(found.loss, rel=1e-6)}
     assert measured.score == pytest.approx(found.chrf.value)
-    assert gauge.signature == found.chrf.signature
-    bleu = Gauge.of(member, metric="bleu")
+    assert scorer.signature == found.chrf.signature
+    bleu = ValidationScorer.of(member, metric="bleu")
     assert bleu.measure(member.load()).score == pytest.approx(found.bleu.value)
 
 
-def test_other_weights_are_measured_by_the_same_gauge_one_after_another(member, run):
-    gauge = Gauge.of(member, metric="loss")
+def test_other_weights_are_measured_by_the_same_scorer_one_after_another(member, run):
+    scorer = ValidationScorer.of(member, metric="loss")
     earlier = open_member(f"{run}@10")
-    first, second, third = (gauge.measure(each.load()).score for each in (member, earlier, member))
-    assert first == third == gauge.measure(member.load()).losses["valid"]
+    first, second, third = (scorer.measure(each.load()).score for each in (member, earlier, member))
+    assert first == third == scorer.measure(member.load()).losses["valid"]
     assert second > first
-    assert gauge.how == "24 lines"
+    assert scorer.how == "24 lines"
 
 
 def test_weights_that_are_no_numbers_have_a_score_that_is_none(member):
-    gauge = Gauge.of(member, metric="chrf")
+    scorer = ValidationScorer.of(member, metric="chrf")
     spoiled = {name: tensor * math.nan for name, tensor in member.load().items()}
-    assert math.isnan(gauge.measure(spoiled).score)
+    assert math.isnan(scorer.measure(spoiled).score)
 
 
 @pytest.mark.parametrize(("metric", "better", "worse"), [("loss", 1.0, 2.0), ("chrf", 2.0, 1.0)])
 def test_what_holds_is_not_worse_and_what_is_no_number_never_does(member, metric, better, worse):
-    gauge = Gauge.of(member, metric=metric)
-    assert gauge.holds(better, worse)
-    assert gauge.holds(better, better)
-    assert not gauge.holds(worse, better)
-    assert gauge.holds(worse, math.nan)
-    assert gauge.holds(worse, None)
-    assert not gauge.holds(math.nan, math.nan)
-    assert not gauge.holds(None, worse)
-    assert gauge.gain(over=worse, score=better) == 1.0
+    scorer = ValidationScorer.of(member, metric=metric)
+    assert scorer.holds(better, worse)
+    assert scorer.holds(better, better)
+    assert not scorer.holds(worse, better)
+    assert scorer.holds(worse, math.nan)
+    assert scorer.holds(worse, None)
+    assert not scorer.holds(math.nan, math.nan)
+    assert not scorer.holds(None, worse)
+    assert scorer.gain(over=worse, score=better) == 1.0
 
 
 def test_a_set_that_is_not_there_is_wrong_input(tmp_path):
     member = made(tmp_path, **{"data.valid": {"source": "/no/such/file", "target": "/no/such/other"}})
     with pytest.raises(InputError, match="there is no such file"):
-        Gauge.of(member, metric=None)
+        ValidationScorer.of(member, metric=None)
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +87,8 @@ def test_a_language_model_of_pairs_is_measured_as_evaluation_does(pair_run):
         ("bleu", found.bleu.value),
     ):
         check_metric(member, metric)
-        gauge = Gauge.of(member, metric=metric)
-        measured = gauge.measure(member.load())
+        scorer = ValidationScorer.of(member, metric=metric)
+        measured = scorer.measure(member.load())
         assert measured.losses == {"valid": pytest.approx(found.loss, rel=1e-6)}
         assert measured.score == pytest.approx(score, rel=1e-6), metric
 
@@ -106,24 +111,24 @@ def text_runs(own_cache, tmp_path_factory):
 def test_texts_are_measured_as_the_run_did_and_as_evaluation_does(text_runs):
     for run in text_runs:
         member = open_member(f"{run}@20")
-        gauge = Gauge.of(member, metric=None)
-        measured = gauge.measure(member.load())
+        scorer = ValidationScorer.of(member, metric=None)
+        measured = scorer.measure(member.load())
         name, files = next(iter(member.recipe.data.valid.items()))
         found = trimtab.evaluate_text(f"{run}@20", text=files.text)
-        assert (gauge.metric, gauge.chosen, gauge.how) == ("loss", name, "6 documents")
+        assert (scorer.metric, scorer.chosen, scorer.how) == ("loss", name, "6 documents")
         assert measured.score == measured.losses[name] == pytest.approx(found.loss, rel=1e-6)
         last = {each["set"]: each for each in read_journal(run / "evaluations.jsonl") if each["step"] == 20}
         assert set(measured.perplexities) == set(last)
         for each, told in last.items():
             for measure in ("perplexity", "byte_perplexity", "bits_per_byte"):
                 assert measured.perplexities[each][measure] == pytest.approx(told[measure], rel=1e-5)
-        bits = Gauge.of(member, metric="bits_per_byte")
+        bits = ValidationScorer.of(member, metric="bits_per_byte")
         assert bits.measure(member.load()).score == pytest.approx(found.bits_per_byte, rel=1e-6)
         assert bits.holds(1.0, 2.0)
 
 
 def test_nothing_but_the_loss_is_measured_of_a_translator(member):
-    assert Gauge.of(member, metric="loss").measure(member.load()).perplexities == {}
+    assert ValidationScorer.of(member, metric="loss").measure(member.load()).perplexities == {}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,7 @@ def test_nothing_but_the_loss_is_measured_of_a_translator(member):
 )
 def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, changes, fix):
     with pytest.raises(InputError) as caught:
-        Gauge.of(made_of_texts(tmp_path, **changes), metric=None)
+        ValidationScorer.of(made_of_texts(tmp_path, **changes), metric=None)
     assert caught.value.problems[0].fix.endswith(f"trimtab evaluate DIR {fix}")
 
 
@@ -156,3 +161,48 @@ def test_a_measure_of_translations_is_refused_for_texts(tmp_path, text_runs, met
 def test_a_measure_of_language_models_is_refused_for_translators(member, metric):
     with pytest.raises(InputError, match=f"--metric {metric}: is of language models"):
         check_metric(member, metric)
+
+
+def opened(model, cache):
+    files = model.recipe.data.valid["valid"]
+    most = passage_bytes(model.recipe.data) if model.recipe.is_language_model else None
+    return open_corpus(files, root=Path.cwd(), cache=cache, passage_bytes=most)
+
+
+@pytest.mark.parametrize("changes", [{}, PAIRS], ids=["texts", "pairs"])
+def test_a_language_model_has_the_scores_that_its_run_had(tmp_path, own_cache, changes):
+    run = train(language_recipe(tmp_path, **changes, length="10 steps"), out=tmp_path / "run").run
+    model = load_model(str(run), device="cpu")
+    found_scores = scores_of_set(model, opened(model, own_cache))
+    (told,) = read_journal(run / "evaluations.jsonl")
+    assert found_scores.loss == pytest.approx(told["loss"], rel=1e-5)
+    assert found_scores.perplexities == {
+        name: pytest.approx(told[name], rel=1e-5) for name in found_scores.perplexities
+    }
+    assert list(found_scores.perplexities) == ["perplexity", "byte_perplexity", "bits_per_byte"]
+    assert found_scores.perplexities["perplexity"] == pytest.approx(math.exp(found_scores.loss))
+
+
+def test_a_translator_has_its_loss_alone(trained_run, own_cache):
+    model = load_model(str(trained_run), device="cpu")
+    found_scores = scores_of_set(model, opened(model, own_cache))
+    files = model.recipe.data.valid["valid"]
+    found = trimtab.evaluate(str(trained_run), source=files.source, reference=files.target, beam=1)
+    assert found_scores.loss == pytest.approx(found.loss, rel=1e-6)
+    assert found_scores.perplexities == {}
+
+
+@pytest.mark.parametrize("metric", ["loss", "chrf"])
+def test_single_ones_and_the_average_stand_beside_each_other(run, metric):
+    first, second = open_member(f"{run}@10"), open_member(f"{run}@40")
+    scorer = ValidationScorer.of(second, metric=metric)
+    singles = {each.label: scorer.measure(each.load()) for each in (first, second)}
+    report = compared(AverageReport(Path("x"), (first.label,), {}), scorer, second.load(), singles)
+    scores, losses = report.comparison.scores, report.losses["valid"]
+    assert list(scores) == list(losses) == [first.label, second.label, "average"]
+    assert scores["average"] == scores[second.label]
+    assert losses["average"] == losses[second.label]
+    assert (scores == losses) == (metric == "loss")
+    assert report.comparison.best_single == second.label
+    assert report.comparison.gain == 0
+    assert bool(report.comparison.signature) == (metric == "chrf")

@@ -1,4 +1,4 @@
-"""Whether a mean of weights can mean anything: what must be the same in all of them, each difference by its name."""
+"""Whether checkpoints can be averaged: what must be the same in all of them, each difference by its name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 """How tensors of batch norms end, which PyTorch keeps beside the weights."""
 
 
-def check_alike(members: Sequence[Member]) -> None:
+def check_compatible(members: Sequence[Member]) -> None:
     """InputError with the first member whose model, vocabulary or element types are not those of the first of all, and
     where the models have batch norms."""
     first = members[0]
@@ -26,21 +26,21 @@ def check_alike(members: Sequence[Member]) -> None:
             ("vocabulary", _vocabulary(first), _vocabulary(member)),
         ):
             if ours != theirs:
-                raise _unlike(member, first, what, ours, theirs)
+                raise _incompatible(member, first, what, ours, theirs)
 
 
-def other_start(members: Sequence[Member]) -> InputError | None:
+def different_start(members: Sequence[Member]) -> InputError | None:
     """What is to be said where the members did not begin from the same weights: those that were drawn from different
     seeds lie in different valleys, and their mean on the hill between (Frankle et al. 2020, arXiv 1912.05671)."""
     first = members[0]
     for member in members[1:]:
         ours, theirs = _beginning(first), _beginning(member)
         if ours != theirs:
-            return _unlike(member, first, "first weights", ours, theirs)
+            return _incompatible(member, first, "first weights", ours, theirs)
     return None
 
 
-def _unlike(
+def _incompatible(
     member: Member, first: Member, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> InputError:
     keys = [key for key in {**ours, **theirs} if _value(ours, key) != _value(theirs, key)]

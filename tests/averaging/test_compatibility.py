@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.averaging.made import MARKS, WEIGHTS, made, made_of_texts
-from trimtab.averaging.alike import STATISTICS, check_alike, other_start
+from trimtab.averaging.compatibility import STATISTICS, check_compatible, different_start
 from trimtab.errors import InputError
 
 
@@ -13,7 +13,7 @@ def first(tmp_path):
 
 def refusal(*members):
     with pytest.raises(InputError) as caught:
-        check_alike(members)
+        check_compatible(members)
     (problem,) = caught.value.problems
     return problem
 
@@ -65,13 +65,13 @@ def test_batch_norms_are_refused_since_their_statistics_are_not_made_anew(tmp_pa
 
 def test_what_changes_no_weight_may_differ(first, tmp_path):
     other = made(tmp_path / "other", step=5, **{"model.dropout": 0.3, "step.optimizer.learning_rate": 1e-3})
-    check_alike([first, other])
-    assert other_start([first, other]) is None
+    check_compatible([first, other])
+    assert different_start([first, other]) is None
 
 
 def test_other_first_weights_are_told_of_seeds_and_of_warm_starts(first, tmp_path):
     seeded = made(tmp_path / "seeded", seed=2)
-    told = other_start([first, seeded]).problems[0]
+    told = different_start([first, seeded]).problems[0]
     assert told.what.endswith("another first weights")
     assert (told.got, told.allowed) == ("seed 2", "seed 1")
     assert "--across-starts REASON" in told.fix
@@ -81,9 +81,9 @@ def test_other_first_weights_are_told_of_seeds_and_of_warm_starts(first, tmp_pat
         )
         for name, sha, seed in (("x", "1" * 64, 1), ("y", "1" * 64, 2), ("z", "2" * 64, 1))
     ]
-    assert other_start(starts[:2]) is None, "one warm start is one beginning, whatever the seed"
-    assert "warm_start" in other_start(starts[1:]).problems[0].got
-    assert other_start([first, starts[0]]) is not None
+    assert different_start(starts[:2]) is None, "one warm start is one beginning, whatever the seed"
+    assert "warm_start" in different_start(starts[1:]).problems[0].got
+    assert different_start([first, starts[0]]) is not None
 
 
 def test_of_models_of_two_kinds_the_kinds_alone_are_told(first, tmp_path):

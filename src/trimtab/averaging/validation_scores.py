@@ -2,29 +2,33 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from trimtab.averaging.members import Member
-from trimtab.averaging.set_worth import set_worth
+from trimtab.averaging.report import AVERAGE, AverageReport, Comparison
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, Passages, open_corpus
+from trimtab.data.reference_rows import reference_rows
 from trimtab.data.text_rows import passage_bytes
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
-from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of
+from trimtab.evaluation.texts import report_on_corpus
+from trimtab.evaluation.translations import reference_loss
+from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
 from trimtab.training.validation_scores import spread
 from trimtab.translator import LoadedModel, load_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What one set of weights is worth."""
+class ValidationScores:
+    """Of one set of weights."""
 
     losses: dict[str, float | None]
     """Nats per target token by validation set; None where no pair of it fits."""
@@ -56,7 +60,7 @@ def check_metric(member: Member, metric: MetricName | None) -> None:
 
 
 @dataclass(slots=True)
-class Gauge:
+class ValidationScorer:
     """The validation sets, opened, and a model to put weights into."""
 
     model: LoadedModel
@@ -68,7 +72,7 @@ class Gauge:
     """How the measure was computed; known after the first one."""
 
     @classmethod
-    def of(cls, member: Member, *, metric: MetricName | None) -> "Gauge":
+    def of(cls, member: Member, *, metric: MetricName | None) -> "ValidationScorer":
         """By the recipe of one member, whose `evaluate.best` says what is compared where `metric` does not.
 
         Raises InputError where there is no validation set, or one cannot be read.
@@ -103,15 +107,15 @@ class Gauge:
         return f"{len(spread(len(corpus), config.lines))} lines, beam {config.beam}"
 
     @torch.inference_mode()
-    def measure(self, weights: Mapping[str, Tensor]) -> Measured:
-        """What these weights are worth; NaN where they give no finite loss, and nothing is translated then."""
+    def measure(self, weights: Mapping[str, Tensor]) -> ValidationScores:
+        """The scores of these weights; NaN where they give no finite loss, and nothing is translated then."""
         self.model.model.load_state_dict(weights)
-        found = {name: set_worth(self.model, corpus) for name, corpus in self.sets.items()}
+        found = {name: scores_of_set(self.model, corpus) for name, corpus in self.sets.items()}
         chosen = found[self.chosen]
         score = chosen.perplexities.get(self.metric, chosen.loss)
         if self.metric in OF_TRANSLATIONS and (score is None or math.isfinite(score)):
             score = self._translated()
-        return Measured(
+        return ValidationScores(
             losses={name: each.loss for name, each in found.items()},
             score=score,
             perplexities={name: each.perplexities for name, each in found.items() if each.perplexities},
@@ -140,6 +144,61 @@ class Gauge:
         settings = MetricSettings(bleu_tokenizer=self.model.recipe.data.valid[self.chosen].bleu_tokenizer)
         lines = Translations(outputs=outputs, references=references, sources=sources, settings=settings)
         return OF_TRANSLATIONS[self.metric].compute(lines)
+
+
+def compared(
+    report: AverageReport,
+    scorer: ValidationScorer,
+    average: Mapping[str, Tensor],
+    singles: Mapping[str, ValidationScores],
+) -> AverageReport:
+    """The report with losses and scores of the single ones, and of the average, which is measured now."""
+    measured = {**singles, AVERAGE: scorer.measure(average)}
+    comparison = Comparison(
+        metric=scorer.metric,
+        set=scorer.chosen,
+        how=scorer.how,
+        signature=scorer.signature,
+        lower_is_better=scorer.lower_is_better,
+        scores={label: each.score for label, each in measured.items()},
+    )
+    losses = {name: {label: each.losses[name] for label, each in measured.items()} for name in scorer.sets}
+    perplexities = {
+        name: {label: each.perplexities.get(name, {}) for label, each in measured.items()}
+        for name in scorer.sets
+        if any(name in each.perplexities for each in measured.values())
+    }
+    return replace(report, losses=losses, perplexities=perplexities, comparison=comparison)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetScores:
+    """Of one set, by one model."""
+
+    loss: float | None
+    """Nats per target token; None where no pair of it fits."""
+    perplexities: dict[str, float] = field(default_factory=dict[str, float])
+    """`perplexity`, `byte_perplexity` and `bits_per_byte` of a language model; empty for others."""
+
+
+def scores_of_set(model: LoadedModel, corpus: Corpus) -> SetScores:
+    """Measured as a run does it while it trains: documents whole, pairs those that fit."""
+    if not corpus.has_documents:
+        return _of_pairs(model, corpus)
+    found = report_on_corpus(model, corpus)
+    return SetScores(loss=found.loss, perplexities=found.scores)
+
+
+def _of_pairs(model: LoadedModel, corpus: Corpus) -> SetScores:
+    pairs = [corpus.pair(line) for line in range(len(corpus))]
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    loss = reference_loss(model, sources, references, tags=corpus.tags)
+    if loss is None or not model.recipe.is_language_model:
+        return SetScores(loss=loss)
+    rows = reference_rows(model.recipe, model.tokenizers, sources, references, tags=corpus.tags)
+    sizes = np.array([len(reference.encode()) for reference in references])
+    tokens, size = int(rows.target_tokens[rows.fits].sum()), int(sizes[rows.fits].sum())
+    return SetScores(loss=loss, perplexities=text_scores(loss, num_targets=tokens, num_bytes=size))
 
 
 def _chosen(recipe: Recipe) -> str:
