@@ -44,3 +44,22 @@ def test_without_files_what_a_language_model_takes_is_told_too(call, calls):
     result = call("evaluate", "run")
     refused(result, "of a language model, --text FILE")
     assert calls == []
+
+
+def test_more_metrics_are_asked_for_by_name(call, calls):
+    files = ["--source", "a.en", "--reference", "a.de"]
+    assert call("evaluate", "run", *files, "--metric", "ter", "--metric", "chrf").exit_code == 0
+    assert calls[0][1]["metrics"].names == ("ter", "chrf")
+
+
+@pytest.mark.parametrize("name", ["rouge", "perplexity", "comet"])
+def test_a_metric_that_is_none_of_translations_is_wrong_input(call, calls, name):
+    result = call("evaluate", "run", "--source", "a.en", "--reference", "a.de", "--metric", name)
+    refused(result, "bleu, chrf")
+    assert calls == []
+
+
+def test_texts_and_documents_have_no_metric_of_translations(call, calls):
+    refused(call("evaluate", "run", "--text", "a.txt", "--metric", "ter"), "--metric")
+    refused(call("evaluate", "run", "--documents", "a.jsonl", "--metric", "ter"), "--metric")
+    assert calls == []
