@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from trimtab.metrics.bleu import BLEU
 from trimtab.metrics.chrf import CHRF
+from trimtab.metrics.chrfpp import CHRFPP
 from trimtab.metrics.comet import COMET
 from trimtab.metrics.loss import LOSS
 from trimtab.metrics.metric import LossMetric, Metric, Nats, TranslationMetric
@@ -17,6 +18,7 @@ METRICS: tuple[Metric, ...] = (
     BITS_PER_BYTE,
     BLEU,
     CHRF,
+    CHRFPP,
     TER,
 )
 ON_REQUEST: tuple[TranslationMetric, ...] = (COMET,)
