@@ -38,7 +38,7 @@ def average(
     Raises InputError where fewer than two are named, where model, vocabulary, element types or first weights differ,
     where there are batch norms, where `metric` is of translations and there is nothing to translate, and where `out`
     holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
-    `across_starts` says why different first weights may be averaged all the same; it stands in the card.
+    `across_starts` says why different first weights may be averaged all the same; the card says so.
     """
     check_result_place(Path(out))
     weights = "ema" if ema else None
@@ -75,16 +75,16 @@ def _measured(
         found = {each.label: scorer.measure(each.load()) for each in (*singles, *([best] if best else []))}
         return compared(report, scorer, mean, found)
     except InputError as error:
-        return replace(report, unread=_told(error.problems[0]))
+        return replace(report, unread=_in_a_line(error.problems[0]))
 
 
-def _told(problem: Problem) -> str:
+def _in_a_line(problem: Problem) -> str:
     """What is wrong and what helps, in a line."""
     return f"{problem.what}; {problem.fix}" if problem.fix else problem.what
 
 
 def _overridden(unlike: InputError | None, reason: str) -> tuple[str, ...]:
-    """What is told of different first weights; raises where no reason is given."""
+    """A note about different first weights; raises where no reason is given."""
     if unlike is None:
         return ()
     if not reason.strip():

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from trimtab import __version__
-from trimtab.averaging.report import AVERAGE, BRIEF, AverageReport, number, told_gain
+from trimtab.averaging.report import AVERAGE, BRIEF, AverageReport, gain_in_words, number
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
@@ -87,8 +87,8 @@ def _gain(report: AverageReport) -> str:
         shown = [cell for name in report.losses for cell in _cells(report, name, label)]
         rows.append((label, *shown, *([number(score)] if with_score else [])))
     signed = f" Signature: `{compared.signature}`." if compared.signature else ""
-    told = f"{told_gain(compared)} ({compared.metric} on {compared.set}, {compared.how})."
-    return f"{told[0].upper()}{told[1:]}{signed} Losses in nats per target token.\n\n{_table(head, rows)}"
+    gained = f"{gain_in_words(compared)} ({compared.metric} on {compared.set}, {compared.how})."
+    return f"{gained[0].upper()}{gained[1:]}{signed} Losses in nats per target token.\n\n{_table(head, rows)}"
 
 
 def _titles(report: AverageReport, name: str) -> Iterator[str]:

@@ -44,14 +44,14 @@ def _incompatible(
     member: Member, first: Member, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> InputError:
     keys = [key for key in {**ours, **theirs} if _value(ours, key) != _value(theirs, key)]
-    told, more = keys[:5], f" and {len(keys) - 5} more" if len(keys) > 5 else ""
+    shown, more = keys[:5], f" and {len(keys) - 5} more" if len(keys) > 5 else ""
     fix = "average checkpoints of one run, or of runs that began from the same weights"
     if what == "first weights":
         fix += "; --across-starts REASON does it all the same, and --soup measures whether it helps"
     return input_error(
         f"{member.label} and {first.label} cannot be averaged: another {what}",
-        got=", ".join(f"{key} {_value(theirs, key)}" for key in told) + more,
-        allowed=", ".join(f"{key} {_value(ours, key)}" for key in told) + more,
+        got=", ".join(f"{key} {_value(theirs, key)}" for key in shown) + more,
+        allowed=", ".join(f"{key} {_value(ours, key)}" for key in shown) + more,
         fix=fix,
     )
 

@@ -117,7 +117,7 @@ class AverageReport:
             lines.append(f"loss on {name}:")
             follows = self.perplexities.get(name, {})
             lines += [
-                f"  {label:{width}}  {_loss(loss)}{_told_perplexities(follows.get(label, {}))}"
+                f"  {label:{width}}  {_loss(loss)}{_shown_perplexities(follows.get(label, {}))}"
                 for label, loss in losses.items()
             ]
             lines += _gained_loss(losses, follows)
@@ -129,7 +129,7 @@ class AverageReport:
                 f"  {label:{width}}  {number(score, digits=digits)}"
                 for label, score in compared.scores.items()
             ]
-            lines.append(f"  {told_gain(compared)}")
+            lines.append(f"  {gain_in_words(compared)}")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *([f"not scored: {self.unread}"] if self.unread else [])])
 
@@ -143,12 +143,12 @@ class AverageReport:
             yield f"  {'in ' if each.taken else 'out'}  {each.label}: alone {alone}{cooked}"
 
 
-def told_gain(compared: Comparison) -> str:
+def gain_in_words(compared: Comparison) -> str:
     """What an average gained, in words."""
     if compared.gain is None:
         return "nothing to compare: a score is missing"
-    told = f"{compared.gain:+.{compared.digits}f} against the best single one, {compared.best_single}"
-    return told if compared.gain > 0 else f"no gain: {told}"
+    gained = f"{compared.gain:+.{compared.digits}f} against the best single one, {compared.best_single}"
+    return gained if compared.gain > 0 else f"no gain: {gained}"
 
 
 def number(score: float | None, *, digits: int = 2) -> str:
@@ -160,7 +160,7 @@ def _loss(loss: float | None) -> str:
     return "no pair fits" if loss is None else f"{loss:.{LOSS.fine_digits}f}"
 
 
-def _told_perplexities(found: Perplexities) -> str:
+def _shown_perplexities(found: Perplexities) -> str:
     if not found:
         return ""
     shown = [
@@ -179,15 +179,15 @@ def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexitie
     best = min(known, key=lambda label: known[label])
     if known[best] <= mean:
         return ["  no gain"]
-    told = f"  {known[best] - mean:+.4f} nats against the best of them"
+    gained = f"  {known[best] - mean:+.4f} nats against the best of them"
     if not follows:
-        return [told]
+        return [gained]
     fallen = {name: follows[best][name] - follows[AVERAGE][name] for name in follows[AVERAGE]}
     shown = [
         metric.phrase.format(metric.label, f"{-fallen[metric.name]:+.{metric.fine_digits}f}")
         for metric in BRIEF
     ]
-    return [f"{told}: {', '.join(shown)}"]
+    return [f"{gained}: {', '.join(shown)}"]
 
 
 def _is_number(score: float | None) -> TypeGuard[float]:

@@ -207,7 +207,7 @@ def _chosen(recipe: Recipe) -> str:
 
 
 def _of_texts(member: Member) -> str:
-    """What is said of the set that is compared, where it has no two sides; otherwise nothing."""
+    """A phrase for the set that is compared, where it is a text without two sides; otherwise empty."""
     sets = member.recipe.data.valid
     name = _chosen(member.recipe) if sets else ""
     is_text = bool(sets) and sets[name].text is not None

@@ -124,7 +124,7 @@ def evaluate_documents(
     by side; how long a reader waits is measured before on a few of them, one at a time. Raises InputError as
     `evaluate` does.
     """
-    bleu_metric(bleu_tokenizer)  # a library that is missing is told before the work
+    bleu_metric(bleu_tokenizer)  # fails before the work where a library is missing
     files = ParallelFiles(source=source, target=target, documents=str(documents))
     pairs = open_corpus(files, root=Path.cwd(), cache=default_cache()).pairs
     assert isinstance(pairs, DocumentPairs)

@@ -62,9 +62,9 @@ def score(
     """For each pair of lines the log-probability that `RUN`, `RUN@last`, `RUN@500` or the folder of an export gives the
     target after the source; in order, in bounded memory.
 
-    Both sides are treated as in training; `tags` stand before every source line, and a warning is logged where no line
-    of the training was tagged so. Raises InputError where one side has more lines than the other, or is one text and no
-    list, and for a tag that is none, besides what `load_model` raises.
+    Both sides are treated as in training; `tags` are put before every source line, and a warning is logged where no
+    line of the training was tagged so. Raises InputError where one side has more lines than the other, or is one text
+    and no list, and for a tag that is none, besides what `load_model` raises.
     """
     sources, targets = _checked_sides(sources, targets)
     return score_pairs(open_model(run, device=device), sources, targets, tags=tags)

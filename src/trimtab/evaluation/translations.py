@@ -32,13 +32,13 @@ def evaluate(
     """Translates `source` with `RUN`, `RUN@last`, `RUN@500` or the folder of an export and scores it against
     `reference`, line by line.
 
-    `tags` stand before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
+    `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
     The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError where they
     are missing, unequal, empty or not UTF-8.
     """
-    metrics.check()  # before the work
+    metrics.check()  # fails before the work where a library is missing
     files = ParallelFiles(**_files(source, reference))
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     pairs = [corpus.pair(line) for line in range(len(corpus))]

@@ -12,7 +12,7 @@ from typing import Literal
 from trimtab.errors import input_error
 
 BleuTokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none"]
-"""sacreBLEU's: `13a` and `intl` where spaces stand between words; `zh`, `ja-mecab`, `ko-mecab`; `char` for any."""
+"""sacreBLEU's: `13a` and `intl` where spaces separate words; `zh`, `ja-mecab`, `ko-mecab`; `char` for any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,16 @@
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from trimtab.build import Parts
+from trimtab.config.run import EvaluateConfig
 from trimtab.data.valid_set import ValidSet
 from trimtab.flow import TrainState
-from trimtab.metrics.catalogue import text_scores
+from trimtab.metrics.catalogue import metric_of, text_scores
 from trimtab.model.kinds import Model
-from trimtab.training.choose_best import with_best
 from trimtab.training.diagnose import diagnose, loss_not_finite
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
@@ -56,8 +57,8 @@ def score_set(
         scores |= text_scores(loss, num_targets=valid.targets, num_bytes=valid.num_bytes)
     if len(valid.target) and not math.isfinite(loss):
         # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
-        told = "" if parts.recipe.is_language_model and not metrics else ": nothing was translated"
-        recorder.finding(loss_not_finite(valid, loss, told=told))
+        consequence = "" if parts.recipe.is_language_model and not metrics else ": nothing was translated"
+        recorder.finding(loss_not_finite(valid, loss, consequence=consequence))
         scores |= dict.fromkeys((metric.name for metric in metrics), math.nan)
     elif metrics or (first and not parts.recipe.is_language_model):
         found = translate(parts, model, valid)
@@ -95,7 +96,7 @@ def write_samples(found: TranslatedLines, scores: dict[str, Any], recorder: Reco
 
 
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
-    """What the watches saw since the last evaluation, told and written down.
+    """Reports and writes down what the watches saw since the last evaluation.
 
     In a log of its own: unlike scores these numbers are of this process, and begin anew in one that resumes.
     """
@@ -111,3 +112,24 @@ def look_at_average(parts: Parts, state: TrainState, recorder: Recorder) -> None
     for finding in few_refreshes_so_far(parts, state):
         if finding.code not in {each.code for each in recorder.findings.standing}:
             recorder.finding(replace(finding, severity="warning"))
+
+
+def with_best(
+    state: TrainState, scores: Mapping[str, Mapping[str, Any]], config: EvaluateConfig
+) -> TrainState:
+    """The state with the best evaluation so far, and how many have passed since; `scores` by validation set."""
+    best = config.best
+    name = best.set or next(iter(scores))
+    value = scores[name][best.metric]
+    sign = -1 if metric_of(best.metric).lower_is_better else 1
+    # Scores of a run are of the raw weights unless they say otherwise.
+    averaged = {"weights": "ema"} if config.weights == "ema" else {}
+    compared = {"set": name, "metric": best.metric, **averaged}
+    same = {key: state.best.get(key) for key in ("set", "metric", "weights") if key in state.best} == compared
+    old = state.best["value"] if same else None
+    if not math.isfinite(value):
+        value = -sign * math.inf
+    if old is None or sign * value > sign * old:
+        new = {**compared, "value": value, "step": state.step, "since": 0}
+        return replace(state, best=new)
+    return replace(state, best={**state.best, "since": state.best.get("since", 0) + 1})

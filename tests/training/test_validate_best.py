@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from trimtab.config.run import Best, EvaluateConfig
 from trimtab.flow import TrainState
-from trimtab.training.choose_best import with_best
+from trimtab.training.validate import with_best
 
 BY_CHRF = EvaluateConfig()
 
