@@ -25,7 +25,7 @@ from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.health import HealthCheck
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 
 def main():

@@ -7,7 +7,7 @@ from trimtab.build import Parts
 from trimtab.flow import TrainState
 from trimtab.step.take_step import take_step
 from trimtab.training.health import HealthCheck, Look
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 
 @dataclass

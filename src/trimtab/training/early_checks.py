@@ -11,7 +11,8 @@ from trimtab.config.exporting import obstacles
 from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
 from trimtab.errors import InputError, input_error
-from trimtab.scoring.scores import bleu_metric
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
+from trimtab.metrics.metric import MetricSettings
 
 
 def check_room_for_one(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
@@ -39,9 +40,10 @@ def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
 
 def check_metrics(recipe: Recipe) -> None:
     """InputError where a library for a metric is missing: told now, and not at the first evaluation."""
-    if "bleu" in recipe.evaluate.metrics:
-        for files in recipe.data.valid.values():
-            bleu_metric(files.bleu_tokenizer)
+    for name in recipe.evaluate.metrics:
+        if metric := OF_TRANSLATIONS.get(name):
+            for files in recipe.data.valid.values():
+                metric.check(MetricSettings(bleu_tokenizer=files.bleu_tokenizer))
 
 
 def check_exports(recipe: Recipe) -> None:

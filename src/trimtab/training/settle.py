@@ -7,7 +7,7 @@ from trimtab.checkpoint.journal import cut_back
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.training.blame import example_losses
+from trimtab.training.example_losses import example_losses
 from trimtab.training.record import Recorder
 from trimtab.training.refusals import MARGIN, REWIND_WINDOW, Accepted
 from trimtab.training.restore import restore
