@@ -12,7 +12,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     build | parts                               introduces the stages to one another; single parts for other loops
     sources | pace | device | choices           the data, opened; lengths; where it runs; what a recipe leaves open
     data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
-    config                                      the recipe: one frozen tree, read without torch
+    config | distributed                        the recipe, one frozen tree, read without torch; the ranks of a run
     flow | progress | gpu                       what travels between the stages; what a run tells; whether kernels run
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit

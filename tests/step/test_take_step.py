@@ -3,18 +3,21 @@ import copy
 import pytest
 import torch
 
+from tests.images import ImageModel, image_batches
 from tests.step.toy import Toy, packs
+from trimtab.config.guard import GuardConfig
 from trimtab.config.step import SGD, Adafactor, AdamW, ClipGlobalNorm, Lion, StableAdamW
 from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
+from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import take_step
 
 CONFIGS = [kind(weight_decay=0.1) for kind in (AdamW, Adafactor, StableAdamW, Lion, SGD)]
 
 
-def run(model, optimizer, made, *, objective=None, scale=None, at=1.0):
+def run(model, optimizer, made, *, objective=None, scale=None, at=1.0, gate=None):
     return take_step(
         objective or model.objective,
         optimizer,
@@ -22,6 +25,7 @@ def run(model, optimizer, made, *, objective=None, scale=None, at=1.0):
         clip=build_clip(ClipGlobalNorm(at=at)),
         scale=scale or LossScale(enabled=False, device=torch.device("cpu")),
         learning_rate=0.01,
+        gate=gate,
     )
 
 
@@ -96,3 +100,29 @@ def test_a_loss_scale_changes_no_update():
 
     scaled = weights(LossScale(enabled=True, device=torch.device("cpu"), start=256.0))
     torch.testing.assert_close(scaled, weights(None))
+
+
+def test_images_with_labels_are_stepped_on_like_text():
+    def trained(*sizes, poisoned=()):
+        model = ImageModel()
+        optimizer, gate = build_optimizer(AdamW(), model), OutlierGate(GuardConfig())
+        reports = []
+        for step in range(8):
+
+            def objective(batch, step=step):
+                out = model.objective(batch)
+                bad = torch.nan if step in poisoned else 1.0
+                return LossOutput(out.objective * bad, out.loss)
+
+            made = image_batches(*sizes, seed=step % 2)
+            reports.append(run(model, optimizer, made, objective=objective, gate=gate))
+        return model, reports
+
+    whole, reports = trained(12)
+    cut, _ = trained(5, 4, 3)
+    torch.testing.assert_close(cut.state_dict(), whole.state_dict(), rtol=1e-4, atol=1e-5)
+    assert [(report.num_targets, report.num_tokens) for report in reports] == [(12, 12)] * 8
+    assert reports[-1].loss < reports[1].loss
+    spoilt, reports = trained(5, 4, 3, poisoned=(2, 3))
+    assert [int(report.refusal) for report in reports] == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert all(weight.isfinite().all() for weight in spoilt.parameters())

@@ -12,9 +12,8 @@ from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
-from trimtab.data.pack import fill
 from trimtab.finding import Finding
-from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window
+from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window, fill
 from trimtab.progress import Progress
 from trimtab.training.findings import Findings
 from trimtab.training.health import HealthCheck
