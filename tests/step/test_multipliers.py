@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from trimtab.config.step import SGD, Adafactor, AdamW, Ema, LearningRateMultipliers, Lion, StableAdamW
+from trimtab.config.optimizers import SGD, Adafactor, AdamW, LearningRateMultipliers, Lion, StableAdamW
+from trimtab.config.step import Ema
 from trimtab.errors import InputError
 from trimtab.step.multipliers import alike, multiplied, multipliers_of
 from trimtab.step.optimizer.build import build_optimizer

@@ -6,7 +6,8 @@ import torch
 from tests.fake_ranks import Twins, Unasked
 from tests.images import ImageModel, image_batches
 from tests.step.toy import Toy, packs
-from trimtab.config.step import SGD, ClipGlobalNorm
+from trimtab.config.optimizers import SGD
+from trimtab.config.step import ClipGlobalNorm
 from trimtab.errors import InputError
 from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from tests.images import ImageModel, image_batches
+from tests.optimizer_kinds import OPTIMIZERS
 from tests.step.toy import Toy, packs
 from trimtab.config.guard import GuardConfig
-from trimtab.config.step import SGD, Adafactor, AdamW, ClipGlobalNorm, Lion, StableAdamW
+from trimtab.config.optimizers import AdamW
+from trimtab.config.step import ClipGlobalNorm
 from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
@@ -14,7 +16,7 @@ from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import take_step
 
-CONFIGS = [kind(weight_decay=0.1) for kind in (AdamW, Adafactor, StableAdamW, Lion, SGD)]
+CONFIGS = [kind(weight_decay=0.1) for kind in OPTIMIZERS]
 
 
 def run(model, optimizer, made, *, objective=None, scale=None, at=1.0, gate=None):

@@ -6,7 +6,7 @@ from typing import TypeVar
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.config.step import LearningRateMultipliers, Role
+from trimtab.config.optimizers import LearningRateMultipliers, Role
 from trimtab.errors import input_error
 
 RoleOf = Callable[[str], Role]

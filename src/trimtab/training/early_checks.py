@@ -11,16 +11,13 @@ from trimtab.config.run import Recipe
 from trimtab.errors import InputError, input_error
 from trimtab.scoring.scores import bleu_metric
 
-MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
-"""Tensors of the size of the weights that an optimizer keeps; of the others fewer, or none."""
-
 
 def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
     tensors, step = parts.model.state_dict().values(), parts.recipe.step
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
-    copies = MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
+    copies = step.optimizer.moments + (step.ema is not None)
     store.check_room(int(1.1 * (weights + moments * copies)))
 
 

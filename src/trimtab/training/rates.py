@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.build import Parts
-from trimtab.config.step import Adafactor, AdamW, Noam
+from trimtab.config.optimizers import Adafactor, AdamW
+from trimtab.config.step import Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
 from trimtab.model.roles import role_of

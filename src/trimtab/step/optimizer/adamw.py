@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from trimtab.config.step import AdamW as AdamWConfig
+from trimtab.config.optimizers import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
 from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
 

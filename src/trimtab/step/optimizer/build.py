@@ -5,7 +5,8 @@ from typing import assert_never
 import torch
 from torch import nn
 
-from trimtab.config import step as config_of
+from trimtab.config import optimizers as config_of
+from trimtab.config.step import Ema
 from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
@@ -23,7 +24,7 @@ def build_optimizer(
     model: nn.Module,
     *,
     weight_clip: float | None = None,
-    ema: config_of.Ema | None = None,
+    ema: Ema | None = None,
     role_of: RoleOf | None = None,
 ) -> Optimizer:
     """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and

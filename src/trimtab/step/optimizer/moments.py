@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from trimtab.config.step import Optimizer as Config
+from trimtab.config.optimizers import Optimizer as Config
 from trimtab.step.groups import parameter_groups
 from trimtab.step.multipliers import RoleOf, multiplied, multipliers_of
 from trimtab.step.optimizer.saved_state import take_over

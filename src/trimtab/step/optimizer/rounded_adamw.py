@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
-from trimtab.config.step import AdamW as AdamWConfig
+from trimtab.config.optimizers import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
 from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
 from trimtab.step.optimizer.saved_state import take_over
