@@ -5,7 +5,7 @@ import torch
 
 from tests.fake_ranks import Twins, Unasked
 from tests.images import ImageModel, image_batches
-from tests.step.toy import Toy, packs
+from tests.step.toy import Toy
 from trimtab.config.optimizers import SGD
 from trimtab.config.step import ClipGlobalNorm
 from trimtab.errors import InputError
@@ -18,9 +18,10 @@ from trimtab.step.take_step import StepsOverRanks
 
 
 def step(model, batches, *, ranks):
+    """One step of a model whose forward pass gives the loss, as that of what will be sharded."""
     optimizer = build_optimizer(SGD(), model)
     report = StepsOverRanks(ranks).take_step(
-        model.objective,
+        model,
         optimizer,
         batches,
         clip=build_clip(ClipGlobalNorm(at=0.5)),
@@ -31,7 +32,7 @@ def step(model, batches, *, ranks):
 
 
 def test_one_rank_is_asked_nothing():
-    report, _ = step(Toy(), packs(5, 7), ranks=Unasked())
+    report, _ = step(ImageModel(), image_batches(5, 7), ranks=Unasked())
     assert report.num_targets == 12
     assert report.skipped == 0
 

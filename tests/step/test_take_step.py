@@ -9,7 +9,7 @@ from tests.step.toy import Toy, packs
 from trimtab.config.guard import GuardConfig
 from trimtab.config.optimizers import AdamW
 from trimtab.config.step import ClipGlobalNorm
-from trimtab.flow import LossOutput
+from trimtab.flow import LossOutput, Refusal
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
@@ -105,16 +105,16 @@ def test_a_loss_scale_changes_no_update():
 
 
 def test_images_with_labels_are_stepped_on_like_text():
-    def trained(*sizes, poisoned=()):
+    def trained(*sizes, spoilt=None):
         model = ImageModel()
-        optimizer, gate = build_optimizer(AdamW(), model), OutlierGate(GuardConfig())
-        reports = []
-        for step in range(8):
+        gate = OutlierGate(GuardConfig(window=16, active_from=16))
+        optimizer, reports = build_optimizer(AdamW(), model), []
+        for step in range(20):
+            factor = (spoilt or {}).get(step, 1.0)
 
-            def objective(batch, step=step):
-                out = model.objective(batch)
-                bad = torch.nan if step in poisoned else 1.0
-                return LossOutput(out.objective * bad, out.loss)
+            def objective(batch, factor=factor):
+                out = model(batch)
+                return LossOutput(out.objective * factor, out.loss * factor)
 
             made = image_batches(*sizes, seed=step % 2)
             reports.append(run(model, optimizer, made, objective=objective, gate=gate))
@@ -122,9 +122,12 @@ def test_images_with_labels_are_stepped_on_like_text():
 
     whole, reports = trained(12)
     cut, _ = trained(5, 4, 3)
-    torch.testing.assert_close(cut.state_dict(), whole.state_dict(), rtol=1e-4, atol=1e-5)
-    assert [(report.num_targets, report.num_tokens) for report in reports] == [(12, 12)] * 8
+    torch.testing.assert_close(cut.state_dict(), whole.state_dict(), rtol=1e-3, atol=1e-4)
+    assert [(report.num_targets, report.num_tokens) for report in reports] == [(12, 12)] * 20
     assert reports[-1].loss < reports[1].loss
-    spoilt, reports = trained(5, 4, 3, poisoned=(2, 3))
-    assert [int(report.refusal) for report in reports] == [0, 0, 1, 1, 0, 0, 0, 0]
-    assert all(weight.isfinite().all() for weight in spoilt.parameters())
+    guarded, reports = trained(5, 4, 3, spoilt={2: torch.nan, 18: 100.0})
+    assert {step: int(each.refusal) for step, each in enumerate(reports) if each.skipped} == {
+        2: Refusal.NOT_FINITE,
+        18: Refusal.LOSS_SPIKE,
+    }
+    assert all(weight.isfinite().all() for weight in guarded.parameters())
