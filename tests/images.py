@@ -52,15 +52,14 @@ def image_batches(*sizes, seed=0):
 
 
 class ImageModel(nn.Module):
-    """A convolution and a linear map; the same weights each time. Its forward pass gives the loss."""
+    """Two linear maps of the pixels; the same weights each time. Its forward pass gives the loss."""
 
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.convolution = nn.Conv2d(3, 4, 3)
-        self.linear = nn.Linear(4, 5)
+        self.inner, self.outer = nn.Linear(192, 8), nn.Linear(8, 5)
 
     def forward(self, batch):
-        scores = self.linear(self.convolution(batch.images).relu().mean((2, 3)))
+        scores = self.outer(self.inner(batch.images.flatten(1)).relu())
         loss = nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
         return LossOutput(loss, loss.detach())
