@@ -21,7 +21,7 @@ class Verdict:
     streak: int = 0
     """Steps refused in a row, this one among them."""
     unsettled: bool = False
-    """So many were refused in a row that somebody must decide: the data has changed (`Guard.accept_level`), or the
+    """So many were refused in a row that you must decide: the data has changed (`Guard.accept_level`), or the
     weights are spoilt (go back to an older checkpoint)."""
     over_budget: bool = False
     """So many of the last steps were refused that the run should stop."""

@@ -11,7 +11,7 @@ from trimtab.flow import Batch, LossOutput
 from trimtab.step.loss_scale import LossScale
 
 Own = TypeVar("Own")
-"""A batch of somebody's own loop, whatever it is."""
+"""A batch of your own loop, of any type."""
 
 
 def accumulate(
@@ -54,7 +54,7 @@ def accumulate_batches(
     loss_of: Callable[[Own], Tensor], batches: Sequence[Own], *, num_targets: Callable[[Own], int]
 ) -> Float[Tensor, ""]:
     """Adds d(mean loss per target) to the gradients, one micro-batch at a time, and gives that mean, detached: exact
-    accumulation for somebody's own loop, whose batches are whatever they are.
+    accumulation for your own loop, with batches of any type.
 
     `loss_of` gives a batch's loss *summed* over its targets (`reduction="sum"`), `num_targets` how many there are. The
     divisor is the number of all targets together, so the gradient is that of one large batch, however it is cut; a mean
