@@ -10,6 +10,7 @@ from trimtab.config.step import Ema
 from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.step.optimizer.ademamix import AdEMAMix
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.protocol import Optimizer
@@ -55,5 +56,7 @@ def choose_optimizer(
             return Lion(config, model, role_of=role_of)
         case config_of.SGD():
             return SGD(config, model, role_of=role_of)
+        case config_of.AdEMAMix():
+            return AdEMAMix(config, model, role_of=role_of)
         case _:
             assert_never(config)
