@@ -14,6 +14,7 @@ def test_theta_is_for_rotary_positions():
     assert position_settings("rotary", theta=500.0) == Rotary(500.0)
 
 
-def test_an_encoder_takes_every_kind_that_tells_the_order():
-    tells = {each.kind for each in KINDS if each.adds_vectors or each.rotates or each.has_bias}
+def test_an_encoder_takes_every_kind_that_is_added_or_rotates():
+    # A bias by distance is the same in both directions.
+    tells = {each.kind for each in KINDS if each.adds_vectors or each.rotates}
     assert tells == set(get_args(EncoderPositions))

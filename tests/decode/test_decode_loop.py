@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from trimtab.decode import decode_loop as module
-from trimtab.decode.decode_loop import CHECK_EVERY, pace_of
+from trimtab.decode.decode_loop import CHECK_EVERY, decode_loop, pace_of
 from trimtab.decode.hypothesis import Hypothesis
 
 

@@ -47,8 +47,9 @@ class DecoderModel(Settings):
     """Only 0: no fast kernel has it (decision 0004)."""
     positions: PositionKind = "rotary"
     """How the model knows where a token stands: queries and keys turned by an angle (RoFormer, arXiv 2104.09864),
-    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), or nothing but how many tokens
-    stand before it (arXiv 2203.16634)."""
+    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), a penalty on the scores of
+    attention by distance (ALiBi, arXiv 2108.12409; over padded rows, which is slower on a GPU), or nothing but how many
+    tokens come before it (arXiv 2203.16634)."""
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
     """The wavelengths of rotary positions run from 2π to nearly 2π times this; a larger one is for longer texts."""
     norm: Literal["layer", "rms"] = "rms"
@@ -140,6 +141,14 @@ class DecoderModel(Settings):
                 got=f"dim {self.dim} / {self.heads} heads = {size}",
                 allowed=f"an even number: {self.positions} positions turn pairs",
                 fix="set fewer `heads`, or learned positions",
+            )
+        if self.position_settings.has_bias and self.prefix == "bidirectional":
+            raise refused(
+                "positions",
+                "a bias by distance is the same in both directions, so that the order within a prefix is lost",
+                got=f"positions: {self.positions} with prefix: bidirectional",
+                allowed="prefix: causal, or other positions",
+                fix="set `prefix: causal`, or `positions: rotary`",
             )
         if not self.position_settings.rotates and self.rope_theta != PLAIN_THETA:
             raise refused(

@@ -66,8 +66,9 @@ class EncoderDecoderModel(Settings):
     """How the model knows where a token stands: sines added to the embeddings (arXiv 1706.03762, section 3.5), learned
     vectors added to them, or queries and keys turned by an angle (RoFormer, arXiv 2104.09864)."""
     decoder_positions: PositionKind | None = None
-    """Those of the decoder alone; by default `positions`. It also learns with none, since a token sees how many stand
-    before it (arXiv 2203.16634; arXiv 2305.19466)."""
+    """Those of the decoder alone; by default `positions`. A penalty on the scores of self-attention by distance (ALiBi,
+    arXiv 2108.12409) is for it alone, and runs over padded rows. It also learns with none, since a token sees how many
+    come before it (arXiv 2203.16634; arXiv 2305.19466)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after"] = "before"

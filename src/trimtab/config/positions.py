@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, assert_never, get_args
 
 EncoderPositions = Literal["sinusoidal", "learned", "rotary"]
 """Kinds from which an encoder can tell the order of its tokens."""
-PositionKind = EncoderPositions | Literal["none"]
+PositionKind = EncoderPositions | Literal["alibi", "none"]
 """All kinds, as a recipe names them."""
 
 PLAIN_THETA = 10000.0
@@ -55,6 +55,18 @@ class Rotary:
 
 
 @dataclass(frozen=True, slots=True)
+class Alibi:
+    """A penalty on the scores of attention that grows with the distance (ALiBi, arXiv 2108.12409). It is the same in
+    both directions, so that an encoder could not tell a sentence from its reverse."""
+
+    kind: ClassVar = "alibi"
+    adds_vectors: ClassVar = False
+    is_trained: ClassVar = False
+    rotates: ClassVar = False
+    has_bias: ClassVar = True
+
+
+@dataclass(frozen=True, slots=True)
 class NoPositions:
     """Nothing: a causal decoder learns the order from how many tokens it sees (arXiv 2203.16634)."""
 
@@ -65,7 +77,7 @@ class NoPositions:
     has_bias: ClassVar = False
 
 
-PositionSettings = Sinusoidal | Learned | Rotary | NoPositions
+PositionSettings = Sinusoidal | Learned | Rotary | Alibi | NoPositions
 
 
 def position_settings(kind: PositionKind, *, theta: float = PLAIN_THETA) -> PositionSettings:
@@ -77,6 +89,8 @@ def position_settings(kind: PositionKind, *, theta: float = PLAIN_THETA) -> Posi
             return Learned()
         case "rotary":
             return Rotary(theta)
+        case "alibi":
+            return Alibi()
         case "none":
             return NoPositions()
         case _:

@@ -49,6 +49,6 @@ def test_without_memory_sessions_are_plain_from_then_on(monkeypatch):
     assert isinstance(opened(opener), Session)
 
 
-def test_the_model_is_that_of_the_plain_opener():
+def test_the_model_is_the_one_that_is_given():
     plain = build().eval()
-    assert StaticOpener(plain).model is plain.model
+    assert StaticOpener(plain).model is plain

@@ -3,6 +3,7 @@
 from typing import NamedTuple, assert_never
 
 from trimtab.config import positions as settings_of
+from trimtab.model.positions.alibi import AlibiPositions
 from trimtab.model.positions.kind import Positions
 from trimtab.model.positions.learned import LearnedPositions
 from trimtab.model.positions.rotary import RotaryPositions
@@ -33,6 +34,8 @@ def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Pos
         case settings_of.Rotary():
             size = sizes.dim // sizes.heads
             return RotaryPositions(num_positions=sizes.num_positions, size=size, theta=settings.theta)
+        case settings_of.Alibi():
+            return AlibiPositions(heads=sizes.heads)
         case settings_of.NoPositions():
             return Positions()
         case _:

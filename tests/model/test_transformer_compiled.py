@@ -5,7 +5,7 @@ import torch
 import torch._inductor
 
 from tests.model.test_encoder_decoder import build
-from trimtab.model.inductor_options import inductor_options
+from trimtab.model.transformer import inductor_options
 
 
 def test_the_options_are_such_as_this_torch_takes():

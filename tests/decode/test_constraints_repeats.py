@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from tests.reference.beam_search import slow_beam_search
 from tests.reference.recurrent_model import RecurrentModel
 from trimtab.decode.beam import beam_search
-from trimtab.decode.constraints import Constraints
+from trimtab.decode.constraints import Constraints, block_repeats
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Symbols
-from trimtab.decode.no_repeat import block_repeats
 from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 
