@@ -28,12 +28,12 @@ from pathlib import Path
 import torch
 from recipe_quality import read
 from record import Record
+from trimtab.export.export_model import build_target
 
 from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
-from trimtab.export.export_model import build_target
 from trimtab.model.static.opener import StaticOpener
 from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model

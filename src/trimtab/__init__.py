@@ -6,12 +6,12 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | evaluation | likelihood | perplexity | adapters | export    what the commands call
+    launch | inspection | evaluation | likelihood | perplexity | adapters | exporting    what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     translator                                  a checkpoint ready to translate
-    build | parts                               introduces the stages to one another; single parts for other loops
+    build | parts | export                      introduces the stages to one another; parts for other loops; other forms
     sources | pace | device | choices           the data, opened; lengths; where it runs; what a recipe leaves open
-    data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
+    data | model | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
     config                                      the recipe: one frozen tree, read without torch
     flow | progress | gpu                       what travels between the stages; what a run tells; whether kernels run
     finding                                     what rules and guards say
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
     from trimtab.evaluation import evaluate as evaluate
-    from trimtab.export.export_model import export_model as export_model
     from trimtab.export.quantized import Quantized as Quantized
+    from trimtab.exporting import export_model as export_model
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
@@ -48,7 +48,7 @@ __version__ = "0.1.0"
 HOMES = {
     "average": "trimtab.averaging.average",
     "greedy_soup": "trimtab.averaging.soup",
-    "export_model": "trimtab.export.export_model",
+    "export_model": "trimtab.exporting",
     "Quantized": "trimtab.export.quantized",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",

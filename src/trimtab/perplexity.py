@@ -11,6 +11,7 @@ import torch
 
 from trimtab.choices import shape_for
 from trimtab.config.corpora import ValidFiles
+from trimtab.config.pairs_alone import refuse_pairs_alone
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpus
 from trimtab.data.cut import pack_pairs
@@ -22,7 +23,6 @@ from trimtab.flow import Ragged
 from trimtab.loss.build import build_loss
 from trimtab.scoring.perplexity import perplexities
 from trimtab.translator import ExportedModel, LoadedModel, open_model
-from trimtab.translator.pairs_alone import refuse_pairs_alone
 
 PASSAGES_AT_ONCE = 512
 INSTEAD_OF_TEXT = "score its translations: --source FILE --reference FILE"

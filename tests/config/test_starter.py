@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from trimtab.config.exporting import ExportTarget, obstacles
+from trimtab.config.export_targets import ExportTarget, obstacles
 from trimtab.config.load import parse_recipe
 from trimtab.config.starter import init_recipe
 

@@ -41,8 +41,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Export a model for another library, compared with the trainer on 200 real lines; exit 1 where it differs."""
-    from trimtab.export.export_model import export_model
     from trimtab.export.quantized import MOST_LOSS, Quantized
+    from trimtab.exporting import export_model
 
     report = export_model(
         run,

@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.build import Parts
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.exporting import obstacles
+from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.errors import InputError, input_error
 from trimtab.scoring.scores import bleu_metric

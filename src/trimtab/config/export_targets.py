@@ -1,0 +1,170 @@
+"""What models may be exported for, and which keys of a recipe each of these cannot express.
+
+A target is a name in `ExportTarget`, its facts in `facts_of`, and the folder of that name in `trimtab.export`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never, get_args
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.transforms import Transform
+from trimtab.errors import Problem
+
+ExportTarget = Literal["hf", "ctranslate2", "onnx"]
+
+PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
+GATED_ACTIVATIONS = ("swiglu", "geglu")
+CHANGES_TEXT = {
+    "normalize": "changes each line before the tokenizer does",
+    "protect": "puts symbols into each line and takes them out of the translation",
+    "context": "puts other sentences before each line",
+}
+"""Transforms that a translation needs, and what they do to it."""
+
+
+def _nothing(model: Any) -> Iterator[Problem]:
+    """Every model of the kind can be exported."""
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What is known of a target without its library."""
+
+    label: str
+    """What the help of the command calls it."""
+    weights: tuple[str, ...] = ("float32",)
+    """Kinds of weights that `--quantization` may ask for; float32 is exact."""
+    translators: Callable[[Any], Iterator[Problem]] | None = _nothing
+    """What of an encoder-decoder stands in the way; None where it takes no encoder-decoder."""
+    language_models: Callable[[Any], Iterator[Problem]] | None = None
+    """What of a decoder stands in the way; None where it takes no decoder."""
+
+    def takes(self, kind: str) -> bool:
+        """Whether any model of a kind can be exported."""
+        return (self.language_models if kind == "decoder" else self.translators) is not None
+
+
+def facts_of(target: ExportTarget) -> TargetFacts:
+    """The facts of a target."""
+    match target:
+        case "hf":
+            return TargetFacts(
+                label="Hugging Face's transformers",
+                translators=_seq2seq_obstacles,
+                language_models=llama_obstacles,
+            )
+        case "ctranslate2":
+            # It has every norm, activation, kind of positions and tie that a recipe can ask for. (int16 is left out:
+            # few CPUs have it, and it is as large as float16. int8 is int8_float32.)
+            half = ("float16", "bfloat16")
+            int8 = ("int8_float16", "int8_bfloat16", "int8_float32", "int8")
+            return TargetFacts(label="CTranslate2", weights=("float32", *half, *int8))
+        case "onnx":
+            # The last is int8 for processors without VNNI.
+            return TargetFacts(label="ONNX Runtime", weights=("float32", "float16", "int8", "int8_reduced"))
+        case _:
+            assert_never(target)
+
+
+def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, ...]) -> list[Problem]:
+    """A problem for each key that stands in the way of an export, with the values that could be exported.
+
+    What only the vocabularies of a run can tell is not among them.
+    """
+    facts = facts_of(target)
+    if model.kind == "encoder_decoder" and facts.translators is not None:
+        return [*facts.translators(model), *_of_transforms(transforms)]
+    if model.kind == "decoder" and facts.language_models is not None:
+        return list(facts.language_models(model))
+    return [_another_kind(str(model.kind), target)]
+
+
+def llama_obstacles(model: DecoderModel) -> Iterator[Problem]:
+    """Which language models neither Llama's arithmetic nor that of Qwen3 computes exactly: a problem for each key, with
+    the values that could be exported.
+
+    LlamaForCausalLM has rotary positions, RMSNorm before each sub-layer and behind the last, a gated feed-forward
+    block, shared heads of keys and values, and biases in all linear maps or in none. Qwen3ForCausalLM adds what
+    `qk_norm` is, one RMSNorm for all heads of queries and one for those of keys, and has no biases in its feed-forward
+    blocks. (OLMo 2 norms the queries of all heads as one vector, and behind the sub-layers.)
+    """
+    wanted = {"positions": "rotary", "norm": "rms", "norm_position": "before", "prefix": "causal"}
+    for key, value in wanted.items():
+        if (got := getattr(model, key)) != value:
+            yield _no_llama(key, got, value)
+    if model.activation not in GATED_ACTIVATIONS:
+        yield _no_llama("activation", model.activation, " or ".join(GATED_ACTIVATIONS))
+    if model.qk_norm and model.bias:
+        yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false")
+
+
+def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
+    """Pegasus and MarianMT: see `export/hf/marian.py`."""
+    before = model.norm_position == "before"
+    if model.norm != "layer":
+        yield _refused("model.norm", model.norm, "layer")
+    if model.activation not in PLAIN_ACTIVATIONS:
+        yield _refused("model.activation", model.activation, ", ".join(PLAIN_ACTIVATIONS))
+    if before and model.tie_embeddings != "all":
+        yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before")
+    tables = ("sinusoidal", "learned") if before else ("sinusoidal",)
+    hint = "" if before else ", with norm_position: after"
+    if model.positions not in tables:
+        yield _refused("model.positions", model.positions, " or ".join(tables) + hint)
+    own = model.decoder_positions
+    if (own is not None and own not in (*tables, "none")) or (own == "none" and len(tables) == 1):
+        allowed = (*tables, "none") if len(tables) > 1 else tables
+        yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint)
+
+
+def _of_transforms(transforms: tuple[Transform, ...]) -> Iterator[Problem]:
+    for number, transform in enumerate(transforms):
+        if transform.kind in CHANGES_TEXT:
+            yield Problem(
+                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an exported tokenizer cannot",
+                got=f"kind: {transform.kind}",
+                allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
+                fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
+            )
+
+
+def _another_kind(kind: str, target: ExportTarget) -> Problem:
+    """The error for a kind of model that the target does not take at all, and the targets that do."""
+    is_decoder = kind == "decoder"
+    takers = [
+        each
+        for each in get_args(ExportTarget)
+        if (facts_of(each).language_models if is_decoder else facts_of(each).translators)
+    ]
+    own, other = (
+        ("a language model", "an encoder-decoder")
+        if is_decoder
+        else ("an encoder-decoder", "a language model")
+    )
+    named = " or ".join(takers)
+    return Problem(
+        what=f"model.kind: an export for {target} is of {other}, not of {own}",
+        got=kind,
+        allowed=f"{'encoder_decoder' if is_decoder else 'decoder'}; of {own}, an export for {named}",
+        fix=f"export it for {named} instead of {target}: `--to {takers[0]}`, or `export: [{takers[0]}]` in the recipe",
+    )
+
+
+def _no_llama(key: str, got: str, allowed: str) -> Problem:
+    return Problem(
+        what=f"model.{key}: neither LlamaForCausalLM nor Qwen3ForCausalLM computes this exactly",
+        got=got,
+        allowed=allowed,
+        fix=f"train with another `model.{key}` to export for hf",
+    )
+
+
+def _refused(key: str, got: str, allowed: str) -> Problem:
+    return Problem(
+        what=f"{key}: no class of transformers computes this exactly",
+        got=got,
+        allowed=allowed,
+        fix=f"train with another `{key}` to export for hf",
+    )
