@@ -3,12 +3,10 @@
 A target is a name in `ExportTarget`, its facts in `facts_of`, and the folder of that name in `trimtab.export`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never, get_args
+from typing import Any, Literal, Protocol, assert_never, get_args
 
-from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.transforms import Transform
 from trimtab.errors import Problem
 
 ExportTarget = Literal["hf", "ctranslate2", "onnx"]
@@ -21,6 +19,15 @@ CHANGES_TEXT = {
     "context": "puts other sentences before each line",
 }
 """Transforms that a translation needs, and what they do to it."""
+
+
+class Kind(Protocol):
+    """A part of a recipe; its class is not named here, so that the command line knows the targets without pydantic."""
+
+    @property
+    def kind(self) -> str:
+        """Which of its union it is."""
+        ...
 
 
 def _nothing(model: Any) -> Iterator[Problem]:
@@ -68,7 +75,12 @@ def facts_of(target: ExportTarget) -> TargetFacts:
             assert_never(target)
 
 
-def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, ...]) -> list[Problem]:
+def target_help() -> str:
+    """The targets and what they are, for the help of the command."""
+    return "; ".join(f"{name}: {facts_of(name).label}" for name in get_args(ExportTarget)) + "."
+
+
+def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -> list[Problem]:
     """A problem for each key that stands in the way of an export, with the values that could be exported.
 
     What only the vocabularies of a run can tell is not among them.
@@ -81,7 +93,7 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, 
     return [_another_kind(str(model.kind), target)]
 
 
-def llama_obstacles(model: DecoderModel) -> Iterator[Problem]:
+def llama_obstacles(model: Any) -> Iterator[Problem]:
     """Which language models neither Llama's arithmetic nor that of Qwen3 computes exactly: a problem for each key, with
     the values that could be exported.
 
@@ -119,7 +131,7 @@ def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
         yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint)
 
 
-def _of_transforms(transforms: tuple[Transform, ...]) -> Iterator[Problem]:
+def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
     for number, transform in enumerate(transforms):
         if transform.kind in CHANGES_TEXT:
             yield Problem(

@@ -101,7 +101,7 @@ def _quiet() -> Iterator[None]:
 
 
 class CTranslate2Model:
-    """An encoder-decoder of CTranslate2; see `engines.engine.Engine` and `flow.SearchesItself`."""
+    """An encoder-decoder of CTranslate2; see `export.target.Engine` and `flow.SearchesItself`."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sentencepiece import SentencePieceProcessor
 
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
@@ -16,12 +17,12 @@ from trimtab.device import choose_device
 from trimtab.errors import Problem
 from trimtab.export.ctranslate2.engine import CTranslate2Model, open_ctranslate2, require_ctranslate2
 from trimtab.export.ctranslate2.files import CONFIG, WEIGHTS, read_vocabularies
-from trimtab.export.ctranslate2.opened import OpenedCTranslate2
 from trimtab.export.ctranslate2.spec import model_spec
 from trimtab.export.manifest import unknown_manifest
 from trimtab.export.quantized import EXACT
 from trimtab.export.target import TargetCard, Trained
 from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
+from trimtab.flow import Ragged
 from trimtab.model.encoder_decoder import EncoderDecoder
 
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
@@ -85,7 +86,7 @@ class CTranslate2:
             symbols=symbols_of(target),
         )
 
-    def as_users_open_it(self, folder: Path) -> OpenedCTranslate2:
+    def as_users_open_it(self, folder: Path) -> "OpenedCTranslate2":
         """What the library makes of the folder, on the CPU."""
         tokenizers = [SentencePiece((folder / name).read_bytes()) for name in (SOURCE, TARGET)]
         model = open_ctranslate2(folder, device=torch.device("cpu"), never=never_written(tokenizers[1]))
@@ -141,6 +142,38 @@ class CTranslate2:
                 + ". In a text they are letters like others."
             )
         return tuple(told)
+
+
+class OpenedCTranslate2:
+    """See `export.target.TranslatesLines`."""
+
+    def __init__(
+        self, model: CTranslate2Model, *, source: SentencePieceProcessor, target: SentencePieceProcessor
+    ) -> None:
+        self.model, self.source, self.target = model, source, target
+        self.source_ids = {piece: id for id, piece in enumerate(model.source)}
+
+    def encode(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
+        """The ids that the library's vocabulary has for the pieces of each line, tags before them and end behind.
+
+        What sentencepiece has no piece for it gives as it stands, and the library reads that as unknown."""
+        end = self.model.target[self.model.end]
+        unknown = self.source.unk_id()
+        pieces = self.source.encode(list(lines), out_type=str)
+        return [[self.source_ids.get(each, unknown) for each in (*tags, *line, end)] for line in pieces]
+
+    def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:
+        """The natural log-probability of each target token, by `score_batch`."""
+        return self.model.log_probabilities(source, target)
+
+    def search(self, source: Ragged, *, beam: int, limits: Sequence[int]) -> list[list[int]]:
+        """The best that `translate_batch` finds, told the trainer's limits."""
+        found = self.model.search(source, limits=limits, beam=beam, n=1, length_penalty=1.0, exact=True)
+        return [few[0][0] for few in found]
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """What sentencepiece makes of the pieces of each row."""
+        return [self.target.decode([self.model.target[id] for id in row]) for row in rows]
 
 
 def settings(trained: Trained) -> dict[str, Any]:

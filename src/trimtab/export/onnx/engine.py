@@ -130,7 +130,7 @@ def _session(path: Path, place: torch.device) -> Any:
 
 
 class OnnxModel:
-    """Encoder and decoder in ONNX Runtime; see `engines.engine.Engine`. Several threads may use it at once."""
+    """Encoder and decoder in ONNX Runtime; see `export.target.Engine`. Several threads may use it at once."""
 
     def __init__(
         self, encoder: Any, decoder: Any, settings: Settings, sizes: Mapping[str, int], device: torch.device
