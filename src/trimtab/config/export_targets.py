@@ -5,7 +5,7 @@ A target is a name in `ExportTarget`, its facts in `facts_of`, and the folder of
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, assert_never, get_args
+from typing import Any, Literal, Protocol, assert_never, get_args, runtime_checkable
 
 from trimtab.errors import Problem
 
@@ -21,6 +21,7 @@ CHANGES_TEXT = {
 """Transforms that a translation needs, and what they do to it."""
 
 
+@runtime_checkable
 class Kind(Protocol):
     """A part of a recipe; its class is not named here, so that the command line knows the targets without pydantic."""
 
