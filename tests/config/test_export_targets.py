@@ -5,10 +5,12 @@ import pytest
 
 from tests.language_run import language_recipe
 from tests.small_run import small_recipe
-from trimtab.config.export_targets import ExportTarget, obstacles
+from trimtab.config.export_targets import ExportTarget, facts_of, obstacles
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.render import render_recipe
 from trimtab.errors import InputError
+
+TRANSLATORS = [each for each in get_args(ExportTarget) if facts_of(each).takes("encoder_decoder")]
 
 
 def keys(folder, target, **changes):
@@ -18,7 +20,7 @@ def keys(folder, target, **changes):
     return [each.what.partition(":")[0] for each in found]
 
 
-@pytest.mark.parametrize("target", get_args(ExportTarget))
+@pytest.mark.parametrize("target", TRANSLATORS)
 def test_the_default_model_can_be_exported_for_anything(tmp_path, target):
     assert keys(tmp_path, target) == []
 
@@ -29,7 +31,7 @@ def test_hugging_face_has_no_class_for_rms_gates_and_turned_positions(tmp_path):
     assert keys(tmp_path, "ctranslate2", **modern) == []
 
 
-@pytest.mark.parametrize("target", get_args(ExportTarget))
+@pytest.mark.parametrize("target", TRANSLATORS)
 def test_what_changes_text_outside_the_tokenizer_stands_in_every_way(tmp_path, target):
     transforms = [{"kind": "length"}, {"kind": "normalize"}, {"kind": "protect"}]
     found = keys(tmp_path, target, **{"data.transforms": transforms})

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, assert_never, get_args, runtime_check
 
 from trimtab.errors import Problem
 
-ExportTarget = Literal["hf", "ctranslate2", "onnx"]
+ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
 
 PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 GATED_ACTIVATIONS = ("swiglu", "geglu")
@@ -72,6 +72,12 @@ def facts_of(target: ExportTarget) -> TargetFacts:
         case "onnx":
             # The last is int8 for processors without VNNI.
             return TargetFacts(label="ONNX Runtime", weights=("float32", "float16", "int8", "int8_reduced"))
+        case "torch_export":
+            return TargetFacts(
+                label="a program of PyTorch",
+                translators=None,
+                language_models=_program_obstacles,
+            )
         case _:
             assert_never(target)
 
@@ -111,6 +117,17 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
         yield _no_llama("activation", model.activation, " or ".join(GATED_ACTIVATIONS))
     if model.qk_norm and model.bias:
         yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false")
+
+
+def _program_obstacles(model: Any) -> Iterator[Problem]:
+    """A program reads rows from left to right and is not told where a prefix ends."""
+    if model.prefix != "causal":
+        yield Problem(
+            what="model.prefix: a program of torch.export does not see where a prefix ends",
+            got=model.prefix,
+            allowed="causal",
+            fix="train with another `model.prefix` to export for torch_export",
+        )
 
 
 def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:

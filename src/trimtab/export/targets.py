@@ -9,6 +9,7 @@ from trimtab.export.hf.target import HuggingFace
 from trimtab.export.onnx.target import Onnx
 from trimtab.export.quantized import EXACT, check_kind
 from trimtab.export.target import Target
+from trimtab.export.torch_export.target import TorchExport
 
 TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 
@@ -31,5 +32,7 @@ def build_target(name: str, quantization: str = EXACT) -> Target:
             return CTranslate2(quantization)
         case "onnx":
             return Onnx(quantization)
+        case "torch_export":
+            return TorchExport()
         case _:
             assert_never(known)

@@ -38,7 +38,7 @@ class SelfAttention(nn.Module):
         self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries `tokens heads size`, keys and values `tokens kv_heads size`; turned where there is a rotation."""
-        parts = self.qkv(x).view(len(x), -1, self.size)
+        parts = self.qkv(x).view(x.shape[0], -1, self.size)
         queries, keys, values = parts.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
         if self.norm_queries is not None and self.norm_keys is not None:
             queries, keys = self._normed(queries, self.norm_queries), self._normed(keys, self.norm_keys)
