@@ -165,7 +165,7 @@ def pack_loss(parts: Parts, model: Model, pack: Pack) -> torch.Tensor:
     if model is parts.model:
         return parts.stepper.objective(pack).loss
     with autocast(parts.precision, parts.device):
-        return parts.stepper.loss(model(pack), model.output_matrix, pack.labels).loss
+        return parts.stepper.loss(model, pack).loss
 
 
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
