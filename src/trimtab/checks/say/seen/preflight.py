@@ -11,7 +11,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
         why="Unknown tokens carry no meaning, and the model learns to write them.",
         fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
-        home="tasks/text/lines.py",
+        home="tasks/text/data_checks.py",
         symptoms=("unknown tokens in the output", "characters are missing in the output"),
     ),
     SeenPage(
@@ -22,7 +22,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="many of the first examples are dropped by a filter or a limit",
         why="What is dropped is not learned; a filter or limit does not fit this text.",
         fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
-        home="tasks/text/lines.py",
+        home="tasks/text/data_checks.py",
         symptoms=("long sentences are translated badly", "fewer examples than expected"),
     ),
     SeenPage(
@@ -33,7 +33,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="pairs of a validation set have no text on one side",
         why="Scores against blank references say nothing, and they choose the best checkpoint.",
         fix="take the blank lines out of both files, or name others under data.valid",
-        home="tasks/text/lines.py",
+        home="tasks/text/data_checks.py",
         symptoms=("validation score is zero", "best checkpoint is a bad one"),
     ),
     SeenPage(
