@@ -14,7 +14,6 @@ from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL, Writing
 from trimtab.export.open_export import is_export
-from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.prompted import Prompted
 from trimtab.translator.exported import load_exported_text, translates
 from trimtab.translator.generator import Generator
@@ -56,7 +55,7 @@ def load_generator(spec: str, *, device: str | None = None) -> Generator:
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
         )
     model = load_model(spec, device=device)
-    if not isinstance(model.model, DecoderOnly):
+    if model.model.config.has_encoder:
         raise translates(spec)
     refuse_pairs_alone(model.recipe, name=model.name)
     return _generator(
