@@ -65,7 +65,7 @@ def build(
     """
     task, device = task_of(recipe), device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
-    packed = device.type == "cuda" and precision not in WHOLE
+    packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     pace = Pace(sources.positions_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     graphed = packed and recipe.step.cuda_graph != "off"

@@ -131,6 +131,11 @@ class DecoderModel(Settings):
         """The same; an encoder-decoder has one for each side."""
         return (self.position_settings,)
 
+    @property
+    def needs_padding(self) -> bool:
+        """Whether attention must run over padded rows, since a kernel for packs cannot do what the positions ask."""
+        return self.position_settings.has_bias
+
     @model_validator(mode="after")
     def _positions_fit(self) -> "DecoderModel":
         size = self.dim // self.heads

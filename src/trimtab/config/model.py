@@ -158,6 +158,11 @@ class EncoderDecoderModel(Settings):
         """Those of both sides."""
         return self.source_position_settings, self.target_position_settings
 
+    @property
+    def needs_padding(self) -> bool:
+        """Whether attention must run over padded rows, since a kernel for packs cannot do what the positions ask."""
+        return any(each.has_bias for each in self.all_position_settings)
+
     def _side(self, **own: int | None) -> "EncoderDecoderModel":
         sizes = {key: getattr(self, key) if size is None else size for key, size in own.items()}
         return self.model_copy(update={**sizes, "kv_heads": sizes["kv_heads"] or sizes["heads"]})

@@ -17,6 +17,9 @@ class TrainableModel(Protocol):
         """The forward pass over a batch of the model's task; what its loss is computed from."""
         ...
 
+    frozen: frozenset[str]
+    """Names of the weights that the recipe freezes. Any other weight that requires no gradient is a mistake."""
+
     @property
     def blocks(self) -> Sequence[nn.Module]:
         """The layers in the order in which they run: what is compiled, checkpointed or sharded one by one."""

@@ -32,7 +32,8 @@ class Transformer(nn.Module):
         self.num_ids = num_ids
         self.max_positions = max_positions
         self.kernel: Kernel = "padded"
-        self.has_bias = any(each.has_bias for each in config.all_position_settings)
+        self.has_bias = config.needs_padding
+        self.frozen: frozenset[str] = frozenset()
         self._norm = config.norm
         self._dim = config.dim
 

@@ -38,6 +38,13 @@ def test_tied_embeddings_that_are_detached_on_one_side_are_named(parts, monkeypa
     assert message.endswith("reaches embedding where it is looked up")
 
 
+def test_weights_that_the_recipe_freezes_are_no_finding(parts):
+    parts.model.embedding.weight.requires_grad_(False)
+    assert [code for code, _ in told(parts)] == ["M206"]
+    parts.model.frozen = frozenset({"embedding.weight"})
+    assert told(parts) == []
+
+
 def test_frozen_weights_are_named_and_not_looked_for_elsewhere(parts):
     parts.model.embedding.weight.requires_grad = False
     ((code, message),) = told(parts)

@@ -15,7 +15,11 @@ from trimtab.training.preflight.weights import named
 def every_weight_learns(parts: Checked) -> Iterator[Finding]:
     """One backward pass of the program that trains; embeddings are looked at where they are looked up too, since as the
     output matrix they have a gradient in any case."""
-    frozen = [name for name, weight in parts.model.named_parameters() if not weight.requires_grad]
+    frozen = [
+        name
+        for name, weight in parts.model.named_parameters()
+        if not weight.requires_grad and name not in parts.model.frozen
+    ]
     if frozen:
         yield Finding(
             code="M206",
