@@ -16,7 +16,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     device | choices                            where it runs; what a recipe leaves open
     data | model | loss | step | guard | watch | checkpoint | decode | checks    stages; linter
     config | distributed | pace                 the recipe, read without torch; the ranks of a run; how far it is
-    flow | progress | gpu | metrics             what travels between the stages; what a run tells; kernels; metrics
+    flow | progress | gpu | metrics | run_findings    what travels; progress; kernels; metrics; texts of findings
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit
 """

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.checks.say.seen_while_running import PAGES
 from trimtab.errors import InputError
 from trimtab.evaluation.repetition import (
     FEWEST_LOOPS,
@@ -16,6 +15,7 @@ from trimtab.evaluation.repetition import (
     probe_sentences,
     repeated_4grams,
 )
+from trimtab.run_findings.catalog import ALL
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_bound_that_is_told_is_the_one_that_was_passed():
 
 
 def test_the_page_names_every_bound():
-    (page,) = (page for page in PAGES if page.code == "E903")
+    (page,) = (page for page in ALL if page.code == "E903")
     assert f"more than {MOST_REPEATED:.0%} of all 4-grams" in page.seen
     assert (MOST_LOOPS, FEWEST_LOOPS, MORE_THAN_REFERENCES) == (1 / 10, 3, 10)
     assert "one translation in ten, and three at least," in page.seen

@@ -19,6 +19,11 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom, RunFailed, TrimtabError
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.checkpoints import (
+    LAST_CHECKPOINT_NOT_SAVED,
+    REPORT_NOT_WRITTEN,
+    TRAINING_WAITS_FOR_THE_COPY,
+)
 
 
 class BackgroundSaver:
@@ -139,36 +144,19 @@ class BackgroundSaver:
 
 def copied_by_the_loop(reason: str) -> Finding:
     """A GPU without room for a second set of weights and moments."""
-    return Finding(
-        code="K910",
-        name="training-waits-for-the-copy",
-        severity="note",
-        message=f"training waits while a checkpoint is copied to host memory: {reason}",
-        why="With room for a copy on the GPU the pause is some milliseconds; without, as long as the transfer takes.",
-        fix="nothing, if checkpoints are rare; else lower step.tokens_per_micro_batch, which frees memory",
+    return TRAINING_WAITS_FOR_THE_COPY.found(
+        f"training waits while a checkpoint is copied to host memory: {reason}"
     )
 
 
 def not_saved(error: TrimtabError) -> Finding:
     """A save that was under way when the run ended otherwise."""
-    return Finding(
-        code="K911",
-        name="last-checkpoint-not-saved",
-        severity="warning",
-        message=str(error),
-        why="The run had ended when its last save failed. The checkpoints before are intact.",
-        fix="free some space or mend the disk, then go on with --resume from the checkpoint before",
-    )
+    return LAST_CHECKPOINT_NOT_SAVED.found(str(error))
 
 
 def report_not_written(path: Path, error: TrimtabError) -> Finding:
     """A report that could not be put beside its checkpoint."""
-    return Finding(
-        code="K912",
-        name="report-not-written",
-        severity="warning",
-        message=f"{path.name} could not be written: {str(error).splitlines()[0]}; the checkpoint is complete",
-        why="The report is that of an earlier checkpoint now; nothing that training needs is in it.",
-        fix="free some space; the next checkpoint writes it again",
+    return REPORT_NOT_WRITTEN.found(
+        f"{path.name} could not be written: {str(error).splitlines()[0]}; the checkpoint is complete",
         where=str(path),
     )

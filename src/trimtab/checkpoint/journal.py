@@ -13,7 +13,7 @@ from typing import Any
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.telling import Tell, log_finding
 from trimtab.errors import reading
-from trimtab.finding import Finding
+from trimtab.run_findings.checkpoints import LOG_NOT_WRITTEN
 
 MAX_PENDING = 16 * 2**20
 """Bytes kept in memory while the disk takes none; records beyond that are lost."""
@@ -104,13 +104,9 @@ class Journal:
             return
         self._warned = True
         self._tell(
-            Finding(
-                code="K905",
-                name="log-not-written",
-                severity="warning",
-                message=f"{self.path.name} cannot be written: {error.strerror}; training goes on",
+            LOG_NOT_WRITTEN.found(
+                f"{self.path.name} cannot be written: {error.strerror}; training goes on",
                 why=f"records wait in memory, up to {MAX_PENDING >> 20} MiB of them, and those beyond are lost",
-                fix="free some space; the waiting records are then written by themselves",
                 where=str(self.path),
             )
         )

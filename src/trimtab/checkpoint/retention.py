@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trimtab.checkpoint.step_folders import set_aside
 from trimtab.checkpoint.telling import Tell
-from trimtab.finding import Finding
+from trimtab.run_findings.checkpoints import LEFTOVER_NOT_REMOVED
 
 
 def surplus(
@@ -52,14 +52,4 @@ def delete(path: Path, *, tell: Tell) -> None:
 
 
 def _tell_left(path: Path, error: OSError, tell: Tell) -> None:
-    tell(
-        Finding(
-            code="K904",
-            name="leftover-not-removed",
-            severity="warning",
-            message=f"{path.name} could not be removed: {error.strerror}",
-            why="It takes room on the disk and is not needed any more",
-            fix="remove it by hand; the run does not use it",
-            where=str(path),
-        )
-    )
+    tell(LEFTOVER_NOT_REMOVED.found(f"{path.name} could not be removed: {error.strerror}", where=str(path)))

@@ -20,12 +20,12 @@ def rules(
     """List the rules of `trimtab check`, and what training itself finds."""
     from trimtab.checks.say.pages import all_pages
     from trimtab.checks.say.rule_list import as_objects, as_table
-    from trimtab.checks.say.seen_while_running import PAGES
+    from trimtab.run_findings.catalog import ALL
 
     pages = all_pages()
     text = (
-        as_table(pages, PAGES)
+        as_table(pages, ALL)
         if format is Format.TEXT
-        else json.dumps(as_objects(pages, PAGES), indent=2, ensure_ascii=False)
+        else json.dumps(as_objects(pages, ALL), indent=2, ensure_ascii=False)
     )
     typer.echo(text)

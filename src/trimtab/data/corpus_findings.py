@@ -9,6 +9,12 @@ from trimtab.data.checks import QUICK_LINES, NamedPairs, quick_alignment, quick_
 from trimtab.data.checks_report import drift_in_words
 from trimtab.data.corpus import Corpus
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import (
+    LINE_OUT_OF_ALL_PROPORTION,
+    NUL_IN_TEXT,
+    SIDES_APART,
+    VALIDATION_IN_TRAINING,
+)
 
 SHARED_WARNING = 0.1
 """Share of a validation set's pairs that stand in training; interface strings such as `OK` make up a few per cent."""
@@ -72,16 +78,7 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
 
 def not_held_out(message: str, *, fix: str, where: str = "") -> Finding:
     """The warning of what stands in validation and in training."""
-    return Finding(
-        code="D205",
-        name="validation-in-training",
-        severity="warning",
-        message=message,
-        why="What the model has learned by heart says nothing of text that it has not seen, and such scores choose a "
-        "checkpoint that is trained too long.",
-        fix=fix,
-        where=where,
-    )
+    return VALIDATION_IN_TRAINING.found(message, fix=fix, where=where)
 
 
 def lines_out_of_proportion(train: Sequence[Corpus]) -> Iterator[Finding]:
@@ -91,16 +88,10 @@ def lines_out_of_proportion(train: Sequence[Corpus]) -> Iterator[Finding]:
             continue
         longest = max(lines, key=corpus.num_bytes)
         places = ", ".join(str(line + 1) for line in lines[:MOST_PLACES])
-        yield Finding(
-            code="D207",
-            name="line-out-of-all-proportion",
-            severity="warning",
-            message=f"{corpus.name}: {len(lines):,} line{'s' * (len(lines) > 1)} of more than "
+        yield LINE_OUT_OF_ALL_PROPORTION.found(
+            f"{corpus.name}: {len(lines):,} line{'s' * (len(lines) > 1)} of more than "
             f"{OUT_OF_ALL_PROPORTION:,} bytes ({places}{', ...' * (len(lines) > MOST_PLACES)}); "
             f"line {longest + 1} has {corpus.num_bytes(longest):,}",
-            why="No sentence is so long: it is junk, or a file whose line ends were lost. Such lines are dropped "
-            "without being read, as too_long; everything else is trained on as if they were not there.",
-            fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
             where=corpus.place(longest),
         )
 
@@ -113,29 +104,13 @@ def lines_with_zeros(train: Sequence[Corpus]) -> Iterator[Finding]:
         if not (lines := [line for line, (source, target) in pairs if "\0" in source or "\0" in target]):
             continue
         places = ", ".join(str(line + 1) for line in lines[:MOST_PLACES])
-        yield Finding(
-            code="D210",
-            name="nul-in-text",
-            severity="warning",
-            message=f"{corpus.name}: {len(lines):,} of {len(looked_at):,} lines looked at "
+        yield NUL_IN_TEXT.found(
+            f"{corpus.name}: {len(lines):,} of {len(looked_at):,} lines looked at "
             f"ha{'ve' if len(lines) > 1 else 's'} a NUL in {'them' if len(lines) > 1 else 'it'} "
             f"({places}{', ...' * (len(lines) > MOST_PLACES)})",
-            why="No text has a NUL in it: it comes from a damaged copy, or from text in another encoding that was "
-            "joined to this one. Such a line is trained on as it is.",
-            fix="look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
-            "`tr -d '\\000'` removes the NULs alone",
             where=corpus.place(lines[0]),
         )
 
 
 def _apart(message: str, *, where: str = "") -> Finding:
-    return Finding(
-        code="D206",
-        name="sides-apart",
-        severity="warning",
-        message=message,
-        why="A model that is shown sentences beside others' translations learns to ignore the source.",
-        fix="look at the lines there and some before: one is lost, doubled or broken in two on one side; "
-        "`trimtab data inspect` looks at every line",
-        where=where,
-    )
+    return SIDES_APART.found(message, where=where)

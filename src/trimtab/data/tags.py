@@ -8,6 +8,8 @@ from trimtab.data.context import context_of
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.errors import input_error
 from trimtab.finding import Finding
+from trimtab.run_findings.evaluations import TAGS_UNLIKE_TRAINING
+from trimtab.run_findings.preflight import VALIDATION_SET_WITHOUT_TAGS
 
 
 def trained_tags(config: DataConfig) -> tuple[str, ...]:
@@ -58,12 +60,8 @@ def unlike_training(tags: Sequence[str], config: DataConfig) -> Iterator[Finding
         )
     else:
         return
-    yield Finding(
-        code="E902",
-        name="tags-unlike-training",
-        severity="warning",
-        message=message,
-        why="The model was told by the tag what to write; without it, it mixes what it learned.",
+    yield TAGS_UNLIKE_TRAINING.found(
+        message,
         fix=f"say one by --tag, or `tags` in Python: {' or '.join(known)}" if known else "leave the tag out",
     )
 
@@ -74,13 +72,7 @@ def untagged_sets(config: DataConfig) -> Iterator[Finding]:
         return
     for name, files in config.valid.items():
         if not files.tags:
-            yield Finding(
-                code="D204",
-                name="validation-set-without-tags",
-                severity="warning",
-                message=f"the validation set {name} has no tags, and every training corpus has: "
-                f"{', '.join(trained_tags(config))}",
-                why="Its lines look like none that the model learns from, so its scores are worse than the model is, "
-                "and they choose the best checkpoint.",
-                fix="write under data.valid the `tags` that say what is wanted of it, as in data.train",
+            yield VALIDATION_SET_WITHOUT_TAGS.found(
+                f"the validation set {name} has no tags, and every training corpus has: "
+                f"{', '.join(trained_tags(config))}"
             )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trimtab.errors import input_error
 from trimtab.finding import Finding
+from trimtab.run_findings.evaluations import COLLAPSED_OUTPUTS, TRANSLATIONS_REPEAT_THEMSELVES
 
 NUM_PROBES = 32
 """Sentences that a collapse is judged by."""
@@ -61,17 +62,9 @@ def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Findin
     if len(counted) >= LEAST_DISTINCT * len(first):
         return None
     commonest, times = counted.most_common(1)[0]
-    return Finding(
-        code="E901",
-        name="collapsed-outputs",
-        severity="error",
-        message=f"{len(first)} different sentences have only {len(counted)} different translations (bound: one in "
-        f"five); {times} of them became {_shortened(commonest)}",
-        why="The model gives the same few sentences whatever it reads: it has learned the target language's commonest "
-        "phrases and ignores the source. The loss falls all the same.",
-        fix="if the loss is still high, train longer; otherwise lower the learning rate (to a half or a third) or "
-        "lengthen the warmup; if it stays, check that line n of the source is translated by line n of the target "
-        "(`trimtab data inspect RECIPE`)",
+    return COLLAPSED_OUTPUTS.found(
+        f"{len(first)} different sentences have only {len(counted)} different translations (bound: one in "
+        f"five); {times} of them became {_shortened(commonest)}"
     )
 
 
@@ -86,17 +79,10 @@ def find_repetition(translations: Sequence[str], references: Sequence[str]) -> F
     fewest = max(FEWEST_LOOPS, math.ceil(MOST_LOOPS * len(translations)))
     if share <= bound or len(loops) < fewest:
         return None
-    return Finding(
-        code="E903",
-        name="translations-repeat-themselves",
-        severity="warning",
-        message=f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
+    return TRANSLATIONS_REPEAT_THEMSELVES.found(
+        f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
         f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines go round in a loop (bound "
-        f"{fewest}), such as {_shortened(loops[0])}",
-        why="The decoder is caught by its own last words and no longer looks at the source: so writes a model that has "
-        "not learned enough yet, or has too little data to learn from.",
-        fix="train longer or on more text, and look for training lines that repeat themselves (`trimtab data inspect "
-        "RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not mend the model",
+        f"{fewest}), such as {_shortened(loops[0])}"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import TOO_MANY_REFUSED
 
 
 @dataclass(slots=True)
@@ -59,13 +60,8 @@ class Budget:
         self.warned = bool(saved.get("warned", False))
 
     def _finding(self, severity: Any, share: float) -> Finding:
-        return Finding(
-            code="S905",
-            name="too-many-refused",
-            severity=severity,
-            message=f"{len(self.refused)} of the last {min(self.steps, self.window)} steps were refused, above "
+        return TOO_MANY_REFUSED.found(
+            f"{len(self.refused)} of the last {min(self.steps, self.window)} steps were refused, above "
             f"{self.stop_above if self.over else self.warn_above:.0%} of {self.window}",
-            why="A guard is for the rare step. A run that needs it all the time is not stable, and learns from a "
-            "biased choice of its data.",
-            fix="lower the learning rate, lengthen the warmup, or look for bad lines in the data of those steps",
+            severity=severity,
         )

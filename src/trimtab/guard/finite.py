@@ -3,6 +3,7 @@
 import math
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import NON_FINITE_STEP
 
 
 def non_finite(loss: float, grad_norm: float) -> Finding | None:
@@ -12,11 +13,4 @@ def non_finite(loss: float, grad_norm: float) -> Finding | None:
 
 def not_applied(loss: float, grad_norm: float, *, step: str = "the update") -> Finding:
     """Says so of a step with these numbers."""
-    return Finding(
-        code="S901",
-        name="non-finite-step",
-        severity="warning",
-        message=f"{step} was not applied: loss {loss:g}, gradient norm {grad_norm:g}",
-        why="A number that is not finite would have made every weight NaN. Weights and moments are as before it.",
-        fix="a few in a run are harmless; many call for a lower learning rate, a longer warmup, or fp32",
-    )
+    return NON_FINITE_STEP.found(f"{step} was not applied: loss {loss:g}, gradient norm {grad_norm:g}")

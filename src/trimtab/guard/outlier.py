@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import GRADIENT_SPIKE, LOSS_SPIKE
 
 NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution is so many median absolute deviations."""
@@ -101,30 +102,14 @@ def deviation(values: Sequence[float] | deque[float]) -> float:
 
 def loss_spike(loss: float, *, usual: float, bound: float | None = None, step: str = "the update") -> Finding:
     """Says so of a step with this loss; `usual` is the median of the accepted ones."""
-    return Finding(
-        code="S902",
-        name="loss-spike",
-        severity="warning",
-        message=f"{step} was not applied: loss {loss:.4g}, {_against(usual, bound)}",
-        why="The step's text is far harder than any before, or the weights are going astray; an update made of it can "
-        "undo hundreds of good ones.",
-        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
-    )
+    return LOSS_SPIKE.found(f"{step} was not applied: loss {loss:.4g}, {_against(usual, bound)}")
 
 
 def gradient_spike(
     norm: float, *, usual: float, bound: float | None = None, step: str = "the update"
 ) -> Finding:
     """Says so of a step with this gradient norm; `usual` is the median of the accepted ones."""
-    return Finding(
-        code="S903",
-        name="gradient-spike",
-        severity="warning",
-        message=f"{step} was not applied: gradient norm {norm:.4g}, {_against(usual, bound)}",
-        why="The second moments of Adam have not seen gradients of this size, so the step along them is far too long, "
-        "and clipping bounds its length but not its direction.",
-        fix="now and then it is a bad line of the data; often the learning rate is too high or the warmup too short",
-    )
+    return GRADIENT_SPIKE.found(f"{step} was not applied: gradient norm {norm:.4g}, {_against(usual, bound)}")
 
 
 def _against(usual: float, bound: float | None) -> str:

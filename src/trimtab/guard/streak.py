@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import REFUSED_IN_A_ROW
 
 CAP = 8
 """Refused steps in a row after which you must decide: a guard without a cap refuses forever after a shift."""
@@ -29,16 +30,7 @@ class Streak:
 
     def finding(self) -> Finding:
         """Says that the cap is reached."""
-        return Finding(
-            code="S904",
-            name="refused-in-a-row",
-            severity="warning",
-            message=f"{self.length} steps in a row were refused",
-            why="Either the data has changed to another level, which is to be learned, or the weights are spoilt, "
-            "which more refused steps do not mend.",
-            fix="where a held-out batch still has its old loss the data has changed; where it is worse, go back to an "
-            "older checkpoint and leave out what came before the first of them",
-        )
+        return REFUSED_IN_A_ROW.found(f"{self.length} steps in a row were refused")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint."""

@@ -13,6 +13,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.checkpoints import CHECKPOINT_NOT_SAVED
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.training.findings import Findings
 
@@ -106,11 +107,7 @@ class Checkpointer:
 
 def no_room(error: NoRoom, *, tries_left: int) -> Finding:
     """A checkpoint that did not fit on the disk."""
-    return Finding(
-        code="K907",
-        name="checkpoint-not-saved",
-        severity="warning",
-        message=str(error),
+    return CHECKPOINT_NOT_SAVED.found(
+        str(error),
         why=f"Training goes on; {tries_left} more failed saves end it. The checkpoints before are intact.",
-        fix="free some space",
     )

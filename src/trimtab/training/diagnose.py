@@ -7,6 +7,7 @@ from trimtab.data.valid_set import ValidSet
 from trimtab.evaluation.repetition import find_collapse, find_repetition
 from trimtab.finding import Finding
 from trimtab.model.kinds import Model
+from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE, SOURCE_IGNORED
 from trimtab.training.validation_scores import TranslatedLines, loss_of
 
 LEARNED_SHARE = 0.7
@@ -88,24 +89,13 @@ def losses_by_source(parts: Parts, model: Model, valid: ValidSet) -> LossesBySou
 
 def loss_not_finite(valid: ValidSet, loss: float, *, consequence: str) -> Finding:
     """The model gives no number for a validation set; `consequence` says what was not done therefore."""
-    return Finding(
-        code="E906",
-        name="evaluation-not-finite",
-        severity="error",
-        message=f"the loss of the validation set {valid.name} is {loss:g}{consequence}",
-        why="The weights hold numbers that are not finite, or so large that they overflow.",
-        fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
+    return EVALUATION_NOT_FINITE.found(
+        f"the loss of the validation set {valid.name} is {loss:g}{consequence}"
     )
 
 
 def source_ignored(right: float, wrong: float) -> Finding:
     """The loss is the same whatever source a target is given."""
-    return Finding(
-        code="M901",
-        name="source-ignored",
-        severity="error",
-        message=f"with the sources of other lines the loss is {wrong:.3f}, with their own {right:.3f}",
-        why="The model predicts the target from the target alone: sources and targets do not belong together, or the "
-        "encoder does not reach the decoder.",
-        fix="check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`",
+    return SOURCE_IGNORED.found(
+        f"with the sources of other lines the loss is {wrong:.3f}, with their own {right:.3f}"
     )

@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.finding import Finding
 from trimtab.flow import Refusal
 from trimtab.guard.outlier import median
+from trimtab.run_findings.steps import ENDED_DIVERGED
 
 LAST = 3
 """Steps at the end of a run, the middle one of whose losses counts: one step may be bad by chance."""
@@ -43,15 +44,7 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, untrained: float, name
     if median([_loss(step) for step in last]) <= bound:
         return None
     losses = ", ".join(map(_shown, last))
-    return Finding(
-        code="S908",
-        name="ended-diverged",
-        severity="error",
-        message=f"the losses of the last steps are {losses}, most of them above {above}",
-        why="The weights are worse than none. The guard compares a step with the accepted ones before it, and a short "
-        "run has too few of them.",
-        fix="begin anew with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",
-    )
+    return ENDED_DIVERGED.found(f"the losses of the last steps are {losses}, most of them above {above}")
 
 
 def _loss(step: Mapping[str, Any]) -> float:

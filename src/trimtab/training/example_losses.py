@@ -14,6 +14,7 @@ from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows
 from trimtab.finding import Finding
 from trimtab.flow import Window
 from trimtab.guard.outlier import NORMAL_MAD, deviation, median
+from trimtab.run_findings.steps import WORST_EXAMPLES
 
 MOST = 16
 """Examples of a window that are reported at most."""
@@ -152,13 +153,8 @@ def worst_examples(suspects: Sequence[SuspectExample]) -> Finding:
         if first.stands_out
         else f"no example stands out; {first.corpus} line {first.line}: "
     )
-    return Finding(
-        code="S911",
-        name="worst-examples",
-        severity="note",
-        message=f"step {first.step}: {said}{first.reason}",
-        why="One broken line can be the whole of a spike. Where no line stands out, the weights or the learning rate "
-        "are the likelier cause.",
+    return WORST_EXAMPLES.found(
+        f"step {first.step}: {said}{first.reason}",
         fix=f"read them in quarantine.jsonl; `trimtab replay RUN --step {first.step}` says whether data or state is at "
         "fault",
         where=first.place,

@@ -6,6 +6,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.journal import Journal
 from trimtab.finding import Finding
 from trimtab.flow import Refusal, Window
+from trimtab.run_findings.steps import REFUSED_WINDOW_NOT_LOOKED_INTO
 from trimtab.training.example_losses import suspect_examples, worst_examples
 from trimtab.training.trace import non_finite_traced, trace
 
@@ -44,11 +45,6 @@ class Quarantine:
 def not_looked_into(error: Exception, *, step: int) -> Finding:
     """A window that could not be looked at, as where memory ran out."""
     reason = (str(error).splitlines() or [""])[0]
-    return Finding(
-        code="S912",
-        name="refused-window-not-looked-into",
-        severity="note",
-        message=f"step {step}: the refused window could not be looked at: {type(error).__name__}: {reason}",
-        why="Its lines are scored and its numbers traced without compiled kernels: that takes more memory than a step.",
-        fix="`trimtab replay RUN --step N --device cpu` looks at it elsewhere",
+    return REFUSED_WINDOW_NOT_LOOKED_INTO.found(
+        f"step {step}: the refused window could not be looked at: {type(error).__name__}: {reason}"
     )

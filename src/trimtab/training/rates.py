@@ -7,6 +7,7 @@ from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.step import Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.preflight import PEAK_RATE_OUT_OF_RANGE, RATE_RISES_AGAIN
 from trimtab.step.schedule import peak_factor
 from trimtab.tasks.examples import Checked
 
@@ -54,12 +55,8 @@ def out_of_range(parts: Checked, multiplier: float, *, whose: str, lowest: float
     if multiplier != 1:
         how += f", and learning_rate_multipliers say {multiplier:g} times it"
     bound = f"at least {lowest:g}" if peak < lowest else f"at most {HIGHEST:g}"
-    return Finding(
-        code="S202",
-        name="peak-rate-out-of-range",
-        severity="warning",
-        message=f"the learning rate{whose} peaks at {peak:.2g} ({bound} is usual): {how}",
-        why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
+    return PEAK_RATE_OUT_OF_RANGE.found(
+        f"the learning rate{whose} peaks at {peak:.2g} ({bound} is usual): {how}",
         fix=f"set step.optimizer.learning_rate: {wanted:.2g}, for a peak of {USUAL:g}"
         + ("" if multiplier == 1 else ", or another multiplier"),
     )
@@ -75,13 +72,7 @@ def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> It
     warmup = parts.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
     if not before or state.step <= warmup or now <= JUMP * before:
         return
-    yield Finding(
-        code="S203",
-        name="rate-rises-again",
-        severity="warning",
-        message=f"step {state.step} had a learning rate of {before:.2g}, step {state.step + 1} has {now:.2g}: "
-        f"the schedule {schedule.kind} now ends at {parts.recipe.length}",
-        why="A schedule that came down for the old length is higher again in a longer one, so the loss rises first; "
-        "the result is not that of a run which had this length from the beginning.",
-        fix="for one decline begin a new run with this length; inverse_sqrt and constant do not depend on it",
+    yield RATE_RISES_AGAIN.found(
+        f"step {state.step} had a learning rate of {before:.2g}, step {state.step + 1} has {now:.2g}: "
+        f"the schedule {schedule.kind} now ends at {parts.recipe.length}"
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from trimtab.config.moving_average import MOST_OF_FIRST_WEIGHTS, of_first_weights
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.preflight import AVERAGE_OF_FIRST_WEIGHTS
 from trimtab.tasks.examples import Checked
 
 SLACK = 1.1
@@ -50,14 +51,8 @@ def _judged(parts: Checked, steps: float) -> Iterator[Finding]:
     refreshes = int(steps) // ema.every
     share = of_first_weights(ema, refreshes)
     if share > MOST_OF_FIRST_WEIGHTS:
-        yield Finding(
-            code="S213",
-            name="average-of-first-weights",
-            severity="error",
-            message=f"{parts.recipe.length} are about {int(steps):,} steps, so the moving average is refreshed "
+        yield AVERAGE_OF_FIRST_WEIGHTS.found(
+            f"{parts.recipe.length} are about {int(steps):,} steps, so the moving average is refreshed "
             f"{refreshes:,} times and at the end {share:.0%} of it are the untrained first weights (bound "
-            f"{MOST_OF_FIRST_WEIGHTS:.0%})",
-            why="Untrained weights are noise: with some per cent of them in it the average is worse than the weights "
-            "that are trained, and it is what is scored and kept where `evaluate.weights` is ema.",
-            fix="lower step.ema.every, leave step.ema.warmup on, or train longer",
+            f"{MOST_OF_FIRST_WEIGHTS:.0%})"
         )

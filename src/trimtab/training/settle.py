@@ -7,6 +7,7 @@ from trimtab.checkpoint.journal import cut_back
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
 from trimtab.training.example_losses import example_losses
 from trimtab.training.record import Recorder
 from trimtab.training.refusals import MARGIN, REWIND_WINDOW, Accepted
@@ -105,14 +106,9 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
 
 def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
     """The data has changed for good."""
-    return Finding(
-        code="S906",
-        name="new-level-accepted",
-        severity="warning",
-        message=f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
-        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level",
-        why="Text of another kind has another loss. Refused for ever it would never be learned.",
-        fix="nothing, where a new domain began there; else look at what the corpora hold from there on",
+    return NEW_LEVEL_ACCEPTED.found(
+        f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level"
     )
 
 
@@ -122,14 +118,7 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
     if spoilt.then is not None:
         then = spoilt.then
         seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
-    return Finding(
-        code="S907",
-        name="rewound",
-        severity="warning",
-        message=f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
-        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}",
-        why="An update before the first refused step has spoilt the weights. The same data meets other weights without "
-        "harm more often than not, but not these.",
-        fix="if it happens again lower the learning rate or lengthen the warmup; `trimtab replay` says what was at "
-        "fault",
+    return REWOUND.found(
+        f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
+        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from trimtab.finding import Finding
 from trimtab.guard.outlier import median
+from trimtab.run_findings.steps import STEP_STALLED
 
 MOST_SECONDS, MOST_STEPS = 20.0, 10.0
 """What is told of is longer than usual by more than this, and by the time of more than so many steps: machines that are
@@ -32,13 +33,6 @@ class Stalls:
             return None
         steps = f"step {step}" if count == 1 else f"steps {step - count + 1} to {step}"
         expected = f", where {count * usual:.2g} s are usual" if known else ""
-        return Finding(
-            code="P902",
-            name="step-stalled",
-            severity="warning",
-            message=f"{steps} took {seconds:.0f} s{expected}; for {waited:.0f} s of it no batch was there",
-            why="Either the process did not run, because it was stopped or its machine was asleep or full, or reading "
-            "the data hung. What is trained is the same; a GPU that is paid for stood still.",
-            fix="where no batch was there look at the disk or the network that the data is on, and at data.workers; "
-            "otherwise at what else runs on the machine",
+        return STEP_STALLED.found(
+            f"{steps} took {seconds:.0f} s{expected}; for {waited:.0f} s of it no batch was there"
         )

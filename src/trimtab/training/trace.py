@@ -5,6 +5,7 @@ import torch
 from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.flow import Window
+from trimtab.run_findings.steps import NON_FINITE_TRACED
 from trimtab.watch.non_finite import NonFinite, first_non_finite
 
 
@@ -30,13 +31,4 @@ def trace(parts: Parts, window: Window, *, step: int) -> NonFinite | None:
 
 def non_finite_traced(found: NonFinite, *, step: int) -> Finding:
     """Says what was traced."""
-    return Finding(
-        code="S910",
-        name="non-finite-traced",
-        severity="warning",
-        message=f"step {step}: {found}",
-        why="The first tensor that is not finite is where it began; all after it only carry it on.",
-        fix="in fp16 such a number is usually an overflow, which bf16 and fp32 do not have; elsewhere lower the "
-        "learning rate, or look at the lines of that step in quarantine.jsonl",
-        where=found.name,
-    )
+    return NON_FINITE_TRACED.found(f"step {step}: {found}", where=found.name)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.finding import Finding
+from trimtab.run_findings.evaluations import DEAD_UNITS, RESIDUAL_PATH_TOO_LARGE
 
 MOST_RMS = 1e3
 """Root mean square of a residual path; fp16 ends at 65,504, and single elements are far above the mean."""
@@ -130,16 +131,9 @@ def dead_layers(found: Activations) -> Finding | None:
     worst = {name: share for name, share in found.dead.items() if share > MOST_DEAD}
     if not worst or found.tokens < FEWEST_TOKENS:
         return None
-    return Finding(
-        code="M904",
-        name="dead-units",
-        severity="warning",
-        message=f"of the feed-forward units of {listed([*worst])} up to {max(worst.values()):.1%} were 0 for each of "
-        f"{found.tokens} tokens or more (bound {MOST_DEAD:.0%})",
-        why="A unit that no token wakes has no gradient and never comes back: the layer has lost most of its width, as "
-        "after a few updates that were far too large.",
-        fix="lower the learning rate or lengthen the warmup and begin anew; `model.activation: gelu` or `swiglu` has "
-        "no flat side to die on",
+    return DEAD_UNITS.found(
+        f"of the feed-forward units of {listed([*worst])} up to {max(worst.values()):.1%} were 0 for each of "
+        f"{found.tokens} tokens or more (bound {MOST_DEAD:.0%})"
     )
 
 
@@ -150,16 +144,7 @@ def listed(names: Sequence[str], *, most: int = 4) -> str:
 
 
 def _large(severity: Any, seen: str) -> Finding:
-    return Finding(
-        code="M903",
-        name="residual-path-too-large",
-        severity=severity,
-        message=seen,
-        why="What a layer adds is lost beside a path that is much larger, half precision overflows, and a loss that "
-        "looks well until then becomes NaN at once.",
-        fix="lower the learning rate or lengthen the warmup; `model.norm_position: after` or weight decay bounds the "
-        "path; go back to a checkpoint from before it grew",
-    )
+    return RESIDUAL_PATH_TOO_LARGE.found(seen, severity=severity)
 
 
 def _named(hook: Any, name: str) -> Any:

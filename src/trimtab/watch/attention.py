@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int32
 from torch import Tensor
 
 from trimtab.finding import Finding
+from trimtab.run_findings.evaluations import ATTENTION_LOGITS_TOO_LARGE, ATTENTION_SINKS
 
 LARGE_LOGIT, HUGE_LOGIT = 1e3, 1e4
 """Without a norm of queries and keys (Wortsman et al. 2023, arXiv 2309.14322, section 3.1: runs diverge near 1e4)."""
@@ -79,16 +80,10 @@ def large_logits(largest: Mapping[str, float]) -> Finding | None:
     if not name or not largest[name] > LARGE_LOGIT:
         return None
     huge = largest[name] > HUGE_LOGIT
-    return Finding(
-        code="M905",
-        name="attention-logits-too-large",
-        severity="error" if huge else "warning",
-        message=f"the largest attention logit is {largest[name]:.4g}, in {name} (bound "
+    return ATTENTION_LOGITS_TOO_LARGE.found(
+        f"the largest attention logit is {largest[name]:.4g}, in {name} (bound "
         f"{HUGE_LOGIT if huge else LARGE_LOGIT:g})",
-        why="A softmax of such logits is all or nothing and has no gradient: heads no longer learn, and a run whose "
-        "logits keep growing diverges.",
-        fix="lower the learning rate (to a third) or lengthen the warmup, and go back to a checkpoint from before they "
-        "grew; `step.weight_clip` and weight decay keep the maps of queries and keys small",
+        severity="error" if huge else "warning",
     )
 
 
@@ -101,16 +96,9 @@ def attention_sinks(shares: Mapping[str, list[float]], *, side: str) -> Finding 
     sinks = sum(share > SINK_SHARE for share in heads)
     if not heads or sinks <= MOST_SINKS * len(heads):
         return None
-    return Finding(
-        code="M906",
-        name="attention-sinks",
-        severity="warning",
-        message=f"{sinks} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
-        "one place of each row",
-        why="A few heads do so in any model, to do nothing; where almost all do, no token learns anything of the "
-        "others, and the model hardly reads.",
-        fix="lower the learning rate or lengthen the warmup and begin anew; where there is a source, check that its "
-        "lines belong to those of the target: `trimtab data inspect RECIPE`",
+    return ATTENTION_SINKS.found(
+        f"{sinks} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
+        "one place of each row"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import CLIP_OUT_OF_REACH, CLIPS_ALMOST_ALWAYS
 
 WINDOW = 1000
 """Newest steps that are judged."""
@@ -60,26 +61,17 @@ class ClipWatch:
         return None
 
     def _always(self) -> Finding:
-        return Finding(
-            code="S922",
-            name="clips-almost-always",
-            severity="warning",
-            message=f"{self.share:.0%} of the last {len(self.newest)} steps were clipped (bound {MOST_CLIPPED:.0%}); "
+        return CLIPS_ALMOST_ALWAYS.found(
+            f"{self.share:.0%} of the last {len(self.newest)} steps were clipped (bound {MOST_CLIPPED:.0%}); "
             f"the gradient norm is {self.typical:.3g} at the median, the clip {self.at:g}",
-            why="A clip that always acts is no guard against spikes: it makes every gradient equally long, so that a "
-            "step of rare, hard text weighs as much as any other.",
             fix=f"set step.clip.at to {rounded(2 * self.typical):g}, twice the median; where the norm was lower "
             "before, lower the learning rate",
         )
 
     def _never(self) -> Finding:
-        return Finding(
-            code="S923",
-            name="clip-out-of-reach",
-            severity="note",
-            message=f"in {self.steps:,} steps the largest gradient norm was {self.largest:.3g}, and the clip is at "
+        return CLIP_OUT_OF_REACH.found(
+            f"in {self.steps:,} steps the largest gradient norm was {self.largest:.3g}, and the clip is at "
             f"{self.at:g}",
-            why="A spike of ten times the largest gradient so far would pass unclipped.",
             fix=f"set step.clip.at to {rounded(3 * self.largest):g}, or `step.clip.kind: adaptive`",
         )
 

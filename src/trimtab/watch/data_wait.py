@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import WAITS_FOR_DATA
 
 MOST_WAITING = 0.1
 SHORTEST = 60.0
@@ -49,13 +50,7 @@ class DataWait:
         return self.verdict
 
     def _finding(self) -> Finding:
-        return Finding(
-            code="P901",
-            name="waits-for-data",
-            severity="warning",
-            message=f"{self.share:.0%} of the last {self.seconds:.0f} seconds of training were spent waiting for data "
-            f"(bound {MOST_WAITING:.0%})",
-            why="The device stands idle while text is read and cut into pieces; the run would be faster by this share.",
-            fix="raise data.workers; put the corpora on a local disk; unpack compressed ones once; take out costly "
-            "data.transforms",
+        return WAITS_FOR_DATA.found(
+            f"{self.share:.0%} of the last {self.seconds:.0f} seconds of training were spent waiting for data "
+            f"(bound {MOST_WAITING:.0%})"
         )

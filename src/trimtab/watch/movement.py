@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.finding import Finding
+from trimtab.run_findings.evaluations import WEIGHTS_NEVER_MOVE
+from trimtab.run_findings.steps import UPDATES_ROUND_AWAY
 
 MOST_LOST = 0.2
 """Share of the elements of updates that may be lost to rounding."""
@@ -75,16 +77,9 @@ def unmoved(names: Sequence[str], *, of: int, updates: int) -> Finding | None:
     if not names:
         return None
     some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return Finding(
-        code="M902",
-        name="weights-never-move",
-        severity="error",
-        message=f"after {updates} updates {len(names)} of {of} trainable tensors are, bit for bit, what they were: "
-        f"{some}",
-        why="No gradient reaches them, the optimizer does not have them, or each update is so small that it rounds "
-        "away; they keep their first values, and the loss falls without them.",
-        fix="where it is all tensors, raise step.optimizer.learning_rate; where it is some, the loss does not depend "
-        "on them: freeze them on purpose, or take them out of the model",
+    return WEIGHTS_NEVER_MOVE.found(
+        f"after {updates} updates {len(names)} of {of} trainable tensors are, bit for bit, what they were: "
+        f"{some}"
     )
 
 
@@ -92,14 +87,7 @@ def rounded_away(share: float, *, dtype: torch.dtype) -> Finding | None:
     """S924 where more than MOST_LOST of the elements of updates leave their weight as it is; see `lost_share`."""
     if not share > MOST_LOST:
         return None
-    return Finding(
-        code="S924",
-        name="updates-round-away",
-        severity="warning",
-        message=f"{share:.0%} of the elements of the updates leave their {str(dtype).removeprefix('torch.')} weight as "
-        f"it is (bound {MOST_LOST:.0%})",
-        why="A weight in half precision does not feel an update below half a unit in its last place: the more the "
-        "learning rate falls, the fewer weights learn.",
-        fix="keep the weights in float32 and let only products run in half precision (autocast), or round at random "
-        "(stochastic rounding)",
+    return UPDATES_ROUND_AWAY.found(
+        f"{share:.0%} of the elements of the updates leave their {str(dtype).removeprefix('torch.')} weight as "
+        f"it is (bound {MOST_LOST:.0%})"
     )

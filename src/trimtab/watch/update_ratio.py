@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trimtab.finding import Finding
+from trimtab.run_findings.steps import UPDATES_TOO_LARGE, UPDATES_TOO_SMALL
 
 SAMPLED = 4096
 """Elements of each tensor that are looked at."""
@@ -90,29 +91,16 @@ def out_of_range(
     found: list[Finding] = []
     if slow:
         found.append(
-            Finding(
-                code="S920",
-                name="updates-too-small",
-                severity="warning",
-                message=f"a step moves {told(slow, ratios)} by less than {SMALLEST:g} of their size"
-                f"{beside(slow, times)}: {lowest(slow)}",
-                why="At this pace a weight needs a hundred thousand steps to become another; the loss falls slowly or "
-                "not at all, and nothing else shows it.",
-                fix="raise step.optimizer.learning_rate; look at the learning_rate of metrics.jsonl, whether it is the "
-                "one that was meant",
+            UPDATES_TOO_SMALL.found(
+                f"a step moves {told(slow, ratios)} by less than {SMALLEST:g} of their size"
+                f"{beside(slow, times)}: {lowest(slow)}"
             )
         )
     if fast:
         found.append(
-            Finding(
-                code="S921",
-                name="updates-too-large",
-                severity="warning",
-                message=f"a step moves {told(fast, ratios)} by more than {LARGEST:g} of their size"
-                f"{beside(fast, times)}: {highest(fast)}",
-                why="Ten such steps replace a weight altogether: what was learned is lost as fast as it comes, and the "
-                "loss stays high or leaps.",
-                fix="lower step.optimizer.learning_rate (to a tenth), or lengthen the warmup",
+            UPDATES_TOO_LARGE.found(
+                f"a step moves {told(fast, ratios)} by more than {LARGEST:g} of their size"
+                f"{beside(fast, times)}: {highest(fast)}"
             )
         )
     return found

@@ -3,7 +3,7 @@ import json
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
 from trimtab.checks.say.pages import all_pages
 from trimtab.checks.say.rule_list import STAGES, as_objects, as_table
-from trimtab.checks.say.seen_while_running import PAGES
+from trimtab.run_findings.catalog import ALL
 
 
 def test_a_rule_stands_under_its_stage():
@@ -25,7 +25,7 @@ def test_objects_can_be_written_as_json():
 
 
 def test_what_is_seen_of_a_run_comes_after_the_rules_with_the_time_at_which():
-    page = next(page for page in PAGES if page.code == "S206")
+    page = next(page for page in ALL if page.code == "S206")
     assert as_table([RULE], [page]).splitlines()[-5:] == [
         "",
         "Seen before the first step and while a run runs",
@@ -36,6 +36,6 @@ def test_what_is_seen_of_a_run_comes_after_the_rules_with_the_time_at_which():
 
 
 def test_rules_and_what_is_seen_of_a_run_have_the_same_keys_and_no_code_twice():
-    told = as_objects(all_pages(), PAGES)
+    told = as_objects(all_pages(), ALL)
     assert {frozenset(each) for each in told} == {frozenset(told[0])}
     assert len({each["code"] for each in told}) == len(told)

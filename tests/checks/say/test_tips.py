@@ -3,8 +3,8 @@ from collections import Counter
 from pathlib import Path
 
 from trimtab.checks.say.pages import all_pages
-from trimtab.checks.say.seen_while_running import PAGES
 from trimtab.checks.say.tips import all_tips, tips_page
+from trimtab.run_findings.catalog import ALL
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = ROOT / "experiments"
@@ -38,7 +38,7 @@ def test_every_tip_is_made_real_by_something_or_says_why_not():
 
 
 def test_what_a_tip_names_is_there():
-    assert {code for tip in all_tips() for code in tip.guards} <= {page.code for page in PAGES}
+    assert {code for tip in all_tips() for code in tip.guards} <= {page.code for page in ALL}
     assert {tip for rule in all_pages() for tip in rule.tips} <= {tip.id for tip in all_tips()}
     named = {name for tip in all_tips() for name in tip.experiments}
     assert [name for name in sorted(named) if not (EXPERIMENTS / f"{name}.py").exists()] == []

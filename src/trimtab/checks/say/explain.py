@@ -8,11 +8,11 @@ from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.page import page_text, readable
 from trimtab.checks.say.pages import all_pages, pages_by_name
-from trimtab.checks.say.seen.page import seen_page_text
-from trimtab.checks.say.seen_while_running import PAGES
+from trimtab.checks.say.run_page import run_page_text
 from trimtab.checks.say.symptoms import Answer, search
 from trimtab.checks.say.topics import rules_about
 from trimtab.errors import one_line
+from trimtab.run_findings.catalog import ALL
 
 MOST_SHOWN = 80
 """Characters of a question that its answer repeats."""
@@ -46,9 +46,9 @@ def explanation(text: str) -> Explanation:
 
 
 def _pages_named(wanted: str) -> list[str]:
-    for page in PAGES:
+    for page in ALL:
         if wanted in (page.code.lower(), page.name):
-            return [seen_page_text(page)]
+            return [run_page_text(page)]
     if wanted in pages_by_name() and wanted not in _aliases():
         return [page_text(pages_by_name()[wanted])]
     return [page_text(rule) for rule in all_pages() if wanted in map(str.lower, rule.aliases)]
@@ -105,7 +105,7 @@ def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[s
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
     yield f"nothing is known of `{text}`"
     if _looks_like_a_name(wanted):
-        names = [*pages_by_name(), *(name for page in PAGES for name in (page.code.lower(), page.name))]
+        names = [*pages_by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
         if near := nearest(wanted, names, cutoff=0.7):
             shown = pages_by_name()[near].name if near in pages_by_name() else near
             yield f"  did you mean `{shown}`?"

@@ -7,7 +7,7 @@ from trimtab.checks.rule import Rule
 from trimtab.checks.say.grades import best_first, grade, source
 from trimtab.checks.say.page import readable
 from trimtab.checks.say.pages import PAGES_FOLDER, page_file
-from trimtab.checks.say.seen.page import SeenPage
+from trimtab.run_findings.spec import RunFinding
 
 STAGES = {
     "C": "the configuration file itself",
@@ -27,7 +27,7 @@ CHECK = "in a file, by `trimtab check`"
 """When a rule finds something."""
 
 
-def as_table(rules: Sequence[Rule], seen: Sequence[SeenPage] = ()) -> str:
+def as_table(rules: Sequence[Rule], seen: Sequence[RunFinding] = ()) -> str:
     """One rule a line, under the name of its stage; then what is seen of a run, with the time at which."""
     width = max((len(each.name) for each in (*rules, *seen)), default=0)
     lines: list[str] = []
@@ -46,7 +46,7 @@ def as_table(rules: Sequence[Rule], seen: Sequence[SeenPage] = ()) -> str:
     return "\n".join([*lines[1:], "", f"{counted}; `trimtab explain CODE` shows the page of one"])
 
 
-def as_objects(rules: Sequence[Rule], seen: Sequence[SeenPage] = ()) -> list[dict[str, Any]]:
+def as_objects(rules: Sequence[Rule], seen: Sequence[RunFinding] = ()) -> list[dict[str, Any]]:
     """For JSON; what is seen of a run has the same keys, as far as there is something to say."""
     return [*map(_rule_object, rules), *map(_seen_object, seen)]
 
@@ -72,7 +72,7 @@ def _rule_object(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _seen_object(page: SeenPage) -> dict[str, Any]:
+def _seen_object(page: RunFinding) -> dict[str, Any]:
     return {
         "code": page.code,
         "name": page.name,

@@ -6,16 +6,16 @@ from trimtab.checks.say.grades import best_first, grade
 from trimtab.checks.say.page import page_text
 from trimtab.checks.say.pages import PAGES_FOLDER, all_pages, page_file
 from trimtab.checks.say.rule_list import STAGES
-from trimtab.checks.say.seen.page import seen_page_text
-from trimtab.checks.say.seen_while_running import PAGES
+from trimtab.checks.say.run_page import run_page_text
 from trimtab.checks.say.tips import tips_page
+from trimtab.run_findings.catalog import ALL
 
 
 def generated_pages() -> dict[str, str]:
     """Path below the project's folder to the text that belongs there."""
     rules = all_pages()
     pages = {page_file(rule): page_text(rule) for rule in rules}
-    pages |= {f"{PAGES_FOLDER}/{page.code}.md": seen_page_text(page) for page in PAGES}
+    pages |= {f"{PAGES_FOLDER}/{page.code}.md": run_page_text(page) for page in ALL}
     pages[f"{PAGES_FOLDER}/README.md"] = "\n".join(_list()) + "\n"
     pages["docs/tips.md"] = tips_page(rules)
     return pages
@@ -46,5 +46,5 @@ def _list() -> Iterator[str]:
                 yield f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity} | {told} |"
     yield from ("", "## Seen before the first step and while a run runs", "")
     yield from ("| code | name | at most | when |", "|---|---|---|---|")
-    for page in PAGES:
+    for page in ALL:
         yield f"| [{page.code}]({page.code}.md) | {page.name} | {page.severity} | {page.when} |"

@@ -13,8 +13,8 @@ from trimtab.checks.report import GREATEST_FIRST
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
 from trimtab.checks.say.pages import all_pages
-from trimtab.checks.say.seen.page import SeenPage
-from trimtab.checks.say.seen_while_running import PAGES
+from trimtab.run_findings.catalog import ALL
+from trimtab.run_findings.spec import RunFinding
 
 T = TypeVar("T")
 ENOUGH = 0.45
@@ -69,7 +69,7 @@ class Answer:
 
     symptoms: tuple[Symptom, ...]
     rules: tuple[Rule, ...]
-    seen: tuple[SeenPage, ...]
+    seen: tuple[RunFinding, ...]
     nearest: tuple[str, ...]
     """Names of symptoms that it may have been, where nothing was found."""
 
@@ -87,7 +87,7 @@ def search(text: str) -> Answer:
     best = symptoms[0][1] if symptoms[0][0] >= ENOUGH else None
     queries = [query, *map(_stems, _phrases(best) if best else ())]
     rules = _ranked(queries, [(rule, rule.symptoms) for rule in sorted(all_pages(), key=_gravest_first)])
-    seen = _ranked(queries, [(page, page.symptoms) for page in PAGES])
+    seen = _ranked(queries, [(page, page.symptoms) for page in ALL])
     highest = max(ranked[0][0] for ranked in (symptoms, rules, seen))
     if highest < ENOUGH:
         return Answer((), (), (), _nearest(text, symptoms))

@@ -7,6 +7,7 @@ from trimtab.data.corpus_findings import ListedPairs, corpus_findings
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import BLANK_VALIDATION_LINES, EXAMPLES_DROPPED, UNKNOWN_PIECES
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 
@@ -35,13 +36,10 @@ def unknown_pieces(parts: Checked) -> Iterator[Finding]:
     for side in parts.examples.sides():
         share = float((side.rows.values == side.tokenizer.unknown).mean()) if side.rows.values.size else 0.0
         if share > UNKNOWN_WARNING:
-            yield Finding(
-                code="D201",
-                name="unknown-pieces",
-                severity="error" if share > UNKNOWN_ERROR else "warning",
-                message=f"{share:.1%} of the {side.name} tokens are unknown to the vocabulary "
+            yield UNKNOWN_PIECES.found(
+                f"{share:.1%} of the {side.name} tokens are unknown to the vocabulary "
                 f"(bound {UNKNOWN_WARNING:.1%})",
-                why="Unknown tokens carry no meaning, and the model learns to write them.",
+                severity="error" if share > UNKNOWN_ERROR else "warning",
                 fix=f"set {side.key}.byte_fallback: true, or train the tokenizer on this text",
             )
 
@@ -55,12 +53,9 @@ def dropped_examples(parts: Checked) -> Iterator[Finding]:
         counted = ", ".join(
             f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons))
         )
-        yield Finding(
-            code="D202",
-            name="examples-dropped",
+        yield EXAMPLES_DROPPED.found(
+            f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
             severity="error" if share > DROPPED_ERROR else "warning",
-            message=f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
-            why="What is dropped is not learned; a filter or limit does not fit this text.",
             fix="loosen data.transforms or raise data.max_tokens"
             + (", which source and target share" if parts.examples.kind.one_row else "")
             + "; `trimtab data inspect` shows examples",
@@ -74,12 +69,8 @@ def blank_references(parts: Checked) -> Iterator[Finding]:
         blank = sum(not source.strip() or not reference.strip() for source, reference in pairs)
         share = blank / max(1, len(valid.sources))
         if share > BLANK_WARNING:
-            yield Finding(
-                code="D203",
-                name="blank-validation-lines",
-                severity="error" if share > BLANK_ERROR else "warning",
-                message=f"{blank:,} of the {len(valid.sources):,} pairs of the validation set {valid.name} are blank "
+            yield BLANK_VALIDATION_LINES.found(
+                f"{blank:,} of the {len(valid.sources):,} pairs of the validation set {valid.name} are blank "
                 f"on a side (bound {BLANK_WARNING:.0%})",
-                why="Scores against blank references say nothing, and they choose the best checkpoint.",
-                fix="take the blank lines out of both files, or name others under data.valid",
+                severity="error" if share > BLANK_ERROR else "warning",
             )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.errors import TrimtabError
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import DECODING_FAILS
 from trimtab.tasks.examples import Checked
 from trimtab.translator import Translator
 
@@ -21,10 +22,4 @@ def five_lines(parts: Checked) -> Iterator[Finding]:
             parts, parts.evaluation_model.copy().eval(), beam=2, tags=valid.tags if valid else ()
         ).translate([line[:200] for line in lines])
     except TrimtabError as error:
-        yield Finding(
-            code="E201",
-            name="decoding-fails",
-            severity="error",
-            message=f"five lines could not be translated: {error}",
-            why="The first evaluation would fail in the same way.",
-        )
+        yield DECODING_FAILS.found(f"five lines could not be translated: {error}", fix="")

@@ -10,6 +10,11 @@ from torch import Tensor
 
 from trimtab.finding import Finding
 from trimtab.flow import IGNORE, Pack, Ragged, Window
+from trimtab.run_findings.built_parts import (
+    EXAMPLES_LOST_IN_PACKS,
+    LABELS_NOT_NEXT_TOKENS,
+    LOSS_OF_ANOTHER_TOKEN,
+)
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained, hidden_in_training
 from trimtab.tasks.text.probing import few_examples, one_pack, probe_window
@@ -27,26 +32,12 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
     end = tokenizer.end if parts.examples.kind.rows_end else None
     wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
     if wrong:
-        yield Finding(
-            code="L202",
-            name="labels-not-next-tokens",
-            severity="error",
-            message=f"{len(wrong)} of {len(packs)} packs: {wrong[0]}",
-            why="The model must be asked for the token that follows what it has been shown; asked for the one shown it "
-            "learns to copy, asked for a later one it learns to leave out.",
-            fix="look at where decoder inputs are made from targets: they are shifted once, by one",
-        )
+        yield LABELS_NOT_NEXT_TOKENS.found(f"{len(wrong)} of {len(packs)} packs: {wrong[0]}")
         return
     if different := lost_examples(packs, window):
-        yield Finding(
-            code="L203",
-            name="examples-lost-in-packs",
-            severity="error",
-            message=f"a window of {len(window.target)} examples with {window.num_targets} targets, cut in {len(packs)} "
-            f"packs: {different}",
-            why="What is lost is not learned, what is there twice counts twice, and a wrong count of targets scales "
-            "every gradient.",
-            fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
+        yield EXAMPLES_LOST_IN_PACKS.found(
+            f"a window of {len(window.target)} examples with {window.num_targets} targets, cut in {len(packs)} "
+            f"packs: {different}"
         )
 
 
@@ -119,14 +110,9 @@ def loss_reads_its_label(parts: Checked) -> Iterator[Finding]:
         loss = float(parts.stepper.objective(replace(pack, labels=alone, num_targets=1)).loss)
     expected = float(costs[place, place])
     if not abs(loss - expected) <= bound:
-        yield Finding(
-            code="L204",
-            name="loss-of-another-token",
-            severity="error",
-            message=f"token {place + 1} of an example costs {loss:.3f} nats; what the model predicts at its place says "
-            f"{expected:.3f} (bound {bound:g})",
-            why="The loss compares a prediction with a label that is not its own, or not as cross-entropy does.",
-            fix="look for labels that are shifted a second time, in the loss or in the model",
+        yield LOSS_OF_ANOTHER_TOKEN.found(
+            f"token {place + 1} of an example costs {loss:.3f} nats; what the model predicts at its place says "
+            f"{expected:.3f} (bound {bound:g})"
         )
 
 

@@ -12,6 +12,12 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.flow import Pack, Window
+from trimtab.run_findings.built_parts import (
+    EXAMPLE_DIFFERS_ALONE,
+    EXAMPLES_SEE_EACH_OTHER,
+    FUTURE_SEEN,
+    INPUT_WITHOUT_EFFECT,
+)
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 from trimtab.tasks.text.probing import (
@@ -73,45 +79,25 @@ def halves(pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
 def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
     """A finding where later target tokens changed what stands before them."""
     if not share <= bound:
-        yield Finding(
-            code="M201",
-            name="future-seen",
-            severity="error",
-            message=f"with other target tokens later in a sentence, what is predicted before them changes by "
-            f"{share:.2g} of its size (bound {bound:g})",
-            why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and what "
-            "the model writes is useless.",
-            fix="look at the causal mask of the decoder's self-attention",
+        yield FUTURE_SEEN.found(
+            f"with other target tokens later in a sentence, what is predicted before them changes by "
+            f"{share:.2g} of its size (bound {bound:g})"
         )
 
 
 def others_seen(share: float, *, bound: float) -> Iterator[Finding]:
     """A finding where one example changed another of the same pack."""
     if not share <= bound:
-        yield Finding(
-            code="M203",
-            name="examples-see-each-other",
-            severity="error",
-            message=f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
-            f"(bound {bound:g})",
-            why="What a text means must not depend on which others it is trained beside: when the model is used they "
-            "are not there.",
-            fix="look at the boundaries of segments, and at the mask of attention",
+        yield EXAMPLES_SEE_EACH_OTHER.found(
+            f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
+            f"(bound {bound:g})"
         )
 
 
 def not_seen(what: str, share: float) -> Iterator[Finding]:
     """A finding where something that must matter does not."""
     if not share > SEEN:
-        yield Finding(
-            code="M202",
-            name="input-without-effect",
-            severity="error",
-            message=f"the prediction for a target token does not depend on the {what}",
-            why="A model learns nothing from what it does not see: without the tokens before it writes no language, "
-            "without a source it translates none.",
-            fix="look at how the decoder reads it: self-attention, attention to the source, embeddings of the target",
-        )
+        yield INPUT_WITHOUT_EFFECT.found(f"the prediction for a target token does not depend on the {what}")
 
 
 def unlike_alone(parts: Checked, window: Window, pack: Pack) -> Iterator[Finding]:
@@ -126,13 +112,8 @@ def unlike_alone(parts: Checked, window: Window, pack: Pack) -> Iterator[Finding
         apart = hidden(parts, alone)[: len(together)] - together
         share = float(apart.norm() / together.norm())
         if not share <= bound:
-            yield Finding(
-                code="M204",
-                name="example-differs-alone",
-                severity="error",
-                message=f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
-                f"what it is beside {len(window.target) - 1} others (bound {bound:g})",
-                why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
-                fix="look at the mask of padding, and at how positions are counted",
+            yield EXAMPLE_DIFFERS_ALONE.found(
+                f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
+                f"what it is beside {len(window.target) - 1} others (bound {bound:g})"
             )
             return

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import SYMBOLS_CLASH, TEXT_CHANGES_IN_THE_TOKENIZER
 from trimtab.tasks.examples import Checked
 
 LINES = 100
@@ -26,14 +27,8 @@ def symbols_are_apart(parts: Checked) -> Iterator[Finding]:
         if outside:
             wrong.append(f"{outside:,} tokens of the first examples have an id outside")
         if wrong:
-            yield Finding(
-                code="D208",
-                name="symbols-clash",
-                severity="error",
-                message=f"the {side.name}'s vocabulary of {tokenizer.num_ids:,} ids: {'; '.join(wrong)}",
-                why="Two symbols with one id cannot be told apart: a model that learns padding as the end never stops, "
-                "or stops at once.",
-                fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
+            yield SYMBOLS_CLASH.found(
+                f"the {side.name}'s vocabulary of {tokenizer.num_ids:,} ids: {'; '.join(wrong)}"
             )
 
 
@@ -46,14 +41,9 @@ def text_comes_back(parts: Checked) -> Iterator[Finding]:
         share = len(lost) / max(1, kept)
         if share > LOST_WARNING:
             line, back = lost[0]
-            yield Finding(
-                code="D209",
-                name="text-changes-in-the-tokenizer",
-                severity="warning",
-                message=f"{share:.0%} of {kept} {side.name} lines come back from the tokenizer with other letters "
-                f"(bound {LOST_WARNING:.0%}): {line[:40]!r} as {back[:40]!r}",
-                why="What the tokenizer does not keep can be neither read nor written by the model.",
-                fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
+            yield TEXT_CHANGES_IN_THE_TOKENIZER.found(
+                f"{share:.0%} of {kept} {side.name} lines come back from the tokenizer with other letters "
+                f"(bound {LOST_WARNING:.0%}): {line[:40]!r} as {back[:40]!r}"
             )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import GRADIENT_DEPENDS_ON_CUT
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.examples import Checked, CutTwoWays
 from trimtab.training.preflight.weights import gathered
@@ -27,15 +28,9 @@ def cut_two_ways(parts: Checked) -> Iterator[Finding]:
             return
     (first, packs), *others = differences
     also = ", ".join(f"{difference:.2g}" for difference, _ in others)
-    yield Finding(
-        code="S201",
-        name="gradient-depends-on-cut",
-        severity="error",
-        message=f"cut in {packs} packs a window's gradient differs by {first:.2g} of its norm (bound {bound:g})"
-        + (f"; in other windows by {also}" if also else ""),
-        why="The arithmetic of training must not depend on how much runs at once.",
-        fix="set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report it; if memory "
-        "has no room for that, lower both",
+    yield GRADIENT_DEPENDS_ON_CUT.found(
+        f"cut in {packs} packs a window's gradient differs by {first:.2g} of its norm (bound {bound:g})"
+        + (f"; in other windows by {also}" if also else "")
     )
 
 

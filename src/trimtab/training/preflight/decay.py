@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from trimtab.finding import Finding
+from trimtab.run_findings.built_parts import DECAY_ON_OTHER_WEIGHTS
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.kept import kept
 from trimtab.training.preflight.untouched import weights_put_back, with_own_moments
@@ -37,15 +38,7 @@ def decay_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     if lacking:
         said.append(f"takes nothing from {named(lacking)}")
     if said:
-        yield Finding(
-            code="S209",
-            name="decay-on-other-weights",
-            severity="error",
-            message=f"weight decay ({decay:g}) {' and '.join(said)}",
-            why="Decay is meant for the matrices of linear maps: it pulls gains of norms away from 1 and the vectors "
-            "of rare words to zero.",
-            fix="look at the optimizer's groups: norms, biases and embeddings have none",
-        )
+        yield DECAY_ON_OTHER_WEIGHTS.found(f"weight decay ({decay:g}) {' and '.join(said)}")
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import FIRST_LOSS_OFF
 from trimtab.tasks.examples import Checked
 
 FIRST_LOSS_TOLERANCE = 0.15
@@ -22,11 +23,7 @@ def first_loss(parts: Checked) -> Iterator[Finding]:
     if parts.recipe.model.warm_start is not None and math.isfinite(loss):
         return  # its weights know something already
     if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
-        yield Finding(
-            code="L201",
-            name="first-loss-off",
+        yield FIRST_LOSS_OFF.found(
+            f"the untrained model's loss is {loss:.3f}, {name} is {expected:.3f}",
             severity="error" if not math.isfinite(loss) else "warning",
-            message=f"the untrained model's loss is {loss:.3f}, {name} is {expected:.3f}",
-            why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
-            fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
         )

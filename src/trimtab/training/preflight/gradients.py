@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from trimtab.finding import Finding
+from trimtab.run_findings.built_parts import WEIGHT_FROZEN, WEIGHT_WITHOUT_GRADIENT
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained
 from trimtab.training.preflight.weights import named
@@ -21,15 +22,7 @@ def every_weight_learns(parts: Checked) -> Iterator[Finding]:
         if not weight.requires_grad and name not in parts.model.frozen
     ]
     if frozen:
-        yield Finding(
-            code="M206",
-            name="weight-frozen",
-            severity="error",
-            message=f"{named(frozen)} cannot be trained, and no setting of the recipe says so",
-            why="A frozen weight keeps its random first value: a model whose embeddings are frozen learns slowly and "
-            "ends worse, without a word.",
-            fix="look for requires_grad that is set to False",
-        )
+        yield WEIGHT_FROZEN.found(f"{named(frozen)} cannot be trained, and no setting of the recipe says so")
     parts.model.train()
     torch.manual_seed(SEED)
     pack = parts.examples.few()
@@ -38,13 +31,8 @@ def every_weight_learns(parts: Checked) -> Iterator[Finding]:
     trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
     missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]
     if missing:
-        yield Finding(
-            code="M205",
-            name="weight-without-gradient",
-            severity="error",
-            message=f"no gradient, or one that is zero or not finite, reaches {named(missing)}",
-            why="What the loss does not reach is never trained: its random first value stays in the model.",
-            fix="look for a detach, a no_grad, or a layer whose output is not used",
+        yield WEIGHT_WITHOUT_GRADIENT.found(
+            f"no gradient, or one that is zero or not finite, reaches {named(missing)}"
         )
 
 

@@ -7,6 +7,7 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.errors import one_line
 from trimtab.finding import Finding
+from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import as_trained
@@ -35,13 +36,9 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     smaller = (
         f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes speed and memory only"
     )
-    return Finding(
-        code="P201",
-        name="longest-batch-does-not-fit",
-        severity="error",
-        message=f"a micro-batch of {tokens} target tokens does not fit into memory: "
+    return LONGEST_BATCH_DOES_NOT_FIT.found(
+        f"a micro-batch of {tokens} target tokens does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
-        why="The run would end at the first such batch, perhaps after hours.",
         fix=smaller if tokens > longest else "lower data.max_tokens, or take a smaller model",
     )
 

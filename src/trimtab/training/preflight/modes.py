@@ -6,6 +6,7 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.flow import Pack
+from trimtab.run_findings.built_parts import DROPOUT_NOT_AS_SAID, EVALUATION_VARIES
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 
@@ -23,27 +24,13 @@ def dropout_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     torch.manual_seed(2)
     varies = difference(hidden(parts, pack), first)
     if not varies <= bound:
-        yield Finding(
-            code="E202",
-            name="evaluation-varies",
-            severity="error",
-            message=f"two evaluations of the same tokens differ by {varies:.2g} of their size (bound {bound:g})",
-            why="Something is still drawn at random, mostly dropout that is on at evaluation: losses are too high, "
-            "and whatever the model writes is worse than it could be and changes from one time to the next.",
-            fix="look for dropout that does not ask whether the model is in training",
+        yield EVALUATION_VARIES.found(
+            f"two evaluations of the same tokens differ by {varies:.2g} of their size (bound {bound:g})"
         )
         return
     if (said := not_as_said(parts, pack, first, bound=bound)) is None:
         return
-    yield Finding(
-        code="M209",
-        name="dropout-not-as-said",
-        severity="error",
-        message=said,
-        why="A small model without the dropout that was asked for learns its examples by heart; one with dropout that "
-        "was not asked for learns less than it could.",
-        fix="look at whether the model is in training mode, and where dropout is applied",
-    )
+    yield DROPOUT_NOT_AS_SAID.found(said)
 
 
 def not_as_said(parts: Checked, pack: Pack, evaluated: torch.Tensor, *, bound: float) -> str | None:

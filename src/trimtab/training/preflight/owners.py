@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from trimtab.finding import Finding
+from trimtab.run_findings.built_parts import OPTIMIZER_OF_OTHER_TENSORS
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.weights import named
 
@@ -20,11 +21,6 @@ def optimizer_has_the_weights(parts: Checked) -> Iterator[Finding]:
     if twice := [weights[tensor] for tensor, count in moved.items() if count > 1 and tensor in weights]:
         said.append(f"it has more than once {named(twice)}")
     if said:
-        yield Finding(
-            code="S210",
-            name="optimizer-of-other-tensors",
-            severity="error",
-            message=f"the optimizer does not hold each weight of the model once: {'; '.join(said)}",
-            why="Updates go to tensors that the model does not read: the loss stays where it was.",
-            fix="make the optimizer from the model after it was moved, copied or wrapped",
+        yield OPTIMIZER_OF_OTHER_TENSORS.found(
+            f"the optimizer does not hold each weight of the model once: {'; '.join(said)}"
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from trimtab.config.step import OneCycle
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
+from trimtab.run_findings.built_parts import SCHEDULE_NOT_AS_SAID
 from trimtab.tasks.examples import Checked
 
 LOOKS = 50
@@ -17,14 +18,8 @@ def schedule_as_said(parts: Checked) -> Iterator[Finding]:
     """A rate asked for twice is the same; where warmup is in steps, the peak is reached at its end and not before."""
     said = [*again(parts), *peak_in_time(parts)]
     if said:
-        yield Finding(
-            code="S211",
-            name="schedule-not-as-said",
-            severity="error",
-            message=f"the learning rate of the schedule {parts.recipe.step.schedule.kind} is off: {said[0]}",
-            why="A schedule that is stepped twice for each update, or not at all, has another warmup and another end "
-            "than was written.",
-            fix="look at what the step's number is taken for; a rate must follow from it alone",
+        yield SCHEDULE_NOT_AS_SAID.found(
+            f"the learning rate of the schedule {parts.recipe.step.schedule.kind} is off: {said[0]}"
         )
 
 

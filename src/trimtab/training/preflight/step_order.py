@@ -9,6 +9,7 @@ from torch import Tensor
 from trimtab.config.step import Clip as ClipConfig
 from trimtab.config.step import ClipAdaptive, ClipOff
 from trimtab.finding import Finding
+from trimtab.run_findings.built_parts import CLIPPED_TOO_LATE, GRADIENTS_LEFT_OVER
 from trimtab.step.clip.build import build_clip
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.one_step import one_step
@@ -47,14 +48,8 @@ def steps_in_order(parts: Checked) -> Iterator[Finding]:
         one_step(parts, witness, [pack], clip=build_clip(ClipOff()), rate=1.0)
     first, second = witness.norms[-2:]
     if not second <= TWICE * first:
-        yield Finding(
-            code="S207",
-            name="gradients-left-over",
-            severity="error",
-            message=f"the same step has a gradient of norm {first:.3g} the first time and {second:.3g} the second",
-            why="Gradients of the steps before are added to each new one, so the weights move along old directions, "
-            "faster and faster.",
-            fix="look at where gradients are taken away after an update",
+        yield GRADIENTS_LEFT_OVER.found(
+            f"the same step has a gradient of norm {first:.3g} the first time and {second:.3g} the second"
         )
         return
     tight, asked = tight_clip(parts.recipe.step.clip, at=CLIP_TO * first)
@@ -62,13 +57,8 @@ def steps_in_order(parts: Checked) -> Iterator[Finding]:
         return
     one_step(parts, witness, [pack], clip=build_clip(tight), rate=1.0)
     if not witness.norms[-1] <= asked * 1.01:
-        yield Finding(
-            code="S208",
-            name="clipped-too-late",
-            severity="error",
-            message=f"clipped to {asked:.3g}, the update is made from a gradient of norm {witness.norms[-1]:.3g}",
-            why="Clipping after the update, or not at all, lets a single bad step throw the weights out.",
-            fix="look at the order within a step: accumulate, clip, judge, update",
+        yield CLIPPED_TOO_LATE.found(
+            f"clipped to {asked:.3g}, the update is made from a gradient of norm {witness.norms[-1]:.3g}"
         )
 
 

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.model.kinds import Model
+from trimtab.run_findings.built_parts import TIED_WEIGHTS_APART, WEIGHTS_LOST_IN_LOADING
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.weights import named
 
@@ -32,13 +33,8 @@ def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
         if name not in loaded or not torch.equal(weight, loaded[name])
     ]
     if lost:
-        yield Finding(
-            code="M208",
-            name="weights-lost-in-loading",
-            severity="error",
-            message=f"loaded from the model's own weights, {named(lost)} is not what it was",
-            why="A checkpoint that does not bring every weight back goes on, and is used, as another model.",
-            fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
+        yield WEIGHTS_LOST_IN_LOADING.found(
+            f"loaded from the model's own weights, {named(lost)} is not what it was"
         )
 
 
@@ -58,12 +54,4 @@ def untied(model: Model, tied: str | bool) -> str:
 
 def not_tied(matrices: str, tied: str | bool, *, when: str) -> Finding:
     """The finding for these matrices."""
-    return Finding(
-        code="M207",
-        name="tied-weights-apart",
-        severity="error",
-        message=f"{matrices} are not what tie_embeddings: {str(tied).lower()} says{when}",
-        why="Matrices that should be one are trained apart from then on: a resumed run is not the run that was "
-        "stopped, and what is loaded to be used is not the model that was trained.",
-        fix="look at what replaces a module or a parameter, and tie it again there",
-    )
+    return TIED_WEIGHTS_APART.found(f"{matrices} are not what tie_embeddings: {str(tied).lower()} says{when}")

@@ -7,6 +7,12 @@ import torch
 from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, Pack
+from trimtab.run_findings.built_parts import (
+    MOVES_THOUGH_NOT_TRAINED,
+    RATE_NOT_APPLIED,
+    SKIPPED_STEP_CHANGES_SOMETHING,
+    WEIGHT_DOES_NOT_MOVE,
+)
 from trimtab.step.clip.build import build_clip
 from trimtab.step.multipliers import names_by_multiplier
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
@@ -44,42 +50,24 @@ def weights_follow_the_rate(parts: Checked) -> Iterator[Finding]:
 
 def not_applied(lengths: list[float], *, rate: float, of: str) -> Finding:
     """The finding for weights whose update is so long at a rate, and at half of it."""
-    return Finding(
-        code="S205",
-        name="rate-not-applied",
-        severity="error",
-        message=f"at a rate of {rate:g} the first update{of} is {lengths[0]:.3g} long, at {rate / 2:g} it is "
-        f"{lengths[1]:.3g}, not half of it",
-        why="The weights do not follow the learning rate that is given and written down, so there is no warmup and "
-        "no decay of it.",
-        fix="look at how the rate of a step reaches the optimizer",
+    return RATE_NOT_APPLIED.found(
+        f"at a rate of {rate:g} the first update{of} is {lengths[0]:.3g} long, at {rate / 2:g} it is "
+        f"{lengths[1]:.3g}, not half of it"
     )
 
 
 def still(names: list[str], *, of: int) -> Iterator[Finding]:
     """A finding for weights that an update left where they were."""
     if names:
-        yield Finding(
-            code="S204",
-            name="weight-does-not-move",
-            severity="error",
-            message=f"an update at a rate of {RATE:g} leaves {named(names, of=of)} where it was",
-            why="What no update moves is not trained, whatever the loss says.",
-            fix="look at what the optimizer holds, and at the rate that it uses",
+        yield WEIGHT_DOES_NOT_MOVE.found(
+            f"an update at a rate of {RATE:g} leaves {named(names, of=of)} where it was"
         )
 
 
 def moved_all_the_same(names: list[str]) -> Iterator[Finding]:
     """A finding for tensors that nobody trains and that moved."""
     if names:
-        yield Finding(
-            code="S212",
-            name="moves-though-not-trained",
-            severity="error",
-            message=f"an update changes {named(names)}, which is not trained",
-            why="Frozen weights and tables that change make another model of it than the recipe describes.",
-            fix="take it out of the optimizer, or look for what writes to it in the forward pass",
-        )
+        yield MOVES_THOUGH_NOT_TRAINED.found(f"an update changes {named(names)}, which is not trained")
 
 
 def moved_by(parts: Checked, pack: Pack, *, rate: float) -> Distances:
@@ -111,11 +99,6 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
         now = {**tensors_of(parts), **optimizer.state_tensors()}
         changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]
     if changed:
-        yield Finding(
-            code="S206",
-            name="skipped-step-changes-something",
-            severity="error",
-            message=f"a step whose loss is not a number was to be skipped, and changed {named(sorted(changed))}",
-            why="One such step makes every weight not a number, and a run cannot come back from it.",
-            fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
+        yield SKIPPED_STEP_CHANGES_SOMETHING.found(
+            f"a step whose loss is not a number was to be skipped, and changed {named(sorted(changed))}"
         )

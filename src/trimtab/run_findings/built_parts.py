@@ -1,0 +1,394 @@
+"""Pages of what is checked before the first step on the model and the step that were built: whether they do what the
+recipe says."""
+
+from trimtab.run_findings.spec import RunFinding
+
+LABELS_NOT_NEXT_TOKENS = RunFinding(
+    code="L202",
+    name="labels-not-next-tokens",
+    severity="error",
+    when="before the first step",
+    seen="a label is not the token that follows the one shown, or padding counts in the loss",
+    why=(
+        "The model must be asked for the token that follows what it has been shown; asked for the one "
+        "shown it learns to copy, asked for a later one it learns to leave out."
+    ),
+    fix="look at where decoder inputs are made from targets: they are shifted once, by one",
+    home="tasks/text/labels.py",
+    symptoms=(
+        "loss is too low",
+        "output repeats the word before",
+        "output leaves words out",
+    ),
+)
+
+EXAMPLES_LOST_IN_PACKS = RunFinding(
+    code="L203",
+    name="examples-lost-in-packs",
+    severity="error",
+    when="before the first step",
+    seen="the packs of a step do not hold the step's examples, each of them once",
+    why=(
+        "What is lost is not learned, what is there twice counts twice, and a wrong count of targets "
+        "scales every gradient."
+    ),
+    fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
+    home="tasks/text/labels.py",
+    symptoms=("fewer examples than expected",),
+)
+
+LOSS_OF_ANOTHER_TOKEN = RunFinding(
+    code="L204",
+    name="loss-of-another-token",
+    severity="error",
+    when="before the first step",
+    seen="the loss of a single label is not what the model predicts at its place",
+    why="The loss compares a prediction with a label that is not its own, or not as cross-entropy does.",
+    fix="look for labels that are shifted a second time, in the loss or in the model",
+    home="tasks/text/labels.py",
+    symptoms=(
+        "loss does not fall as far as it should",
+        "output leaves words out",
+    ),
+)
+
+FUTURE_SEEN = RunFinding(
+    code="M201",
+    name="future-seen",
+    severity="error",
+    when="before the first step",
+    seen="later target tokens change what is predicted before them",
+    why=(
+        "A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and "
+        "what the model writes is useless."
+    ),
+    fix="look at the causal mask of the decoder's self-attention",
+    home="tasks/text/sight.py",
+    symptoms=(
+        "loss is too good to be true",
+        "loss is low and the translations are bad",
+    ),
+)
+
+INPUT_WITHOUT_EFFECT = RunFinding(
+    code="M202",
+    name="input-without-effect",
+    severity="error",
+    when="before the first step",
+    seen="other source tokens, or other target tokens before it, do not change what is predicted",
+    why=(
+        "A model learns nothing from what it does not see: without the tokens before it writes no "
+        "language, without a source it translates none."
+    ),
+    fix=(
+        "look at how the decoder reads it: self-attention, attention to the source, embeddings of the target"
+    ),
+    home="tasks/text/sight.py",
+    symptoms=(
+        "output has nothing to do with the input",
+        "every input gives the same output",
+    ),
+)
+
+EXAMPLES_SEE_EACH_OTHER = RunFinding(
+    code="M203",
+    name="examples-see-each-other",
+    severity="error",
+    when="before the first step",
+    seen="the tokens of one example change the others of its pack",
+    why=(
+        "What a text means must not depend on which others it is trained beside: when the model is used "
+        "they are not there."
+    ),
+    fix="look at the boundaries of segments, and at the mask of attention",
+    home="tasks/text/sight.py",
+    symptoms=(
+        "translations depend on the batch size",
+        "validation differs from training",
+    ),
+)
+
+EXAMPLE_DIFFERS_ALONE = RunFinding(
+    code="M204",
+    name="example-differs-alone",
+    severity="error",
+    when="before the first step",
+    seen="an example alone gives other vectors than beside others",
+    why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
+    fix="look at the mask of padding, and at how positions are counted",
+    home="tasks/text/sight.py",
+    symptoms=(
+        "translations depend on the batch size",
+        "loss depends on the padding",
+    ),
+)
+
+WEIGHT_WITHOUT_GRADIENT = RunFinding(
+    code="M205",
+    name="weight-without-gradient",
+    severity="error",
+    when="before the first step",
+    seen="no gradient, or one that is zero or not finite, reaches a weight",
+    why="What the loss does not reach is never trained: its random first value stays in the model.",
+    fix="look for a detach, a no_grad, or a layer whose output is not used",
+    home="training/preflight/gradients.py",
+    symptoms=(
+        "a layer does not learn",
+        "loss falls slowly",
+    ),
+)
+
+WEIGHT_FROZEN = RunFinding(
+    code="M206",
+    name="weight-frozen",
+    severity="error",
+    when="before the first step",
+    seen="a weight cannot be trained, and no setting says so",
+    why=(
+        "A frozen weight keeps its random first value: a model whose embeddings are frozen learns slowly "
+        "and ends worse, without a word."
+    ),
+    fix="look for requires_grad that is set to False",
+    home="training/preflight/gradients.py",
+    symptoms=(
+        "embeddings do not change",
+        "loss falls slowly",
+    ),
+)
+
+TIED_WEIGHTS_APART = RunFinding(
+    code="M207",
+    name="tied-weights-apart",
+    severity="error",
+    when="before the first step",
+    seen="embeddings that the recipe ties are two matrices, or become two when weights are loaded",
+    why=(
+        "Matrices that should be one are trained apart from then on: a resumed run is not the run that "
+        "was stopped, and what is loaded to be used is not the model that was trained."
+    ),
+    fix="look at what replaces a module or a parameter, and tie it again there",
+    home="training/preflight/ties.py",
+    symptoms=(
+        "loss jumps after resuming",
+        "a loaded model is worse than it was",
+    ),
+)
+
+WEIGHTS_LOST_IN_LOADING = RunFinding(
+    code="M208",
+    name="weights-lost-in-loading",
+    severity="error",
+    when="before the first step",
+    seen="loading the model's own weights does not give the model back",
+    why="A checkpoint that does not bring every weight back goes on, and is used, as another model.",
+    fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
+    home="training/preflight/ties.py",
+    symptoms=(
+        "loss jumps after resuming",
+        "a loaded model is worse than it was",
+    ),
+)
+
+DROPOUT_NOT_AS_SAID = RunFinding(
+    code="M209",
+    name="dropout-not-as-said",
+    severity="error",
+    when="before the first step",
+    seen=(
+        "two passes in training agree although there is dropout, or differ from evaluation although there"
+        " is none"
+    ),
+    why=(
+        "A small model without the dropout that was asked for learns its examples by heart; one with "
+        "dropout that was not asked for learns less than it could."
+    ),
+    fix="look at whether the model is in training mode, and where dropout is applied",
+    home="training/preflight/modes.py",
+    symptoms=(
+        "overfits early",
+        "dropout has no effect",
+    ),
+)
+
+WEIGHT_DOES_NOT_MOVE = RunFinding(
+    code="S204",
+    name="weight-does-not-move",
+    severity="error",
+    when="before the first step",
+    seen="an update leaves a weight where it was",
+    why="What no update moves is not trained, whatever the loss says.",
+    fix="look at what the optimizer holds, and at the rate that it uses",
+    home="training/preflight/updates.py",
+    symptoms=(
+        "loss flat",
+        "weights do not change",
+    ),
+)
+
+RATE_NOT_APPLIED = RunFinding(
+    code="S205",
+    name="rate-not-applied",
+    severity="error",
+    when="before the first step",
+    seen="half the learning rate does not give half the update",
+    why=(
+        "The weights do not follow the learning rate that is given and written down, so there is no "
+        "warmup and no decay of it."
+    ),
+    fix="look at how the rate of a step reaches the optimizer",
+    home="training/preflight/updates.py",
+    symptoms=(
+        "loss flat",
+        "learning rate has no effect",
+    ),
+)
+
+SKIPPED_STEP_CHANGES_SOMETHING = RunFinding(
+    code="S206",
+    name="skipped-step-changes-something",
+    severity="error",
+    when="before the first step",
+    seen="a step that was to be skipped changes weights or moments",
+    why="One such step makes every weight not a number, and a run cannot come back from it.",
+    fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
+    home="training/preflight/updates.py",
+    symptoms=("everything is NaN after one bad step",),
+)
+
+GRADIENTS_LEFT_OVER = RunFinding(
+    code="S207",
+    name="gradients-left-over",
+    severity="error",
+    when="before the first step",
+    seen="the same step has another gradient the second time",
+    why=(
+        "Gradients of the steps before are added to each new one, so the weights move along old "
+        "directions, faster and faster."
+    ),
+    fix="look at where gradients are taken away after an update",
+    home="training/preflight/step_order.py",
+    symptoms=(
+        "diverged",
+        "gradient norm grows with every step",
+    ),
+)
+
+CLIPPED_TOO_LATE = RunFinding(
+    code="S208",
+    name="clipped-too-late",
+    severity="error",
+    when="before the first step",
+    seen="a gradient reaches the weights before it is clipped",
+    why="Clipping after the update, or not at all, lets a single bad step throw the weights out.",
+    fix="look at the order within a step: accumulate, clip, judge, update",
+    home="training/preflight/step_order.py",
+    symptoms=("loss spikes in spite of clipping",),
+)
+
+DECAY_ON_OTHER_WEIGHTS = RunFinding(
+    code="S209",
+    name="decay-on-other-weights",
+    severity="error",
+    when="before the first step",
+    seen="weight decay changes norms, biases or embeddings, or leaves out a matrix",
+    why=(
+        "Decay is meant for the matrices of linear maps: it pulls gains of norms away from 1 and the "
+        "vectors of rare words to zero."
+    ),
+    fix="look at the optimizer's groups: norms, biases and embeddings have none",
+    home="training/preflight/decay.py",
+    symptoms=(
+        "loss rises slowly",
+        "rare words are translated badly",
+    ),
+)
+
+OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
+    code="S210",
+    name="optimizer-of-other-tensors",
+    severity="error",
+    when="before the first step",
+    seen="the optimizer holds other tensors than the model's, or not all of them, or one twice",
+    why="Updates go to tensors that the model does not read: the loss stays where it was.",
+    fix="make the optimizer from the model after it was moved, copied or wrapped",
+    home="training/preflight/owners.py",
+    symptoms=(
+        "loss flat",
+        "weights do not change",
+    ),
+)
+
+SCHEDULE_NOT_AS_SAID = RunFinding(
+    code="S211",
+    name="schedule-not-as-said",
+    severity="error",
+    when="before the first step",
+    seen="the rate of a step is not what its schedule says, or changes when it is asked for again",
+    why=(
+        "A schedule that is stepped twice for each update, or not at all, has another warmup and another "
+        "end than was written."
+    ),
+    fix="look at what the step's number is taken for; a rate must follow from it alone",
+    home="training/preflight/schedule.py",
+    symptoms=(
+        "warmup is too short",
+        "learning rate ends too early",
+    ),
+)
+
+MOVES_THOUGH_NOT_TRAINED = RunFinding(
+    code="S212",
+    name="moves-though-not-trained",
+    severity="error",
+    when="before the first step",
+    seen="an update changes a tensor that is not trained",
+    why="Frozen weights and tables that change make another model of it than the recipe describes.",
+    fix="take it out of the optimizer, or look for what writes to it in the forward pass",
+    home="training/preflight/updates.py",
+    symptoms=("a frozen layer changes",),
+)
+
+EVALUATION_VARIES = RunFinding(
+    code="E202",
+    name="evaluation-varies",
+    severity="error",
+    when="before the first step",
+    seen="two evaluations of the same tokens differ",
+    why=(
+        "Something is still drawn at random, mostly dropout that is on at evaluation: losses are too "
+        "high, and whatever the model writes is worse than it could be and changes from one time to the "
+        "next."
+    ),
+    fix="look for dropout that does not ask whether the model is in training",
+    home="training/preflight/modes.py",
+    symptoms=(
+        "evaluation differs from one time to the next",
+        "validation loss is too high",
+    ),
+)
+
+
+ALL = (
+    LABELS_NOT_NEXT_TOKENS,
+    EXAMPLES_LOST_IN_PACKS,
+    LOSS_OF_ANOTHER_TOKEN,
+    FUTURE_SEEN,
+    INPUT_WITHOUT_EFFECT,
+    EXAMPLES_SEE_EACH_OTHER,
+    EXAMPLE_DIFFERS_ALONE,
+    WEIGHT_WITHOUT_GRADIENT,
+    WEIGHT_FROZEN,
+    TIED_WEIGHTS_APART,
+    WEIGHTS_LOST_IN_LOADING,
+    DROPOUT_NOT_AS_SAID,
+    WEIGHT_DOES_NOT_MOVE,
+    RATE_NOT_APPLIED,
+    SKIPPED_STEP_CHANGES_SOMETHING,
+    GRADIENTS_LEFT_OVER,
+    CLIPPED_TOO_LATE,
+    DECAY_ON_OTHER_WEIGHTS,
+    OPTIMIZER_OF_OTHER_TENSORS,
+    SCHEDULE_NOT_AS_SAID,
+    MOVES_THOUGH_NOT_TRAINED,
+    EVALUATION_VARIES,
+)

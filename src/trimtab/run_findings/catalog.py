@@ -1,0 +1,12 @@
+"""Every finding that only a run can show, in the order of a run."""
+
+from trimtab.run_findings import built_parts, checkpoints, evaluations, preflight, steps
+from trimtab.run_findings.spec import RunFinding
+
+ALL: tuple[RunFinding, ...] = (
+    *preflight.ALL,
+    *built_parts.ALL,
+    *evaluations.ALL,
+    *steps.ALL,
+    *checkpoints.ALL,
+)

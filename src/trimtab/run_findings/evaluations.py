@@ -1,0 +1,227 @@
+"""Pages of what an evaluation shows."""
+
+from trimtab.run_findings.spec import RunFinding
+
+SOURCE_IGNORED = RunFinding(
+    code="M901",
+    name="source-ignored",
+    severity="error",
+    when="while training",
+    seen="the loss is the same with the sources of other lines",
+    why=(
+        "The model predicts the target from the target alone: sources and targets do not belong together,"
+        " or the encoder does not reach the decoder."
+    ),
+    fix=(
+        "check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`"
+    ),
+    home="training/diagnose.py",
+    symptoms=(
+        "output has nothing to do with the input",
+        "hallucinates",
+        "same output for every input",
+    ),
+)
+
+WEIGHTS_NEVER_MOVE = RunFinding(
+    code="M902",
+    name="weights-never-move",
+    severity="error",
+    when="while training",
+    seen="trainable tensors are, bit for bit, what they were a hundred updates before",
+    why=(
+        "No gradient reaches them, the optimizer does not have them, or each update is so small that it "
+        "rounds away; they keep their first values, and the loss falls without them."
+    ),
+    fix=(
+        "where it is all tensors, raise step.optimizer.learning_rate; where it is some, the loss does not"
+        " depend on them: freeze them on purpose, or take them out of the model"
+    ),
+    home="watch/movement.py",
+    symptoms=(
+        "loss does not fall",
+        "worse than a smaller model",
+    ),
+)
+
+RESIDUAL_PATH_TOO_LARGE = RunFinding(
+    code="M903",
+    name="residual-path-too-large",
+    severity="error",
+    when="while training",
+    seen=(
+        "the root mean square of the residual path is above 1,000, or above 100 and raised more than "
+        "eightfold by one layer (warnings), or is no finite number"
+    ),
+    why=(
+        "What a layer adds is lost beside a path that is much larger, half precision overflows, and a "
+        "loss that looks well until then becomes NaN at once."
+    ),
+    fix=(
+        "lower the learning rate or lengthen the warmup; `model.norm_position: after` or weight decay "
+        "bounds the path; go back to a checkpoint from before it grew"
+    ),
+    home="watch/activations.py",
+    symptoms=(
+        "loss is NaN",
+        "diverged after some steps",
+        "loss spikes",
+    ),
+)
+
+DEAD_UNITS = RunFinding(
+    code="M904",
+    name="dead-units",
+    severity="warning",
+    when="while training",
+    seen="more than 95% of the feed-forward units of a layer were 0 for every token of a validation pack",
+    why=(
+        "A unit that no token wakes has no gradient and never comes back: the layer has lost most of its "
+        "width, as after a few updates that were far too large."
+    ),
+    fix=(
+        "lower the learning rate or lengthen the warmup and begin anew; `model.activation: gelu` or "
+        "`swiglu` has no flat side to die on"
+    ),
+    home="watch/activations.py",
+    symptoms=(
+        "loss stays high",
+        "worse than a smaller model",
+    ),
+)
+
+ATTENTION_LOGITS_TOO_LARGE = RunFinding(
+    code="M905",
+    name="attention-logits-too-large",
+    severity="error",
+    when="while training",
+    seen="an attention logit is above 1,000 (a warning), or above 10,000",
+    why=(
+        "A softmax of such logits is all or nothing and has no gradient: heads no longer learn, and a run"
+        " whose logits keep growing diverges."
+    ),
+    fix=(
+        "lower the learning rate (to a third) or lengthen the warmup, and go back to a checkpoint from "
+        "before they grew; `step.weight_clip` and weight decay keep the maps of queries and keys small"
+    ),
+    home="watch/attention.py",
+    symptoms=(
+        "diverged after some steps",
+        "loss spikes",
+        "loss is NaN",
+    ),
+)
+
+ATTENTION_SINKS = RunFinding(
+    code="M906",
+    name="attention-sinks",
+    severity="warning",
+    when="while training",
+    seen=(
+        "more than nine in ten heads of a side give almost all of their attention to one place of each row"
+    ),
+    why=(
+        "A few heads do so in any model, to do nothing; where almost all do, no token learns anything of "
+        "the others, and the model hardly reads."
+    ),
+    fix=(
+        "lower the learning rate or lengthen the warmup and begin anew; where there is a source, check "
+        "that its lines belong to those of the target: `trimtab data inspect RECIPE`"
+    ),
+    home="watch/attention.py",
+    symptoms=(
+        "output has nothing to do with the input",
+        "loss stays high",
+    ),
+)
+
+COLLAPSED_OUTPUTS = RunFinding(
+    code="E901",
+    name="collapsed-outputs",
+    severity="error",
+    when="while training",
+    seen="different sentences have almost all the same translation",
+    why=(
+        "The model gives the same few sentences whatever it reads: it has learned the target language's "
+        "commonest phrases and ignores the source. The loss falls all the same."
+    ),
+    fix=(
+        "if the loss is still high, train longer; otherwise lower the learning rate (to a half or a "
+        "third) or lengthen the warmup; if it stays, check that line n of the source is translated by "
+        "line n of the target (`trimtab data inspect RECIPE`)"
+    ),
+    home="evaluation/repetition.py",
+    symptoms=(
+        "same output for every input",
+        "repeats the same words",
+        "writes one token",
+    ),
+)
+
+TAGS_UNLIKE_TRAINING = RunFinding(
+    code="E902",
+    name="tags-unlike-training",
+    severity="warning",
+    when="when translating or evaluating",
+    seen="lines come without a tag, or with one that no line of the training had",
+    why="The model was told by the tag what to write; without it, it mixes what it learned.",
+    fix="say the tag by `--tag`, or `tags` in Python, as in the recipe's data.train",
+    home="data/tags.py",
+    symptoms=(
+        "wrong language in the output",
+        "worse when translating than in validation",
+    ),
+)
+
+TRANSLATIONS_REPEAT_THEMSELVES = RunFinding(
+    code="E903",
+    name="translations-repeat-themselves",
+    severity="warning",
+    when="while training",
+    seen=(
+        "one translation in ten, and three at least, goes round in a loop; and more than 5% of all "
+        "4-grams, and ten times the share of the references, stood in the same line before"
+    ),
+    why=(
+        "The decoder is caught by its own last words and no longer looks at the source: so writes a model"
+        " that has not learned enough yet, or has too little data to learn from."
+    ),
+    fix=(
+        "train longer or on more text, and look for training lines that repeat themselves (`trimtab data "
+        "inspect RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not mend the "
+        "model"
+    ),
+    home="evaluation/repetition.py",
+    symptoms=(
+        "repeats the same words",
+        "output does not end",
+    ),
+)
+
+EVALUATION_NOT_FINITE = RunFinding(
+    code="E906",
+    name="evaluation-not-finite",
+    severity="error",
+    when="while training",
+    seen="the loss of a validation set is NaN or infinite",
+    why="The weights hold numbers that are not finite, or so large that they overflow.",
+    fix=(
+        "let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate"
+    ),
+    home="training/diagnose.py",
+    symptoms=("the validation loss is nan",),
+)
+
+
+ALL = (
+    SOURCE_IGNORED,
+    WEIGHTS_NEVER_MOVE,
+    RESIDUAL_PATH_TOO_LARGE,
+    DEAD_UNITS,
+    ATTENTION_LOGITS_TOO_LARGE,
+    ATTENTION_SINKS,
+    COLLAPSED_OUTPUTS,
+    TAGS_UNLIKE_TRAINING,
+    TRANSLATIONS_REPEAT_THEMSELVES,
+    EVALUATION_NOT_FINITE,
+)

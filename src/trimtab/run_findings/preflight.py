@@ -1,0 +1,321 @@
+"""Pages of what is checked before the first step, and where a run goes on."""
+
+from trimtab.run_findings.spec import RunFinding
+
+UNKNOWN_PIECES = RunFinding(
+    code="D201",
+    name="unknown-pieces",
+    severity="error",
+    when="before the first step",
+    seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
+    why="Unknown tokens carry no meaning, and the model learns to write them.",
+    fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
+    home="tasks/text/data_checks.py",
+    symptoms=(
+        "unknown tokens in the output",
+        "characters are missing in the output",
+    ),
+)
+
+EXAMPLES_DROPPED = RunFinding(
+    code="D202",
+    name="examples-dropped",
+    severity="error",
+    when="before the first step",
+    seen="many of the first examples are dropped by a filter or a limit",
+    why="What is dropped is not learned; a filter or limit does not fit this text.",
+    fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
+    home="tasks/text/data_checks.py",
+    symptoms=(
+        "long sentences are translated badly",
+        "fewer examples than expected",
+    ),
+)
+
+BLANK_VALIDATION_LINES = RunFinding(
+    code="D203",
+    name="blank-validation-lines",
+    severity="error",
+    when="before the first step",
+    seen="pairs of a validation set have no text on one side",
+    why="Scores against blank references say nothing, and they choose the best checkpoint.",
+    fix="take the blank lines out of both files, or name others under data.valid",
+    home="tasks/text/data_checks.py",
+    symptoms=(
+        "validation score is zero",
+        "best checkpoint is a bad one",
+    ),
+)
+
+VALIDATION_SET_WITHOUT_TAGS = RunFinding(
+    code="D204",
+    name="validation-set-without-tags",
+    severity="warning",
+    when="before the first step",
+    seen="a validation set has no tags, and every training corpus has",
+    why=(
+        "Its lines look like none that the model learns from, so its scores are worse than the model is, "
+        "and they choose the best checkpoint."
+    ),
+    fix="write under data.valid the `tags` that say what is wanted of it, as in data.train",
+    home="data/tags.py",
+    symptoms=(
+        "validation score is low",
+        "best checkpoint is a bad one",
+    ),
+)
+
+VALIDATION_IN_TRAINING = RunFinding(
+    code="D205",
+    name="validation-in-training",
+    severity="warning",
+    when="before the first step",
+    seen=(
+        "more than a tenth of a validation set's pairs, or of the passages of its documents, stand in a "
+        "training corpus too"
+    ),
+    why=(
+        "What the model has learned by heart says nothing of text that it has not seen, and such scores "
+        "choose a checkpoint that is trained too long."
+    ),
+    fix="take these lines, or documents, out of training, or hold out others",
+    home="data/corpus_findings.py",
+    symptoms=(
+        "validation score is too good to be true",
+        "good validation score and bad translations",
+    ),
+)
+
+SIDES_APART = RunFinding(
+    code="D206",
+    name="sides-apart",
+    severity="warning",
+    when="before the first step",
+    seen=(
+        "from some line on, the lengths of the two sides of a corpus do not go together, or its sides are"
+        " exchanged"
+    ),
+    why="A model that is shown sentences beside others' translations learns to ignore the source.",
+    fix=(
+        "look at the lines there and some before: one is lost, doubled or broken in two on one side; "
+        "`trimtab data inspect` looks at every line"
+    ),
+    home="data/corpus_findings.py",
+    symptoms=(
+        "output has nothing to do with the input",
+        "loss falls and the output stays wrong",
+    ),
+)
+
+LINE_OUT_OF_ALL_PROPORTION = RunFinding(
+    code="D207",
+    name="line-out-of-all-proportion",
+    severity="warning",
+    when="before the first step",
+    seen="a training corpus has a line of more than a quarter of a million bytes",
+    why=(
+        "No sentence is so long: it is junk, or a file whose line ends were lost. Such lines are dropped "
+        "without being read, as too_long; everything else is trained on as if they were not there."
+    ),
+    fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
+    home="data/corpus_findings.py",
+    symptoms=(
+        "a line of slashes",
+        "out of memory while reading the data",
+    ),
+)
+
+NUL_IN_TEXT = RunFinding(
+    code="D210",
+    name="nul-in-text",
+    severity="warning",
+    when="before the first step",
+    seen="lines of a training corpus have the character NUL in them",
+    why=(
+        "No text has a NUL in it: it comes from a damaged copy, or from text in another encoding that was"
+        " joined to this one. Such a line is trained on as it is."
+    ),
+    fix=(
+        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
+        "`tr -d '\\000'` removes the NULs alone"
+    ),
+    home="data/corpus_findings.py",
+    symptoms=(
+        "zero bytes in the training text",
+        "text in UTF-16",
+    ),
+)
+
+SYMBOLS_CLASH = RunFinding(
+    code="D208",
+    name="symbols-clash",
+    severity="error",
+    when="before the first step",
+    seen=(
+        "two of the symbols for padding, unknown, start and end have one id, or an id is outside the "
+        "vocabulary"
+    ),
+    why=(
+        "Two symbols with one id cannot be told apart: a model that learns padding as the end never "
+        "stops, or stops at once."
+    ),
+    fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
+    home="tasks/text/symbols.py",
+    symptoms=(
+        "translations never end",
+        "translations are empty",
+    ),
+)
+
+TEXT_CHANGES_IN_THE_TOKENIZER = RunFinding(
+    code="D209",
+    name="text-changes-in-the-tokenizer",
+    severity="warning",
+    when="before the first step",
+    seen="lines come back from the tokenizer with other letters",
+    why="What the tokenizer does not keep can be neither read nor written by the model.",
+    fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
+    home="tasks/text/symbols.py",
+    symptoms=(
+        "characters are missing in the output",
+        "letters are replaced in the output",
+    ),
+)
+
+FIRST_LOSS_OFF = RunFinding(
+    code="L201",
+    name="first-loss-off",
+    severity="error",
+    when="before the first step",
+    seen="the untrained model's loss is far from the logarithm of the vocabulary",
+    why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
+    fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
+    home="training/preflight/first_loss.py",
+    symptoms=(
+        "first loss is too high",
+        "first loss is too low",
+        "loss is NaN from the start",
+    ),
+)
+
+GRADIENT_DEPENDS_ON_CUT = RunFinding(
+    code="S201",
+    name="gradient-depends-on-cut",
+    severity="error",
+    when="before the first step",
+    seen=(
+        "in three windows in turn the gradient changes with the number of micro-batches a window is cut into"
+    ),
+    why="The arithmetic of training must not depend on how much runs at once.",
+    fix=(
+        "set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report it; "
+        "if memory has no room for that, lower both"
+    ),
+    home="training/preflight/cut.py",
+    symptoms=(
+        "loss grows with gradient accumulation",
+        "accumulation gives another result than a large batch",
+    ),
+)
+
+PEAK_RATE_OUT_OF_RANGE = RunFinding(
+    code="S202",
+    name="peak-rate-out-of-range",
+    severity="warning",
+    when="before the first step",
+    seen=(
+        "the highest learning rate of the schedule is below 1e-5 or above 1e-1, with an optimizer like Adam"
+    ),
+    why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
+    fix="set step.optimizer.learning_rate to what the finding says; with noam it is a factor, near 1",
+    home="training/rates.py",
+    symptoms=(
+        "loss falls slowly",
+        "loss flat",
+        "diverged",
+    ),
+)
+
+AVERAGE_OF_FIRST_WEIGHTS = RunFinding(
+    code="S213",
+    name="average-of-first-weights",
+    severity="error",
+    when="before the first step; where the length is in minutes, while training and as a warning",
+    seen=(
+        "a run whose length is in epochs, tokens or minutes refreshes its moving average so seldom that "
+        "more than 1% of it is the untrained first weights at the end"
+    ),
+    why=(
+        "Untrained weights are noise: with some per cent of them in it the average is worse than the "
+        "weights that are trained, and it is what is scored and kept where `evaluate.weights` is ema."
+    ),
+    fix="lower step.ema.every, leave step.ema.warmup on, or train longer",
+    home="training/refreshes.py",
+    symptoms=(
+        "the moving average is worse than the weights",
+        "validation loss stays high with ema",
+    ),
+)
+
+RATE_RISES_AGAIN = RunFinding(
+    code="S203",
+    name="rate-rises-again",
+    severity="warning",
+    when="where a run goes on",
+    seen="a run that goes on with a longer length has a much higher learning rate than it ended with",
+    why=(
+        "A schedule that came down for the old length is higher again in a longer one, so the loss rises "
+        "first; the result is not that of a run which had this length from the beginning."
+    ),
+    fix="for one decline begin a new run with this length; inverse_sqrt and constant do not depend on it",
+    home="training/rates.py",
+    symptoms=("loss jumps after resuming",),
+)
+
+LONGEST_BATCH_DOES_NOT_FIT = RunFinding(
+    code="P201",
+    name="longest-batch-does-not-fit",
+    severity="error",
+    when="before the first step",
+    seen="the largest micro-batch that can come does not fit into memory",
+    why="The run would end at the first such batch, perhaps after hours.",
+    fix="lower step.tokens_per_micro_batch; it changes speed and memory only",
+    home="training/preflight/memory.py",
+    symptoms=(
+        "out of memory",
+        "out of memory after hours",
+    ),
+)
+
+DECODING_FAILS = RunFinding(
+    code="E201",
+    name="decoding-fails",
+    severity="error",
+    when="before the first step",
+    seen="five lines could not be translated with the untrained model",
+    why="The first evaluation would fail in the same way.",
+    fix="read the message: it names what is wrong",
+    home="tasks/text/decoding.py",
+    symptoms=("crashes at the first evaluation",),
+)
+
+
+ALL = (
+    UNKNOWN_PIECES,
+    EXAMPLES_DROPPED,
+    BLANK_VALIDATION_LINES,
+    VALIDATION_SET_WITHOUT_TAGS,
+    VALIDATION_IN_TRAINING,
+    SIDES_APART,
+    LINE_OUT_OF_ALL_PROPORTION,
+    NUL_IN_TEXT,
+    SYMBOLS_CLASH,
+    TEXT_CHANGES_IN_THE_TOKENIZER,
+    FIRST_LOSS_OFF,
+    GRADIENT_DEPENDS_ON_CUT,
+    PEAK_RATE_OUT_OF_RANGE,
+    AVERAGE_OF_FIRST_WEIGHTS,
+    RATE_RISES_AGAIN,
+    LONGEST_BATCH_DOES_NOT_FIT,
+    DECODING_FAILS,
+)
