@@ -17,8 +17,8 @@ ENGINES = {
 def share_rows(result: Result) -> Iterator[str]:
     """A row for each size and engine: its share of the peak, and what a step took."""
     yield (
-        f"Documents of {result['length']:,} tokens, {result['tokens_per_step']:,} tokens per step. FLOPs are counted as "
-        f"{result['formula']}:"
+        f"Documents of {result['length']:,} tokens, {result['tokens_per_step']:,} tokens per step. FLOPs are counted "
+        f"as {result['formula']}:"
     )
     yield ""
     yield "| parameters | engine | share of the peak | tokens/s | ms per step (min, max) | peak GiB |"

@@ -68,7 +68,7 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
     """The whole page."""
     sections = {
         "translation_speed": ("Training", training_rows),
-        "quality_race": ("Time to the same quality", race_rows),
+        "quality_race": ("Quality against training time", race_rows),
         "lm_speed": ("Language models: share of the GPU's peak", share_rows),
         "loss_kernels": ("Cross-entropy over a large vocabulary", loss_rows),
         "beam_speed": ("Translation", beam_rows),
@@ -83,7 +83,7 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
         "# Speed",
         "",
         "`tools/write_speed.py` generates this page from the results in `benchmarks/`. Each figure is the median of",
-        "its repetitions, which the result file lists. Tokens are real source and target tokens; padding does not count.",
+        "its repetitions, which the result file lists. Tokens are real source and target tokens, without padding.",
     ]
     for name, (title, rows) in sections.items():
         lines += ["", f"## {title}", ""]
@@ -112,7 +112,7 @@ def source_of(result: Result) -> Iterator[str]:
 def training_rows(result: Result) -> Iterator[str]:
     """A row for each preset."""
     peers = "HF Trainer, default order | HF Trainer, grouped by length | Eole"
-    yield f"| preset | trimtab, tokens/s | time waiting for data | {peers} | speedup over the best |"
+    yield f"| preset | trimtab, tokens/s | time waiting for data | {peers} | speedup over the fastest of them |"
     yield "|---|---|---|---|---|---|---|"
     arms = result["arms"]
     for preset in dict.fromkeys(name.split()[0] for name in arms):
