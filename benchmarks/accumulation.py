@@ -31,7 +31,7 @@ from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
-from trimtab.tasks.text.probing import gathered
+from trimtab.training.preflight.weights import gathered
 
 SHARES = (1, 4, 16)
 STEPS = 20
@@ -181,7 +181,7 @@ def exact(parts, packs):
     """Loss and gradient norm of the first step in float64: how much of a difference is rounding."""
     parts.model.double()
     loss = float(accumulate(parts.stepper.objective, packs).loss)
-    norm = float(gathered(parts).norm())
+    norm = float(gathered(parts.model).norm())
     parts.model.float()
     return {"first loss in float64": loss, "first grad_norm in float64": norm}
 

@@ -32,9 +32,10 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
-from trimtab.evaluation import reference_loss
+from trimtab.evaluation.translations import reference_loss
 from trimtab.launch import train
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 from trimtab.translator import load_model
 
 BEAM, LAST = 4, 5

@@ -34,8 +34,9 @@ from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
 from trimtab.export.export_model import build_target
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 from trimtab.model.static.opener import StaticOpener
-from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import load_model
 from trimtab.translator.recorded import in_growing_shapes
 

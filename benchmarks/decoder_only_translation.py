@@ -29,7 +29,7 @@ from timed_run import unchecked
 
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.evaluation import reference_loss
+from trimtab.evaluation.translations import reference_loss
 from trimtab.launch import train
 from trimtab.tasks.task_of import open_sources
 from trimtab.translator import load_model

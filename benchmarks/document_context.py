@@ -26,7 +26,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.tokenizer import sample_lines, train_tokenizer
-from trimtab.evaluation import evaluate_documents
+from trimtab.evaluation.documents import evaluate_documents
 from trimtab.launch import train
 
 RECIPE = Path(__file__).parents[1] / "recipes/en_de_documents.yaml"

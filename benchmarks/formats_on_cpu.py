@@ -30,7 +30,8 @@ from pathlib import Path
 
 from record import Record
 
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 from trimtab.translator import load_model
 
 ONE_PASS = Path(__file__).parent / "formats_one_pass.py"

@@ -25,7 +25,7 @@ from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.health import HealthCheck
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 
 def main():
@@ -53,7 +53,11 @@ def measured(changes, steps, folder):
     """One run: its numbers every 100 steps, and whatever was found."""
     parts = build(*opened(changes, steps, folder))
     valid = next(iter(parts.sources.valid.values()))
-    health, state, lines = HealthCheck(parts), TrainState(), []
+    health, state, lines = (
+        HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip),
+        TrainState(),
+        [],
+    )
     for window, packs in parts.stream.batches(0):
         if parts.stop_rule.reached(state):
             break
@@ -71,7 +75,7 @@ def measured(changes, steps, folder):
         health.after_step(report)
         health.after_flush(
             grad_norm=float(report.grad_norm),
-            clipped=float(report.clipped),
+            clipped=bool(report.clipped),
             applied=not report.skipped,
             learning_rate=rate,
         )

@@ -22,8 +22,8 @@ from timed_run import data_in, unchecked
 from trimtab.config.load import load_recipe
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import Writing
+from trimtab.evaluation.texts import report_on_text
 from trimtab.launch import train
-from trimtab.perplexity import report_on_text
 from trimtab.translator import load_generator, load_model
 
 RECIPE = Path(__file__).parents[1] / "recipes/lm_en_small.yaml"

@@ -37,8 +37,9 @@ import trimtab.model.layout
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import CrossEntropyLoss
+from trimtab.config.optimizers import AdamW
 from trimtab.config.overrides import apply_overrides
-from trimtab.config.step import AdamW, ClipGlobalNorm
+from trimtab.config.step import ClipGlobalNorm
 from trimtab.flow import Pack, Stream
 from trimtab.loss.build import build_loss
 from trimtab.model.attention_flash4 import flash4_runs_on

@@ -19,7 +19,8 @@ from plain_progress import PlainProgress
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
 from trimtab.launch import train
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 from trimtab.translator import load_model
 
 

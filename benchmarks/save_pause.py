@@ -30,7 +30,8 @@ from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.loss import CrossEntropyLoss
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.step import AdamW, ClipGlobalNorm
+from trimtab.config.optimizers import AdamW
+from trimtab.config.step import ClipGlobalNorm
 from trimtab.flow import TrainState
 from trimtab.loss.build import build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder

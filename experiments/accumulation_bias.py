@@ -24,7 +24,7 @@ import torch
 from experiment import Claim, Experiment, Numbers, main
 
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.step import AdamW
+from trimtab.config.optimizers import AdamW
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
 from trimtab.flow import LossOutput, Pack, Ragged

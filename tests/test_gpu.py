@@ -9,7 +9,6 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.loss.build import build_loss
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.session import SessionOpener
 from trimtab.step.precision import autocast
 
 pytestmark = pytest.mark.gpu
@@ -114,7 +113,7 @@ def test_a_cached_step_of_grouped_heads_equals_the_whole_forward_on_a_gpu():
     sources, targets = [[5, 6, 7, 3], [8, 3]], [[20, 21, 22, 3], [30, 31, 32, 3]]
     whole = (model(pack_of(sources, targets).to(CUDA)) @ model.output_matrix.T)[:, :500].view(2, 4, -1)
     source = stream_of(sources).to(CUDA)
-    session = SessionOpener(model).open_session(source, rows=2, width=1, max_length=8)
+    session = model.open_session(source, rows=2, width=1, max_length=8)
     for place, column in enumerate(zip(*[[START, *row[:-1]] for row in targets], strict=True)):
         stepped = session.step(torch.tensor(column, device=CUDA)[:, None])
         torch.testing.assert_close(stepped[:, 0], whole[:, place], atol=1e-3, rtol=1e-3)

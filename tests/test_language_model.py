@@ -17,11 +17,11 @@ from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.data.cut import cut
 from trimtab.errors import InputError, Terminated
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.pairs import score
+from trimtab.evaluation.translations import evaluate
 from trimtab.flow import IGNORE
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
-from trimtab.likelihood import score
 from trimtab.step.take_step import take_step
 from trimtab.tasks.text.lines import dropped_examples
 from trimtab.training.preflight import preflight

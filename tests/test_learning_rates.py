@@ -15,7 +15,7 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.load import load_recipe
-from trimtab.config.step import AdamW
+from trimtab.config.optimizers import AdamW
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.model.decoder_only import DecoderOnly

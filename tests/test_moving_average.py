@@ -22,7 +22,8 @@ from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.training.preflight import preflight
-from trimtab.training.validate import loss_of, validate, with_best
+from trimtab.training.validate import validate, with_best
+from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import warm_start
 from trimtab.translator import load_model
 
@@ -110,7 +111,7 @@ def test_a_score_of_the_mean_is_not_compared_with_one_of_the_raw_weights(tmp_pat
     def scored(weights, value, state):
         evaluate = EvaluateConfig(weights=weights, best={"metric": "loss"})
         parts.recipe = parts.recipe.model_copy(update={"evaluate": evaluate})
-        return with_best(state, {"valid": {"loss": value}}, parts)
+        return with_best(state, {"valid": {"loss": value}}, parts.recipe.evaluate)
 
     raw = scored("raw", 1.0, TrainState(step=1))
     assert set(raw.best) == {"set", "metric", "value", "step", "since"}

@@ -12,7 +12,7 @@ from tests.small_run import small_recipe, small_sources
 from trimtab.config.transforms import ProtectTransform
 from trimtab.data.transforms.protect import protector_of
 from trimtab.errors import InputError
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.translations import evaluate
 from trimtab.launch import train
 from trimtab.translator import load_translator
 

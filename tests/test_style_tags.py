@@ -11,7 +11,7 @@ import pytest
 from tests.small_run import small_recipe
 from trimtab.config.load import parse_recipe
 from trimtab.data.tags import trained_tags
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.translations import evaluate
 from trimtab.launch import train
 from trimtab.translator import load_translator
 

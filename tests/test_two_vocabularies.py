@@ -14,7 +14,7 @@ from tests.small_run import small_pairs, small_parts, small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import parse_recipe
 from trimtab.errors import InputError
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.translations import evaluate
 from trimtab.launch import train
 from trimtab.training.preflight import preflight
 from trimtab.translator import load_model, load_translator

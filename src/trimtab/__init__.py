@@ -6,15 +6,16 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | evaluation | likelihood | perplexity | adapters | export    what the commands call
+    launch | inspection | adapters | export     what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
+    evaluation                                  how likely a model finds given texts, how good its own are
     tasks                                       what differs between tasks: data, batches, loss, checks of their own
     translator                                  a checkpoint ready to translate
     device | choices                            where it runs; what a recipe leaves open
-    data | model | engines | loss | step | guard | watch | checkpoint | decode | scoring | checks    stages; linter
-    config | pace                               the recipe: one frozen tree, read without torch; how far a run is
-    flow | progress | gpu                       what travels between the stages; what a run tells; whether kernels run
+    data | model | engines | loss | step | guard | watch | checkpoint | decode | checks    stages; linter
+    config | distributed | pace                 the recipe, read without torch; the ranks of a run; how far it is
+    flow | progress | gpu | metrics             what travels between the stages; what a run tells; kernels; metrics
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit
 """
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
-    from trimtab.evaluation import evaluate as evaluate
+    from trimtab.evaluation.pairs import score as score
+    from trimtab.evaluation.texts import evaluate_text as evaluate_text
+    from trimtab.evaluation.translations import evaluate as evaluate
     from trimtab.export.export_model import export_model as export_model
     from trimtab.export.quantized import Quantized as Quantized
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
-    from trimtab.likelihood import score as score
-    from trimtab.perplexity import evaluate_text as evaluate_text
     from trimtab.replaying.replay import replay as replay
     from trimtab.translator.generating import generate as generate
     from trimtab.translator.generating import load_generator as load_generator
@@ -56,10 +57,10 @@ HOMES = {
     "load_recipe": "trimtab.config.load",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
-    "evaluate": "trimtab.evaluation",
-    "evaluate_text": "trimtab.perplexity",
+    "evaluate": "trimtab.evaluation.translations",
+    "evaluate_text": "trimtab.evaluation.texts",
     "inspect_recipe": "trimtab.inspection",
-    "score": "trimtab.likelihood",
+    "score": "trimtab.evaluation.pairs",
     "replay": "trimtab.replaying.replay",
     "generate": "trimtab.translator.generating",
     "load_generator": "trimtab.translator.generating",

@@ -11,9 +11,8 @@ from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
+from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.model.evaluation_model import EvaluationModel
-from trimtab.model.half_copy import half_copy
-from trimtab.model.roles import role_of
 from trimtab.pace import Pace, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
@@ -57,8 +56,13 @@ class Parts:
     evaluation_model: EvaluationModel
 
 
-def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -> Parts:
-    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together."""
+def build(
+    recipe: Recipe, sources: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
+) -> Parts:
+    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together.
+
+    With several `ranks` each process builds the same and takes its share of the micro-batches of every step.
+    """
     task, device = task_of(recipe), device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE
@@ -70,14 +74,14 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
     recipe = settled(recipe, packing.settled, precision=precision, compiled=compiled, graphed=graphed)
     model = task.build_model(recipe, sources, device=device)
     if precision == "bf16":
-        model = half_copy(model, torch.bfloat16)
+        model = model.half_precision_copy(torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, sources, device=device)
     if compiled:
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    stepper = build_stepper(recipe, objective, pace=pace)
-    if graphed:
+    stepper = build_stepper(recipe, objective, pace=pace, ranks=ranks)
+    if graphed and ranks.world_size == 1:  # sums over ranks cannot be recorded yet
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
     return Parts(
         recipe=recipe,
@@ -90,7 +94,7 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
         pace=pace,
         model=model,
         packing=packing,
-        stream=DataStream(task.open_mixture(recipe, sources), sources.stages, packing.cut_at, device),
+        stream=DataStream(task.open_mixture(recipe, sources), sources.stages, packing.cut_at, device, ranks),
         learning_rate=build_learning_rate(recipe, model, pace=pace),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, pace),
         stepper=stepper,
@@ -98,14 +102,20 @@ def build(recipe: Recipe, sources: Any, *, device: torch.device | None = None) -
     )
 
 
-def build_stepper(recipe: Recipe, objective: TrainingModule, *, pace: Pace) -> Stepper:
+def build_stepper(
+    recipe: Recipe, objective: TrainingModule, *, pace: Pace, ranks: Ranks = ONE_RANK
+) -> Stepper:
     """What takes the steps of a recipe, launched kernel by kernel."""
     step, truncate = recipe.step, recipe.loss.truncate
     return Stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=build_optimizer(
-            step.optimizer, objective.model, weight_clip=step.weight_clip, ema=step.ema, role_of=role_of
+            step.optimizer,
+            objective.model,
+            weight_clip=step.weight_clip,
+            ema=step.ema,
+            role_of=objective.model.role_of,
         ),
         clip=build_clip(step.clip),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
@@ -113,6 +123,7 @@ def build_stepper(recipe: Recipe, objective: TrainingModule, *, pace: Pace) -> S
         clock=pace,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
+        ranks=ranks,
     )
 
 
@@ -125,7 +136,7 @@ def build_learning_rate(recipe: Recipe, model: nn.Module, *, pace: Pace) -> Lear
         clock=pace,
         peak=optimizer.learning_rate * peak_factor(step.schedule, dim=recipe.model.dim),
         multipliers=multipliers_of(
-            optimizer.learning_rate_multipliers, dict(model.named_parameters()), role_of=role_of
+            optimizer.learning_rate_multipliers, dict(model.named_parameters()), role_of=model.role_of
         ),
     )
 

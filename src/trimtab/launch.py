@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
+from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import LoadedRecipe, load_recipe
@@ -29,6 +30,7 @@ from trimtab.training.early_checks import (
     check_room_for_one,
     check_tokenizers_outside,
 )
+from trimtab.training.findings import HeldFindings
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
 from trimtab.training.rates import rate_jumps
@@ -79,13 +81,37 @@ def train(
 
 def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
     """Trains in an open run folder, from its newest checkpoint where it has one."""
-    told: list[Finding] = []
-    listeners = [told.append]
+    prepared = prepare(run, recipe, progress=progress)
+    state, recorder = begin(prepared)
+    return run_to_the_end(prepared, state, recorder)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is opened and built, before anything is changed in its folder but its tokenizer."""
+
+    run: RunFolder
+    store: CheckpointStore
+    held: HeldFindings
+    """What the store finds; kept until there is a log."""
+    parts: Parts
+    checkpoint: Checkpoint | None
+    """Where the run resumes; None for its beginning."""
+    fingerprints: dict[str, str]
+    progress: Progress
+
+
+def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
+    """Opens data and newest checkpoint and builds the parts.
+
+    Raises InputError where something of the recipe is missing or wrong, and where it is not that of the checkpoint.
+    """
+    held = HeldFindings()
     store = CheckpointStore(
         run.checkpoints,
         keep=recipe.checkpoint.keep,
         settling=recipe.guard.healthy_after if recipe.guard.rewinds else 0,
-        tell=lambda each: listeners[-1](each),
+        tell=held.tell,
     )
     checkpoint = store.latest()
     if checkpoint is None:
@@ -99,34 +125,51 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     check_exports(recipe)
     sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     prepare_workers(recipe.data)
-    set_arithmetic(recipe)
+    set_arithmetic(recipe)  # before the model computes anything
     parts = built(recipe, sources)
     if checkpoint is None and recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
+    # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if checkpoint is not None:
         stored = recipe_fingerprints(without_places(load_recipe(run.recipe).recipe))
         check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
+    return Prepared(run, store, held, parts, checkpoint, marks, progress)
+
+
+def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
+    """Puts the parts and the logs where the run resumes, or at its beginning, where the checks come first.
+
+    Raises RunFailed where a check finds an error, and NoRoom where not one checkpoint fits on the disk.
+    """
+    run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
     was_begun = run.is_run
+    lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
     run.write_recipe(render_recipe(parts.recipe))
-    state = restore(parts, checkpoint) if checkpoint else TrainState()
-    lost = newest_line(run).get("step", 0) if checkpoint is None else 0
+    state = TrainState() if checkpoint is None else restore(parts, checkpoint)
     forget(run, state, from_nothing=checkpoint is None)
-    recorder = Recorder(run, store, parts, progress, marks)
+    recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.standing = standing(run, state)
-    listeners.append(recorder.finding)
-    for finding in (*told, *rate_jumps(parts, state, newest_line(run))):
+    prepared.held.pass_on_to(recorder.finding)
+    for finding in rate_jumps(parts, state, newest_line(run)):
         recorder.finding(finding)
-    progress.message(describe(parts, state))
-    was_over = parts.stop_rule.reached(state)
-    if was_over:
+    prepared.progress.message(describe(parts, state))
+    if parts.stop_rule.reached(state):
         say_it_is_over(parts, state, recorder)
     if checkpoint is None:
-        check_room_for_one(store, parts)
+        check_room_for_one(prepared.store, parts.model, parts.recipe.step)
         if was_begun:
-            progress.message(f"no checkpoint is there, so the run begins anew; {lost} steps had been taken")
+            prepared.progress.message(
+                f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
+            )
         run_preflight(parts, recorder)
+    return state, recorder
+
+
+def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) -> RunResult:
+    """Trains until the run is over; raises Terminated where a signal asks it to stop, after a last checkpoint."""
+    parts, was_over = prepared.parts, prepared.parts.stop_rule.reached(state)
     with stopping(recorder) as signals:
         try:
             state = train_with_recovery(parts, state, recorder)
@@ -135,8 +178,8 @@ def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult
     if recorder.must_stop:
         raise stopped(signals, state)
     if parts.stop_rule.ended_early(state) and not was_over:
-        progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
-    return RunResult(run.path, state, recorder.findings.standing)
+        prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
+    return RunResult(prepared.run.path, state, recorder.findings.standing)
 
 
 def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.averaging.report import AverageReport, Comparison, Tried, number, told_gain
+from trimtab.averaging.report import AverageReport, Comparison, Tried, gain_in_words, number
 
 NUMBERS = st.floats(0, 100) | st.none() | st.just(math.nan)
 
@@ -23,12 +23,12 @@ def test_the_gain_is_over_the_best_single_one_that_has_a_number(singles, average
     known = [score for score in singles.values() if score is not None and math.isfinite(score)]
     if not known or average is None or math.isnan(average):
         assert compared.gain is None
-        assert told_gain(compared) == "nothing to compare: a score is missing"
+        assert gain_in_words(compared) == "nothing to compare: a score is missing"
         return
     best = min(known) if lower else max(known)
     assert singles[compared.best_single] == best
     assert compared.gain == (best - average if lower else average - best)
-    assert ("no gain" in told_gain(compared)) == (compared.gain <= 0)
+    assert ("no gain" in gain_in_words(compared)) == (compared.gain <= 0)
 
 
 def test_a_loss_is_told_once_and_another_measure_beside_it():
@@ -70,7 +70,7 @@ def test_of_a_language_model_perplexity_and_bits_stand_beside_each_loss():
     ]
     assert report.to_dict()["perplexities"]["dev"]["average"]["bits_per_byte"] == 1.75
     bits = comparison({"run@1": 2.0, "average": 1.999}, lower=True, metric="bits_per_byte")
-    assert told_gain(bits) == "+0.0010 against the best single one, run@1"
+    assert gain_in_words(bits) == "+0.0010 against the best single one, run@1"
 
 
 def test_a_soup_says_what_was_tried_and_plain_data_holds_no_nan():

@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 import trimtab
 from tests.averaging.made import made, variant
 from tests.language_run import language_recipe
-from trimtab.averaging.gauge import Gauge, Measured
 from trimtab.averaging.members import Member, open_member
 from trimtab.averaging.soup import cook, greedy_soup
+from trimtab.averaging.validation_scores import ValidationScorer, ValidationScores
 from trimtab.errors import InputError
 from trimtab.launch import train
 
@@ -30,7 +30,7 @@ class Point(Member):
         return {"x": torch.tensor([self.value], dtype=torch.float64)}
 
 
-class Distance(Gauge):
+class Distance(ValidationScorer):
     """The nearer to a target the better, told as a loss or as a score."""
 
     def __init__(self, target, metric):
@@ -38,7 +38,7 @@ class Distance(Gauge):
 
     def measure(self, weights):
         distance = abs(float(weights["x"]) - self.target)
-        return Measured(losses={}, score=distance if self.metric == "loss" else -distance)
+        return ValidationScores(losses={}, score=distance if self.metric == "loss" else -distance)
 
 
 def by_the_paper(values, target):
@@ -58,10 +58,10 @@ def by_the_paper(values, target):
     st.sampled_from(["loss", "chrf"]),
 )
 def test_it_is_the_soup_of_the_paper_and_never_worse_than_the_best_single_one(values, metric):
-    gauge = Distance(0.0, metric)
+    scorer = Distance(0.0, metric)
     members = [Point(value) for value in values]
-    singles = {member.label: gauge.measure(member.load()) for member in members}
-    soup = cook(members, singles, gauge)
+    singles = {member.label: scorer.measure(member.load()) for member in members}
+    soup = cook(members, singles, scorer)
     assert [member.value for member in soup.members] == by_the_paper(values, 0.0)
     assert abs(float(soup.weights["x"])) <= min(map(abs, values)) + 1e-12
     assert [each.taken for each in soup.tried].count(True) == len(soup.members)
@@ -70,14 +70,14 @@ def test_it_is_the_soup_of_the_paper_and_never_worse_than_the_best_single_one(va
 
 
 def test_one_whose_score_is_no_number_is_left_out_and_said():
-    gauge = Distance(0.0, "chrf")
+    scorer = Distance(0.0, "chrf")
     members = [Point(value) for value in (math.nan, 2.0, -1.0)]
-    soup = cook(members, {each.label: gauge.measure(each.load()) for each in members}, gauge)
+    soup = cook(members, {each.label: scorer.measure(each.load()) for each in members}, scorer)
     assert [member.value for member in soup.members] == [-1.0, 2.0]
     last = soup.tried[-1]
     assert (last.label, last.taken, last.with_it) == ("run@nan", False, None)
     with pytest.raises(InputError, match="no checkpoint has a chrf that is a number"):
-        cook(members[:1], {"run@nan": Measured(losses={}, score=math.nan)}, gauge)
+        cook(members[:1], {"run@nan": ValidationScores(losses={}, score=math.nan)}, scorer)
 
 
 @pytest.fixture(scope="module")

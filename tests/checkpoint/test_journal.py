@@ -298,3 +298,10 @@ def test_a_log_that_cannot_be_read_is_told_and_not_taken_for_an_empty_one(
     for read in (lambda: list(read_journal(path)), lambda: cut_back(path, 0)):
         with pytest.raises(InputError, match=os.strerror(number)):
             read()
+
+
+def test_a_rank_that_does_not_write_makes_no_file(path: Path):
+    journal = Journal(path, every_seconds=0.0, writes=False)
+    journal.write({"step": 1})
+    journal.close()
+    assert not path.exists()

@@ -6,6 +6,7 @@ import pytest
 from tests.checkpoint.dying import dies_before_call
 from tests.checkpoint.small_run import save
 from tests.children import run_in_child
+from tests.fake_ranks import Twins, Unasked
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import InputError, NothingToResume
@@ -237,3 +238,41 @@ def test_everything_in_a_wrong_place_is_named_at_once(tmp_path: Path):
         "tokenizer of the run is not a folder, and nothing is read or written through it",
     ]
     assert caught.value.problems[0].got == f"a link to {tmp_path}/new"
+
+
+class Told(Twins):
+    """A rank beside another one, which has said already whether it could use the folder."""
+
+    def __init__(self, *, rank: int, failed: int = 0):
+        self.rank, self.is_first, self.failed, self.said = rank, rank == 0, failed, []
+
+    def sum_ints(self, numbers):
+        self.said += numbers
+        return [number + self.failed for number in numbers]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_the_first_rank_locks_the_folder_and_the_others_only_read_it(tmp_path: Path, resume: bool):
+    if resume:
+        with RunFolder.create(tmp_path) as run:
+            run.write_recipe("seed: 1\n")
+    first = Told(rank=0)
+    with RunFolder.for_ranks(tmp_path, resume=resume, ranks=first) as run:
+        assert run.writes
+        assert first.said == [0]
+        with RunFolder.for_ranks(tmp_path, resume=resume, ranks=Told(rank=1)) as other:
+            assert not other.writes
+
+
+def test_a_folder_that_the_first_rank_cannot_use_stops_every_rank(tmp_path: Path):
+    first = Told(rank=0)
+    with pytest.raises(NothingToResume):
+        RunFolder.for_ranks(tmp_path, resume=True, ranks=first)
+    assert first.said == [1]
+    with pytest.raises(InputError, match="the first rank cannot use"):
+        RunFolder.for_ranks(tmp_path, resume=True, ranks=Told(rank=1, failed=1))
+
+
+def test_one_rank_opens_its_folder_and_is_asked_nothing(tmp_path: Path):
+    with RunFolder.for_ranks(tmp_path / "run", resume=False, ranks=Unasked()) as run:
+        assert run.writes

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.averaging.report import AverageReport
+from trimtab.metrics.catalogue import METRICS
 
 MEAN = AverageReport(
     Path("mean"), ("run@1", "run@2"), {"valid": {"run@1": 2.0, "run@2": 1.5, "average": 1.25}}
@@ -59,7 +60,7 @@ def test_a_soup_is_cooked_of_what_is_named(call, calls, tmp_path):
 def test_an_unknown_measure_is_wrong_input(call, calls, tmp_path):
     result = call("average", "run", "--metric", "rouge", "--out", tmp_path / "mean")
     assert result.exit_code == 2
-    assert "loss, perplexity, byte_perplexity, bits_per_byte, bleu, chrf, ter" in result.stderr
+    assert ", ".join(metric.name for metric in METRICS) in result.stderr
     assert calls == []
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tests.cli.refusal import has_four_parts, refused
-from trimtab.likelihood import PairScore
+from trimtab.evaluation.pairs import PairScore
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def calls(stand_in):
         yield PairScore(line=1, num_tokens=4, log_probability=-2.0, source_tokens=3)
         yield PairScore(line=2, num_tokens=9, log_probability=None, source_tokens=300)
 
-    stand_in("likelihood", score=score)
+    stand_in("evaluation.pairs", score=score)
     return seen
 
 

@@ -46,7 +46,9 @@ def test_an_evaluation_of_documents_is_printed(call, stand_in):
             return {"bleu": 1.0}
 
     asked = []
-    stand_in("evaluation", evaluate_documents=lambda run, **options: asked.append(options) or Report())
+    stand_in(
+        "evaluation.documents", evaluate_documents=lambda run, **options: asked.append(options) or Report()
+    )
     result = call("evaluate", "runs/x", "--documents", "a.jsonl", "--json")
     assert json.loads(result.stdout) == {"bleu": 1.0}
     assert asked[0]["beam"] == 4

@@ -2,7 +2,10 @@ import pytest
 
 from trimtab.config import complain
 from trimtab.config.complain import complaints_about
+from trimtab.config.describe import join_words
+from trimtab.metrics.catalogue import METRICS
 
+METRIC_NAMES = join_words([metric.name for metric in METRICS], "or")
 MODEL = {"preset": "tiny"}
 DATA = {"train": [{"source": "a", "target": "b"}]}
 
@@ -77,10 +80,9 @@ def test_a_right_recipe_has_no_complaints():
         ({"length": "10 parsecs"}, "length", "wrong value", "the unit 'parsecs'", "steps, epochs, tokens and minutes"),
         ({"evaluate": {"every": None}}, "evaluate.every", "wrong value", "None",
          "a number and its unit, such as '500 steps'"),
-        ({"evaluate": {"metrics": ["blue"]}}, "evaluate.metrics.0", "unknown value", "'blue'",
-         "loss, perplexity, byte_perplexity, bits_per_byte, bleu, chrf or ter"),
+        ({"evaluate": {"metrics": ["blue"]}}, "evaluate.metrics.0", "unknown value", "'blue'", METRIC_NAMES),
         ({"evaluate": {"metrics": "bleu"}}, "evaluate.metrics", "wrong type", "'bleu'",
-         "a list, each item loss, perplexity, byte_perplexity, bits_per_byte, bleu, chrf or ter"),
+         f"a list, each item {METRIC_NAMES}"),
         ({"evaluate": {"lines": 0}}, "evaluate.lines", "out of range", "0", "a whole number, at least 1, or null"),
         ({"data": {**DATA, "workers": "two"}}, "data.workers", "wrong type", "'two'", "a whole number or auto"),
         ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),

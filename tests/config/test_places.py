@@ -1,6 +1,6 @@
 from trimtab.config.corpora import TrainCorpus, ValidFiles
+from trimtab.config.optimizers import Adafactor
 from trimtab.config.places import child, keys_of, kind_of, known_keys, place_of
-from trimtab.config.step import Adafactor
 
 TREE = {
     "data": {"train": [{"source": "a"}], "valid": {"dev": {"source": "a", "target": "b"}}},

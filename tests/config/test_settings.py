@@ -1,8 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
+from trimtab.config.optimizers import Adafactor
 from trimtab.config.settings import default_kinds
-from trimtab.config.step import Adafactor, ClipGlobalNorm, StepConfig
+from trimtab.config.step import ClipGlobalNorm, StepConfig
 
 
 def test_a_group_without_its_kind_has_the_kind_of_the_default():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.reference.beam_search import slow_beam_search
 from tests.reference.recurrent_model import RecurrentModel
 from trimtab.decode.beam import beam_search
-from trimtab.decode.follow import pace_of
+from trimtab.decode.decode_loop import pace_of
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.search import Search

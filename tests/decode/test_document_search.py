@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decode.copying import CopyingSession, copying
-from trimtab.decode.begun import Given
 from trimtab.decode.document_search import InRounds, RunningSearch, document_search
+from trimtab.decode.prefilled import Given
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.sampling import Sampling

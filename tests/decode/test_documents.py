@@ -11,7 +11,7 @@ from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
-from trimtab.evaluation import evaluate_documents
+from trimtab.evaluation.documents import evaluate_documents
 from trimtab.launch import train
 from trimtab.model.session import Session
 from trimtab.translator import load_translator

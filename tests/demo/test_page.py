@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from trimtab.demo.page import DemoReport
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 
 
 def report(count):

@@ -13,7 +13,6 @@ from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 from trimtab.export.ctranslate2 import CTranslate2
 from trimtab.flow import Ragged
-from trimtab.model.session import SessionOpener
 from trimtab.translator import load_model
 
 CPU = torch.device("cpu")
@@ -45,7 +44,7 @@ def case(request, trained_run, tmp_path_factory):
 @pytest.mark.parametrize(("search", "n"), SEARCHES, ids=str)
 def test_it_finds_what_ours_finds_with_the_same_scores(case, search, n):
     model, library, rows, limits = case
-    symbols, opener, source = Symbols.of(model.tokenizer), SessionOpener(model.model), stream_of(rows, CPU)
+    symbols, opener, source = Symbols.of(model.tokenizer), model.model, stream_of(rows, CPU)
     options = {"limits": limits, "symbols": symbols}
     if search.beam == 1:
         ours = [[each] for each in greedy(opener, source, **options)]

@@ -10,7 +10,6 @@ from trimtab.decode.stream import stream_of
 from trimtab.engines.hugging_face import check_finite, open_hugging_face, require_transformers
 from trimtab.errors import InputError
 from trimtab.flow import Ragged
-from trimtab.model.session import SessionOpener
 from trimtab.translator import load_model
 
 CPU = torch.device("cpu")
@@ -32,7 +31,7 @@ def test_a_session_gives_the_logits_of_the_trainers_model_through_reorder_and_ke
     source = stream_of(rows, CPU)
     options = {"rows": 5, "width": 3, "max_length": 12}
     sessions = [
-        SessionOpener(ours.model).open_session(source, **options),
+        ours.model.open_session(source, **options),
         theirs.open_session(source, **options),
     ]
     tokens = torch.full((5, 3), ours.tokenizer.start)

@@ -5,7 +5,6 @@ from trimtab.decode.stream import stream_of
 from trimtab.engines.onnx_runtime import open_onnx
 from trimtab.engines.onnx_session import Cache
 from trimtab.flow import DecoderSession
-from trimtab.model.session import SessionOpener
 from trimtab.translator import load_model
 
 CPU = torch.device("cpu")
@@ -20,7 +19,7 @@ def sessions(both, rows, width, max_length=12):
     options = {"rows": len(rows), "width": width, "max_length": max_length}
     ours, theirs = both
     source = stream_of(rows, CPU)
-    return [each.open_session(source, **options) for each in (SessionOpener(ours.model), theirs)]
+    return [each.open_session(source, **options) for each in (ours.model, theirs)]
 
 
 @torch.inference_mode()

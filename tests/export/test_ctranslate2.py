@@ -10,13 +10,13 @@ import pytest
 from tests.export.variants import variant
 from tests.small_run import small_pairs
 from trimtab.errors import InputError, RunFailed
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.pairs import score
+from trimtab.evaluation.translations import evaluate
 from trimtab.export import export_model as module
 from trimtab.export.ctranslate2 import CTranslate2, never_written, pieces_of
 from trimtab.export.export_model import build_target, export_model
 from trimtab.export.quantized import Quantized
 from trimtab.export.target import Opened, Target
-from trimtab.likelihood import score
 from trimtab.translator import load_model, load_translator, open_model
 from trimtab.translator.export_card import CARD
 

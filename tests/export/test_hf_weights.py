@@ -5,6 +5,7 @@ from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForC
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.export.hf_weights import named_weights, position_table, write_weights
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.positions.kind import Positions
 
 
 def model_of(**changes):
@@ -58,9 +59,9 @@ def test_a_shared_head_of_keys_is_repeated_for_each_head_of_queries_beside_it():
 
 def test_learned_positions_are_stored_at_the_scale_at_which_they_are_added():
     model = model_of(positions="learned")
-    table = position_table(model, "learned", model.source_positions)
+    table = position_table(model, model.source_positions)
     assert torch.equal(table, model.source_positions.weight * 4)
-    assert not position_table(model, "none", None).any()
+    assert not position_table(model, Positions()).any()
 
 
 def test_the_file_is_float32_and_readable_by_whoever_may_read_the_others(tmp_path):

@@ -15,7 +15,7 @@ from tests.export.variants import variant
 from tests.small_run import small_pairs, small_recipe, write_pairs
 from trimtab.config.transforms import NormalizeTransform
 from trimtab.errors import InputError, RunFailed
-from trimtab.evaluation import evaluate
+from trimtab.evaluation.translations import evaluate
 from trimtab.export import export_model as module
 from trimtab.export.export_model import build_target, export_model
 from trimtab.export.gate import BOUND, compare

@@ -7,7 +7,6 @@ from trimtab.decode.stream import stream_of
 from trimtab.export.onnx_encoder import encoder_graph
 from trimtab.export.onnx_nodes import Nodes
 from trimtab.export.onnx_store import Store
-from trimtab.model.session import SessionOpener
 from trimtab.translator import load_model
 
 
@@ -24,7 +23,7 @@ def test_it_gives_what_the_trainers_session_keeps_of_the_source(trained_run, tmp
         found = session.run(None, {"ids": ids.numpy(), "real": real.numpy()})
         with torch.inference_mode():
             source = stream_of(rows, torch.device("cpu"))
-            session_of_ours = SessionOpener(model).open_session(source, rows=len(rows), width=1, max_length=3)
+            session_of_ours = model.open_session(source, rows=len(rows), width=1, max_length=3)
         kept = session_of_ours.caches
         assert len(found) == 2 * len(kept) == 2 * len(model.decoder.blocks)
         for layer, cache in enumerate(kept):

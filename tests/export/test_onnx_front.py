@@ -8,7 +8,7 @@ from trimtab.export.onnx_front import hidden_unless, places_between, turns
 from trimtab.export.onnx_nodes import Nodes
 from trimtab.export.onnx_store import Store
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.position import rotation_table
+from trimtab.model.positions.rotary import rotary_table
 
 
 def test_places_run_from_what_is_remembered_to_before_the_end(tmp_path):
@@ -33,7 +33,7 @@ def test_turns_are_the_rows_of_the_table_in_float32_even_among_half_weights(tmp_
     sizes = {"dim": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8}
     config = EncoderDecoderModel(**sizes, decoder_positions="rotary")
     model = EncoderDecoder(config, num_ids=9, max_positions=8, seed=1)
-    table = rotation_table(8, 4)
+    table = rotary_table(8, 4, theta=1e4)
     with Store(tmp_path / "model.onnx.data") as store:
         nodes = Nodes(store, opset=17, half=True)
         assert turns(nodes, "places", model=model, side="source") is None

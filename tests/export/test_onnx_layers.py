@@ -13,7 +13,7 @@ from trimtab.export.onnx_nodes import Nodes
 from trimtab.export.onnx_store import Store
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.norm import build_norm
-from trimtab.model.position import Rotation, rotation_at, rotation_table
+from trimtab.model.positions.rotary import RotaryPositions
 
 DIM = 8
 
@@ -58,13 +58,12 @@ def test_feed_forward_blocks(tmp_path, activation, opset, bias):
 
 def test_turned_queries(tmp_path):
     places = torch.tensor([0, 3, 11])
-    x, table = torch.randn(2, 4, 3, 6), rotation_table(16, 6)
-    cos, sin = table[places].chunk(2, -1)
+    x, positions = torch.randn(2, 4, 3, 6), RotaryPositions(num_positions=16, size=6, theta=1e4)
+    cos, sin = positions.rotary_table()[places].chunk(2, -1)
     found = computed(tmp_path, turn, x, cos=cos.contiguous(), sin=sin.contiguous())
-    rotation = rotation_at(table, places)
-    assert isinstance(rotation, Rotation)
+    rotary = positions.rotate(places)
     flat = x.transpose(1, 2)  # rows length heads size
-    wanted = torch.stack([rotation.rotate(row) for row in flat]).transpose(1, 2)
+    wanted = torch.stack([rotary.rotate(row) for row in flat]).transpose(1, 2)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
     torch.testing.assert_close(found[:, :, 0], x[:, :, 0]), "place 0 is turned by nothing"
     assert math.isclose(found.norm(), x.norm(), rel_tol=1e-5)

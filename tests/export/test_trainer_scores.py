@@ -1,9 +1,9 @@
 import pytest
 
 from tests.small_run import small_pairs
+from trimtab.evaluation.pairs import log_probabilities
 from trimtab.export.trainer_scores import token_log_probabilities
 from trimtab.flow import Ragged
-from trimtab.likelihood import log_probabilities
 from trimtab.translator import load_model
 
 

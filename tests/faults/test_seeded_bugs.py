@@ -16,7 +16,7 @@ from tests.small_run import small_parts
 from trimtab.data.pack import assemble
 from trimtab.loss.build import Loss
 from trimtab.model.attention_padded import attend_padded
-from trimtab.model.block import SubLayers
+from trimtab.model.block import Residual
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import init_weights
@@ -54,7 +54,7 @@ def untie_when_loading(patch: pytest.MonkeyPatch) -> None:
 
 LABELS = "_filled(target.values, target_offsets, IGNORE)"
 RATE = 'group["lr"] = rate.float() if on_gpu else rate'
-EACH_PACK = "for pack in packs:\n"
+EACH_BATCH = "for batch in batches:\n"
 
 BUGS = {
     "unmasked future": Bug(
@@ -87,9 +87,11 @@ BUGS = {
     "frozen embeddings, by a detach": Bug(
         rewriting(EncoderDecoder.embed_source, ("table(stream.ids)", "table(stream.ids).detach()")), "M205"
     ),
-    "dropout in eval": Bug(rewriting(SubLayers.leave, ("self.training", "True")), "E202"),
+    "dropout in eval": Bug(rewriting(Residual.post, ("self.training", "True")), "E202"),
     "mean of means": Bug(
-        rewriting(accumulate, ("part.objective / divisor", "part.objective / pack.num_targets / len(packs)")),
+        rewriting(
+            accumulate, ("part.objective / divisor", "part.objective / batch.num_targets / len(batches)")
+        ),
         "S201",
     ),
     "decay on norms": Bug(
@@ -104,10 +106,10 @@ BUGS = {
         rewriting(LearningRate.at, ("step=state.step", "step=2 * state.step")), "S211"
     ),
     "a micro-batch lost": Bug(
-        rewriting(accumulate, (EACH_PACK, "for pack in packs[:-1] or packs:\n")), "S201"
+        rewriting(accumulate, (EACH_BATCH, "for batch in batches[:-1] or batches:\n")), "S201"
     ),
     "a micro-batch counted twice": Bug(
-        rewriting(accumulate, (EACH_PACK, "for pack in (*packs, packs[-1]):\n")), "S201"
+        rewriting(accumulate, (EACH_BATCH, "for batch in (*batches, batches[-1]):\n")), "S201"
     ),
     "clip after step": Bug(
         rewriting(

@@ -3,13 +3,13 @@ import pytest
 from trimtab.engines.ctranslate2 import CTranslate2Model
 from trimtab.flow import DecoderSession, FeedsAtOnce, SearchesItself, Translates
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.session import Session, SessionOpener
+from trimtab.model.session import Session
 
 
 @pytest.mark.parametrize(
     ("kind", "protocol", "does"),
     [
-        (SessionOpener, Translates, True),
+        (EncoderDecoder, Translates, True),
         (EncoderDecoder, SearchesItself, False),
         (CTranslate2Model, SearchesItself, True),
         (Session, DecoderSession, True),

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.streams import pack_of
 from trimtab.flow import Pack, Stream
 
 
@@ -37,3 +38,21 @@ def test_a_pack_can_be_pinned():
     ).pin()
     assert pack.labels.is_pinned()
     assert pack.source.ids.is_pinned()
+
+
+def test_packs_of_one_shape_are_told_from_others_by_their_tensors_and_their_longest_segment():
+    pack = pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]])
+    assert pack.static_key == pack_of([[6, 3], [5, 4, 3]], [[7, 3], [5, 3]]).static_key
+    assert pack.static_key == replace(pack, num_targets=1, num_tokens=2).static_key
+    assert pack.static_key != pack_of([[5, 3], [6, 3]], [[8, 3], [9, 3]]).static_key
+    assert pack.static_key != pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]], longest=64).static_key
+
+
+def test_a_pack_gives_all_its_tensors_and_the_share_of_its_slots_in_use():
+    pack = pack_of([[5, 3]], [[8, 9, 3]])
+    assert len(pack.tensors()) == 9
+    assert (
+        len(replace(pack, target=replace(pack.target, prefix=torch.tensor([1], dtype=torch.int32))).tensors())
+        == 10
+    )
+    assert (pack.num_slots, pack.fill, replace(pack, num_tokens=1).fill) == (5, 1.0, 0.2)

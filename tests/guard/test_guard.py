@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.guard import Guard
+from trimtab.guard import Guard, Verdict
 
 
 def warmed() -> Guard:
@@ -90,3 +90,9 @@ def test_a_guard_that_was_saved_as_json_goes_on_as_the_one_that_was_not(before, 
         guard.judge(loss, 1.0)
     again.from_dict(json.loads(json.dumps(guard.to_dict(), allow_nan=False)))
     assert [guard.judge(loss, 1.0) for loss in after] == [again.judge(loss, 1.0) for loss in after]
+
+
+def test_a_verdict_is_a_value():
+    assert Verdict(apply=True) == Verdict(apply=True, finding=None, streak=0)
+    with pytest.raises(AttributeError):
+        Verdict(apply=True).apply = False

@@ -40,7 +40,13 @@ def test_the_layout_chooses_the_kernel_and_everything_is_handed_on(monkeypatch, 
     ((name, arguments, words),) = calls
     assert name == chosen
     assert all(one is other for one, other in zip(arguments, tensors, strict=True))
-    assert words == {"of": layout, "to": layout, "causal": causal}
+    assert words == {"of": layout, "to": layout, "causal": causal} | ({"bias": None} if padded else {})
+
+
+def test_kernels_without_a_bias_refuse_one_by_name():
+    tensors, layout = made(padded=False)
+    with pytest.raises(ValueError, match="flat kernels"):
+        attend(*tensors, of=layout, to=layout, causal=True, bias=torch.zeros(2, 4, 4))
 
 
 def test_segments_attend_to_their_own_segment_only():

@@ -9,12 +9,11 @@ from trimtab.model.attention_cached import at_any_length
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.session import SessionOpener
 
 
 def translating():
     model = EncoderDecoder(EncoderDecoderModel(preset="tiny"), num_ids=64, max_positions=32, seed=1).eval()
-    return SessionOpener(model).open_session(stream_of([[5, 6, 3], [7, 3]]), rows=2, width=1, max_length=8)
+    return model.open_session(stream_of([[5, 6, 3], [7, 3]]), rows=2, width=1, max_length=8)
 
 
 def writing():

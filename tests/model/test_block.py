@@ -4,13 +4,15 @@ from torch import nn
 
 from tests.streams import stream_of
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention, SubLayers
+from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, Residual, SelfAttention, Source
 from trimtab.model.layout import layout_of
-from trimtab.model.position import rotation_at, rotation_table
+from trimtab.model.positions.kind import PositionInputs
+from trimtab.model.positions.rotary import RotaryPositions
 
 DIM, HEADS, WIDTH = 16, 4, 24
 SOURCES, TARGETS = (5, 1, 3), (2, 4, 3)
 PLACES = ["before", "after"]
+NO_POSITIONS = PositionInputs(None, None)
 
 
 def config(**changes):
@@ -66,7 +68,7 @@ def test_an_encoder_block_is_pytorchs_encoder_layer_for_each_sentence(place, act
     }
     theirs = copied(pytorch_layer(nn.TransformerEncoderLayer, place, activation), block, names)
     x = vectors(SOURCES, seed=1)
-    got = block(x, layout(SOURCES), None).split(SOURCES)
+    got = block(x, layout(SOURCES), NO_POSITIONS).split(SOURCES)
     for ours, sentence in zip(got, x.split(SOURCES), strict=True):
         torch.testing.assert_close(ours, theirs(sentence[None])[0])
 
@@ -89,19 +91,20 @@ def test_a_decoder_block_is_pytorchs_decoder_layer_for_each_sentence(place):
         cross.in_proj_weight.copy_(torch.cat([block.cross.q.weight, block.cross.kv.weight]))
         cross.in_proj_bias.copy_(torch.cat([block.cross.q.bias, block.cross.kv.bias]))
     x, memory = vectors(TARGETS, seed=2), vectors(SOURCES, seed=3)
-    got = block(x, memory, layout(TARGETS), layout(SOURCES), None).split(TARGETS)
-    for ours, target, source in zip(got, x.split(TARGETS), memory.split(SOURCES), strict=True):
+    source = Source(memory, layout(TARGETS), layout(SOURCES))
+    got = block(x, layout(TARGETS), NO_POSITIONS, source=source).split(TARGETS)
+    for ours, target, read in zip(got, x.split(TARGETS), memory.split(SOURCES), strict=True):
         hidden = nn.Transformer.generate_square_subsequent_mask(len(target), dtype=torch.float64)
-        torch.testing.assert_close(ours, theirs(target[None], source[None], tgt_mask=hidden)[0])
+        torch.testing.assert_close(ours, theirs(target[None], read[None], tgt_mask=hidden)[0])
 
 
 def test_queries_and_keys_are_turned_and_values_are_not():
     attention = shaken(SelfAttention(config()))
     x = vectors([5], seed=4)
-    rotation = rotation_at(rotation_table(8, DIM // HEADS), torch.arange(5))
-    plain, turned = attention.project(x, None), attention.project(x, rotation)
+    rotary = RotaryPositions(num_positions=8, size=DIM // HEADS, theta=1e4).rotate(torch.arange(5))
+    plain, turned = attention.project(x, None), attention.project(x, rotary)
     for ours, unturned in zip(turned[:2], plain[:2], strict=True):
-        torch.testing.assert_close(ours, rotation.rotate(unturned))
+        torch.testing.assert_close(ours, rotary.rotate(unturned))
         torch.testing.assert_close(ours[0], unturned[0], atol=1e-6, rtol=1e-6)
         assert not torch.allclose(ours[1:], unturned[1:])
     assert torch.equal(turned[2], plain[2])
@@ -114,24 +117,24 @@ def test_without_biases_there_are_none_in_the_maps():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_dropout_is_on_the_update_alone_and_in_training_alone(place):
-    path = SubLayers(config(norm_position=place, dropout=0.5))
+    path = Residual(config(norm_position=place, dropout=0.5))
     x, update, norm = torch.full((400,), 8.0), torch.ones(400), nn.Identity()
     path.train()
     torch.manual_seed(0)
-    left = path.leave(x, update, norm)
+    left = path.post(x, update, norm)
     assert set(left.tolist()) == {8.0, 10.0}, "each update is dropped, or doubled to keep the mean"
     assert 120 < int((left == 8.0).sum()) < 280
     path.eval()
-    assert torch.equal(path.leave(x, update, norm), x + update)
+    assert torch.equal(path.post(x, update, norm), x + update)
 
 
 def test_the_norm_stands_before_the_sublayer_or_after_the_sum():
     x, update, norm = torch.randn(3, DIM), torch.randn(3, DIM), nn.LayerNorm(DIM)
-    before, after = (SubLayers(config(norm_position=place)).eval() for place in PLACES)
-    assert torch.equal(before.enter(x, norm), norm(x))
-    assert torch.equal(before.leave(x, update, norm), x + update)
-    assert torch.equal(after.enter(x, norm), x)
-    assert torch.equal(after.leave(x, update, norm), norm(x + update))
+    before, after = (Residual(config(norm_position=place)).eval() for place in PLACES)
+    assert torch.equal(before.pre(x, norm), norm(x))
+    assert torch.equal(before.post(x, update, norm), x + update)
+    assert torch.equal(after.pre(x, norm), x)
+    assert torch.equal(after.post(x, update, norm), norm(x + update))
 
 
 @pytest.mark.parametrize("kept", [1, 2])
@@ -140,8 +143,9 @@ def test_grouped_heads_equal_all_heads_with_keys_and_values_repeated(kept):
     whole = shaken(DecoderBlock(config()))
     whole.load_state_dict(repeated(grouped.state_dict(), kept))
     x, memory = vectors(TARGETS, seed=2), vectors(SOURCES, seed=3)
-    layouts = layout(TARGETS), layout(SOURCES)
-    torch.testing.assert_close(grouped(x, memory, *layouts, None), whole(x, memory, *layouts, None))
+    source = Source(memory, layout(TARGETS), layout(SOURCES))
+    ours, theirs = (each(x, source.target, NO_POSITIONS, source=source) for each in (grouped, whole))
+    torch.testing.assert_close(ours, theirs)
 
 
 def repeated(state, kept):

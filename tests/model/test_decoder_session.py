@@ -7,7 +7,7 @@ from tests.model.test_decoder_only import VARIANTS, build, documents
 from tests.model.test_prefix_attention import moved
 from tests.streams import START
 from trimtab.flow import DecoderSession, FeedsAtOnce
-from trimtab.model.decoder_session import FIRST_ROOM, PromptSession
+from trimtab.model.decoder_session import FIRST_SLOTS, PromptSession
 
 ROWS = [[20, 21, 22, 3], [30, 31, 32, 3], [40, 41, 42, 3]]
 
@@ -85,13 +85,13 @@ def test_hypotheses_change_places_and_rows_end(how):
 
 @torch.no_grad()
 def test_a_cache_grows_by_doubling_and_loses_nothing():
-    length = 2 * FIRST_ROOM + 5
+    length = 2 * FIRST_SLOTS + 5
     model = build(max_positions=256).eval()
     session = opened(model, rows=1)
     row = torch.randint(4, 90, (length,), generator=torch.Generator().manual_seed(0)).tolist()
     steps = [session.step(torch.tensor([[token]]))[0, 0] for token in [START, *row]]
     close(torch.stack(steps), whole(model, row))
-    assert session.caches[0].keys.shape[2] == 4 * FIRST_ROOM
+    assert session.caches[0].keys.shape[2] == 4 * FIRST_SLOTS
 
 
 @torch.no_grad()

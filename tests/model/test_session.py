@@ -3,11 +3,10 @@ import torch
 
 from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build, logits
 from tests.streams import START, stream_of
-from trimtab.model.session import SessionOpener
 
 
 def open_session(model, width=1):
-    return SessionOpener(model).open_session(stream_of(SOURCES), rows=3, width=width, max_length=16)
+    return model.open_session(stream_of(SOURCES), rows=3, width=width, max_length=16)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

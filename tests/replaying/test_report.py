@@ -8,9 +8,9 @@ from tests.replaying.test_evidence import BROKEN, evidence, windows
 from trimtab.replaying.evidence import Column, Measure
 from trimtab.replaying.left_out import LeftOut
 from trimtab.replaying.report import ReplayReport, middle_of
-from trimtab.training.blame import Blamed
+from trimtab.training.example_losses import SuspectExample
 
-LINE = Blamed(
+LINE = SuspectExample(
     step=71,
     corpus="train",
     line=17,

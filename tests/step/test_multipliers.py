@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from trimtab.config.step import SGD, Adafactor, AdamW, Ema, LearningRateMultipliers, Lion, StableAdamW
+from trimtab.config.optimizers import SGD, Adafactor, AdamW, LearningRateMultipliers, Lion, StableAdamW
+from trimtab.config.step import Ema
 from trimtab.errors import InputError
-from trimtab.step.multipliers import alike, multiplied, multipliers_of
+from trimtab.step.multipliers import multiplied, multipliers_of, names_by_multiplier
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 
@@ -169,7 +170,7 @@ def test_multipliers_of_names_follow_their_roles_and_nobody_is_asked_where_all_a
 
 
 def test_names_of_one_multiplier_stay_in_their_order():
-    found = alike(["a", "b", "c", "d"], {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5})
+    found = names_by_multiplier(["a", "b", "c", "d"], {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5})
     assert found == {1.0: ["a", "c"], 0.5: ["b", "d"]}
 
 

@@ -85,7 +85,7 @@ def test_a_saved_window_that_has_become_shorter_goes_on_with_the_newest():
 def test_on_a_gpu_it_judges_the_same_with_deterministic_algorithms_and_without_waiting():
     config = GuardConfig(window=16, active_from=8)
     here, there = OutlierGate(config), OutlierGate(config)
-    there.known(torch.device("cuda"))  # what it remembers moves there once
+    there.state_on(torch.device("cuda"))  # what it remembers moves there once
     verdicts = []
     torch.use_deterministic_algorithms(True)
     try:

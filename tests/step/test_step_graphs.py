@@ -9,31 +9,22 @@ import torch
 
 from tests.small_run import small_parts
 from tests.streams import pack_of
-from trimtab.flow import TrainState
+from trimtab.flow import Pack, TrainState
 from trimtab.step import step_graphs
-from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, all_tensors, clone, copy_into, shape_of
+from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, copy_into
 from trimtab.training.preflight import preflight
 
 RATES = {"learning_rate_multipliers": {"hidden": 0.25, "vector": 2.0}}
 EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
 
 
-def test_packs_of_one_shape_are_told_from_others_by_their_tensors_and_their_longest_segment():
-    pack = pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]])
-    assert shape_of(pack) == shape_of(pack_of([[6, 3], [5, 4, 3]], [[7, 3], [5, 3]]))
-    assert shape_of(pack) != shape_of(pack_of([[5, 3], [6, 3]], [[8, 3], [9, 3]]))
-    assert shape_of(pack) != shape_of(pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]], longest=64))
-
-
-def test_a_copied_pack_has_the_values_of_the_other_in_its_own_memory():
+def test_a_batch_overwritten_by_another_has_its_values_in_the_same_memory():
     first, second = pack_of([[5, 3]], [[8, 9, 3]]), pack_of([[6, 3]], [[7, 4, 3]])
-    mine = clone(first)
-    places = [tensor.data_ptr() for tensor in all_tensors(mine)]
+    mine = first.clone()
+    places = [tensor.data_ptr() for tensor in mine.tensors()]
     copy_into(mine, second)
-    assert [tensor.data_ptr() for tensor in all_tensors(mine)] == places
-    assert len(places) == 9
-    for copied, other in zip(all_tensors(mine), all_tensors(second), strict=True):
-        assert torch.equal(copied, other)
+    assert [tensor.data_ptr() for tensor in mine.tensors()] == places
+    assert all(map(torch.equal, mine.tensors(), second.tensors()))
     assert not torch.equal(first.labels, second.labels)
 
 
@@ -85,7 +76,7 @@ def recorded_on_a_cpu(monkeypatch):
         monkeypatch.setattr(cuda, name, lambda *_: None)
     monkeypatch.setattr(cuda, "graph", graph)
     monkeypatch.setattr(step_graphs, "on", lambda stream: nullcontext())
-    monkeypatch.setattr(step_graphs, "shape_of", lambda pack: "of padded rows each step has another")
+    monkeypatch.setattr(Pack, "static_key", "of padded rows each step has another")
     return recording
 
 

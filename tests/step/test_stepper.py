@@ -1,11 +1,11 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from tests.small_run import small_parts
 from tests.streams import pack_of
 from trimtab.flow import TrainState
+from trimtab.step.take_step import take_step
 from trimtab.units import Duration
 
 
@@ -56,12 +56,12 @@ def test_a_step_that_is_recorded_is_taken_by_the_recording(stepper):
     taken = []
 
     class Graphs:
-        def take_step(self, objective, optimizer, packs, **rest):
-            taken.append((objective, optimizer, packs, sorted(rest)))
-            return "report"
+        def take_step(self, objective, optimizer, batches, **rest):
+            taken.append((objective, optimizer, batches, sorted(rest)))
+            return take_step(objective, optimizer, batches, **rest)
 
     stepper.graphs = Graphs()
-    assert stepper.take_step([torch.zeros(1)], learning_rate=0.5) == "report"
+    stepper.take_step([pack_of([[5, 6, 7, 3]], [[8, 9, 3]])], learning_rate=0.5)
     ((objective, optimizer, _, rest),) = taken
     assert objective is stepper.objective
     assert optimizer is stepper.optimizer

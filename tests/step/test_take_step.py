@@ -3,18 +3,23 @@ import copy
 import pytest
 import torch
 
+from tests.images import ImageModel, image_batches
+from tests.optimizer_kinds import OPTIMIZERS
 from tests.step.toy import Toy, packs
-from trimtab.config.step import SGD, Adafactor, AdamW, ClipGlobalNorm, Lion, StableAdamW
-from trimtab.flow import LossOutput
+from trimtab.config.guard import GuardConfig
+from trimtab.config.optimizers import AdamW
+from trimtab.config.step import ClipGlobalNorm
+from trimtab.flow import LossOutput, Refusal
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
+from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import take_step
 
-CONFIGS = [kind(weight_decay=0.1) for kind in (AdamW, Adafactor, StableAdamW, Lion, SGD)]
+CONFIGS = [kind(weight_decay=0.1) for kind in OPTIMIZERS]
 
 
-def run(model, optimizer, made, *, objective=None, scale=None, at=1.0):
+def run(model, optimizer, made, *, objective=None, scale=None, at=1.0, gate=None):
     return take_step(
         objective or model.objective,
         optimizer,
@@ -22,6 +27,7 @@ def run(model, optimizer, made, *, objective=None, scale=None, at=1.0):
         clip=build_clip(ClipGlobalNorm(at=at)),
         scale=scale or LossScale(enabled=False, device=torch.device("cpu")),
         learning_rate=0.01,
+        gate=gate,
     )
 
 
@@ -96,3 +102,32 @@ def test_a_loss_scale_changes_no_update():
 
     scaled = weights(LossScale(enabled=True, device=torch.device("cpu"), start=256.0))
     torch.testing.assert_close(scaled, weights(None))
+
+
+def test_images_with_labels_are_stepped_on_like_text():
+    def trained(*sizes, spoilt=None):
+        model = ImageModel()
+        gate = OutlierGate(GuardConfig(window=16, active_from=16))
+        optimizer, reports = build_optimizer(AdamW(), model), []
+        for step in range(20):
+            factor = (spoilt or {}).get(step, 1.0)
+
+            def objective(batch, factor=factor):
+                out = model(batch)
+                return LossOutput(out.objective * factor, out.loss * factor)
+
+            made = image_batches(*sizes, seed=step % 2)
+            reports.append(run(model, optimizer, made, objective=objective, gate=gate))
+        return model, reports
+
+    whole, reports = trained(12)
+    cut, _ = trained(5, 4, 3)
+    torch.testing.assert_close(cut.state_dict(), whole.state_dict(), rtol=1e-3, atol=1e-4)
+    assert [(report.num_targets, report.num_tokens) for report in reports] == [(12, 12)] * 20
+    assert reports[-1].loss < reports[1].loss
+    guarded, reports = trained(5, 4, 3, spoilt={2: torch.nan, 18: 100.0})
+    assert {step: int(each.refusal) for step, each in enumerate(reports) if each.skipped} == {
+        2: Refusal.NOT_FINITE,
+        18: Refusal.LOSS_SPIKE,
+    }
+    assert all(weight.isfinite().all() for weight in guarded.parameters())

@@ -56,14 +56,14 @@ class Line:
         try:
             state = train_with_recovery(self.parts, state or TrainState(), self.recorder)
         except BaseException:
-            self.recorder.saving.close()  # a run that ends early waits for the save under way, as `launch` does
+            self.recorder.checkpointer.close()  # a run that ends early waits for the save under way, as `launch` does
             raise
-        self.recorder.saving.collect(raising=True)
+        self.recorder.checkpointer.collect(raising=True)
         return state
 
     def log(self, name: str) -> list[dict[str, Any]]:
         """The lines of a log, such as `metrics`."""
-        self.recorder.flush_logs()
+        self.recorder.logger.flush()
         return list(read_journal(self.run.path / f"{name}.jsonl"))
 
     def saved_steps(self) -> list[int]:

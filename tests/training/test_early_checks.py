@@ -10,7 +10,6 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError, NoRoom
 from trimtab.launch import train
-from trimtab.scoring import scores
 from trimtab.training.early_checks import check_exports
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -39,7 +38,7 @@ def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step
     def without_library(**_):
         raise RuntimeError("Japanese tokenization requires extra dependencies")
 
-    monkeypatch.setattr(scores, "BLEU", without_library)
+    monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU", without_library)
     recipe = small_recipe(tmp_path, **SHORT, **{"data.valid.bleu_tokenizer": "ja-mecab"})
     with pytest.raises(InputError, match="ja-mecab needs a library"):
         train(recipe, out=tmp_path / "run")

@@ -4,7 +4,7 @@ from tests.training.small_line import Told
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
-from trimtab.training.findings import Findings
+from trimtab.training.findings import Findings, HeldFindings
 
 
 def found(code):
@@ -38,3 +38,12 @@ def test_what_an_evaluation_finds_is_marked_though_it_ends_badly(tmp_path):
     findings.tell(found("S901"))
     marks = [line.get("of_an_evaluation") for line in read_journal(tmp_path / "findings.jsonl")]
     assert marks == [True, None]
+
+
+def test_findings_are_held_until_there_is_a_listener_and_then_passed_on():
+    held, told = HeldFindings(), []
+    for code in ("K901", "K902"):
+        held.tell(found(code))
+    held.pass_on_to(told.append)
+    held.tell(found("K903"))
+    assert [each.code for each in told] == ["K901", "K902", "K903"]

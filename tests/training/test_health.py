@@ -119,7 +119,9 @@ def test_what_is_frozen_on_purpose_is_not_told(tmp_path):
     parts = small_parts(tmp_path, **LONG)
     parts.model.encoder.blocks[0].norm_feed_forward.requires_grad_(False)
     assert not any(
-        "norm_feed_forward.weight" in name for name in HealthCheck(parts).resting if "encoder" in name
+        "norm_feed_forward.weight" in name
+        for name in HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip).resting
+        if "encoder" in name
     )
 
 

@@ -8,7 +8,7 @@ from tests.small_run import small_parts
 from tests.watch.test_attention import slow_twin
 from trimtab.model.block import CrossAttention, SelfAttention
 from trimtab.training.inside import MOST_LOGITS, MOST_ROWS, one_pass, rows_of, watching
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 
 def built(folder, **changes):
@@ -73,8 +73,8 @@ def test_the_logits_are_those_of_the_queries_and_keys_that_the_model_uses(tmp_pa
     def keep(name):
         def hook(module, given, options):
             if isinstance(module, SelfAttention):
-                x, of, rotation = given
-                kept[name] = (*module.project(x, rotation)[:2], of, of, options["causal"])
+                x, of, positions = given
+                kept[name] = (*module.project(x, positions.rotary)[:2], of, of, options["causal"])
             else:
                 x, memory, of, to = given
                 queries = module.q(x).view(len(x), module.heads, module.size)

@@ -7,7 +7,7 @@ from trimtab.training import quarantine
 
 def looked_into(line, refusal, *, traced=True):
     window, _ = next(line.parts.stream.host_batches(0))
-    found = line.recorder.quarantine.look_into(window, refusal, step=1, traced=traced)
+    found = line.recorder.judge.quarantine.look_into(window, refusal, step=1, traced=traced)
     return [each.code for each in found]
 
 

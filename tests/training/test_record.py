@@ -10,7 +10,7 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.flow import StepReport, TrainState
-from trimtab.training import record
+from trimtab.training import stopwatch
 from trimtab.training.record import Pending
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
@@ -76,7 +76,7 @@ def report(*, loss, skipped):
 
 def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(record.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: clock[0])
     changes = {"length": "4 steps", "evaluate.every": "50 steps", "checkpoint.every": "2 steps"}
     line = small_line(tmp_path, **changes)
     objective = line.parts.stepper.objective
@@ -86,10 +86,10 @@ def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch)
         return objective(pack)
 
     line.parts.stepper.objective = slow
-    save = line.recorder.saving.save
+    save = line.recorder.checkpointer.save
     slow_save = lambda *args, **kwargs: (clock.append(clock.pop() + 70), save(*args, **kwargs))  # noqa: E731
     fake = SimpleNamespace(save=slow_save, poll=lambda: None, collect=lambda **_: None)
-    monkeypatch.setattr(line.recorder, "saving", fake)
+    monkeypatch.setattr(line.recorder, "checkpointer", fake)
     state = line.train()
     assert clock[0] > 100 + 70 * 2 + 50
     assert state.seconds == 8.0  # two packs a step

@@ -59,7 +59,7 @@ def test_steps_of_any_length_that_differ_by_a_few_times_are_never_told_of(second
 def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypatch, where):
     line, ahead = small_line(tmp_path, **{"length": "30 steps", "evaluate.every": "30 steps"}), [0.0]
     clock = time.perf_counter
-    monkeypatch.setattr("trimtab.training.record.time.perf_counter", lambda: clock() + ahead[0])
+    monkeypatch.setattr("trimtab.training.stopwatch.time.perf_counter", lambda: clock() + ahead[0])
 
     def pause():
         ahead[0] = 60.0 if len(line.told.steps) == 11 else ahead[0]

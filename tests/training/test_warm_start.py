@@ -16,7 +16,7 @@ from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.training.preflight import preflight
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
 from trimtab.translator import load_model
 

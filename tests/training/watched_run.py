@@ -7,7 +7,7 @@ from trimtab.build import Parts
 from trimtab.flow import TrainState
 from trimtab.step.take_step import take_step
 from trimtab.training.health import HealthCheck, Look
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Watched:
         self.health.after_step(report)
         self.health.after_flush(
             grad_norm=float(report.grad_norm),
-            clipped=float(report.clipped),
+            clipped=bool(report.clipped),
             applied=not report.skipped,
             learning_rate=rate,
         )
@@ -72,4 +72,6 @@ class Watched:
 
 def watched(parts: Parts) -> Watched:
     """A run that has not begun."""
-    return Watched(parts, HealthCheck(parts), [], TrainState())
+    return Watched(
+        parts, HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip), [], TrainState()
+    )

@@ -6,8 +6,8 @@ import pytest
 from tests.small_run import small_pairs
 from trimtab.decode.search import Search
 from trimtab.errors import InputError
-from trimtab.evaluation import evaluate
-from trimtab.likelihood import score
+from trimtab.evaluation.pairs import score
+from trimtab.evaluation.translations import evaluate
 from trimtab.translator import ExportedModel, load_translator, open_model
 from trimtab.translator.export_card import CARD, RECIPE
 from trimtab.translator.exported import is_export

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decode.prompt_model import PromptModel
-from tests.decode.test_growing_text import Bytes
+from tests.decode.test_incremental_detokenizer import Bytes
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import Writing

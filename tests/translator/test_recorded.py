@@ -10,12 +10,12 @@ import torch
 
 from tests.small_run import small_pairs
 from trimtab.decode.batches import GPU_BATCH_TOKENS, MOST_HYPOTHESES
-from trimtab.decode.begun import Given
+from trimtab.decode.prefilled import Given
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
-from trimtab.model.session import SessionOpener
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.model.static.opener import StaticOpener
 from trimtab.model.static.shapes import Shape
@@ -122,7 +122,7 @@ def test_real_text_is_translated_the_same(loaded):
 
 def test_nothing_is_recorded_on_a_cpu(loaded):
     setup = loaded.translator(search=Search()).setup
-    assert isinstance(setup.model, SessionOpener)
+    assert isinstance(setup.model, EncoderDecoder)
     assert recorded(setup) is setup
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small_run import small_pairs, small_recipe
-from trimtab.decode.begun import Given
+from trimtab.decode.prefilled import Given
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.search import Search

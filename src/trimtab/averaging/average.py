@@ -6,16 +6,15 @@ from pathlib import Path
 
 from torch import Tensor
 
-from trimtab.averaging.alike import check_alike, other_start
 from trimtab.averaging.card import write_card
-from trimtab.averaging.comparing import compared
-from trimtab.averaging.gauge import Gauge, check_metric
+from trimtab.averaging.compatibility import check_compatible, different_start
 from trimtab.averaging.members import Member, best_of_run, fewer_than_asked, open_members
 from trimtab.averaging.report import AverageReport
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
+from trimtab.averaging.validation_scores import ValidationScorer, check_metric, compared
 from trimtab.averaging.weight_sum import mean_of, not_finite
-from trimtab.config.run import Metric
 from trimtab.errors import InputError, Problem, input_error
+from trimtab.metrics.catalogue import MetricName
 
 
 def average(
@@ -24,7 +23,7 @@ def average(
     out: Path | str,
     last: int | None = None,
     ema: bool = False,
-    metric: Metric | None = None,
+    metric: MetricName | None = None,
     across_starts: str = "",
 ) -> AverageReport:
     """Averages the weights of `RUN@STEP`, or of the `last` checkpoints of one run, and makes a run folder of the mean
@@ -39,13 +38,13 @@ def average(
     Raises InputError where fewer than two are named, where model, vocabulary, element types or first weights differ,
     where there are batch norms, where `metric` is of translations and there is nothing to translate, and where `out`
     holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
-    `across_starts` says why different first weights may be averaged all the same; it stands in the card.
+    `across_starts` says why different first weights may be averaged all the same; the card says so.
     """
     check_result_place(Path(out))
     weights = "ema" if ema else None
     members = open_members(checkpoints, last=last, weights=weights, least=1 if ema else 2)
-    check_alike(members)
-    notes = (*fewer_than_asked(members, last), *_overridden(other_start(members), across_starts))
+    check_compatible(members)
+    notes = (*fewer_than_asked(members, last), *_overridden(different_start(members), across_starts))
     newest = max(members, key=lambda member: member.checkpoint.step)
     check_metric(newest, metric)
     tokenizer = plain_tokenizer(newest)
@@ -65,27 +64,27 @@ def average(
 
 
 def _measured(
-    report: AverageReport, members: Sequence[Member], mean: Mapping[str, Tensor], *, metric: Metric | None
+    report: AverageReport, members: Sequence[Member], mean: Mapping[str, Tensor], *, metric: MetricName | None
 ) -> AverageReport:
     """With the single ones beside it; where the sets cannot be read, with the reason."""
     newest = max(members, key=lambda member: member.checkpoint.step)
     singles = [members[0].with_weights("raw")] if len(members) == 1 else [*members]
     best = best_of_run(singles)
     try:
-        gauge = Gauge.of(newest, metric=metric)
-        found = {each.label: gauge.measure(each.load()) for each in (*singles, *([best] if best else []))}
-        return compared(report, gauge, mean, found)
+        scorer = ValidationScorer.of(newest, metric=metric)
+        found = {each.label: scorer.measure(each.load()) for each in (*singles, *([best] if best else []))}
+        return compared(report, scorer, mean, found)
     except InputError as error:
-        return replace(report, unread=_told(error.problems[0]))
+        return replace(report, unread=_in_a_line(error.problems[0]))
 
 
-def _told(problem: Problem) -> str:
+def _in_a_line(problem: Problem) -> str:
     """What is wrong and what helps, in a line."""
     return f"{problem.what}; {problem.fix}" if problem.fix else problem.what
 
 
 def _overridden(unlike: InputError | None, reason: str) -> tuple[str, ...]:
-    """What is told of different first weights; raises where no reason is given."""
+    """A note about different first weights; raises where no reason is given."""
     if unlike is None:
         return ()
     if not reason.strip():

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable, Iterator
 
 from trimtab import __version__
-from trimtab.averaging.report import AVERAGE, AverageReport, number, told_gain
+from trimtab.averaging.report import AVERAGE, BRIEF, AverageReport, gain_in_words, number
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.config.run import OF_TRANSLATIONS, Recipe
+from trimtab.config.run import Recipe
 from trimtab.errors import one_line
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
+from trimtab.metrics.loss import LOSS
 
 README, FIGURES = "README.md", "average.json"
 TRANSLATE, GENERATE = ("translate", "evaluate", "score"), ("generate", "evaluate")
@@ -85,22 +87,21 @@ def _gain(report: AverageReport) -> str:
         shown = [cell for name in report.losses for cell in _cells(report, name, label)]
         rows.append((label, *shown, *([number(score)] if with_score else [])))
     signed = f" Signature: `{compared.signature}`." if compared.signature else ""
-    told = f"{told_gain(compared)} ({compared.metric} on {compared.set}, {compared.how})."
-    return f"{told[0].upper()}{told[1:]}{signed} Losses in nats per target token.\n\n{_table(head, rows)}"
+    gained = f"{gain_in_words(compared)} ({compared.metric} on {compared.set}, {compared.how})."
+    return f"{gained[0].upper()}{gained[1:]}{signed} Losses in nats per target token.\n\n{_table(head, rows)}"
 
 
 def _titles(report: AverageReport, name: str) -> Iterator[str]:
     yield f"loss, {name}"
     if name in report.perplexities:
-        yield from (f"perplexity, {name}", f"bits per byte, {name}")
+        yield from (f"{metric.label}, {name}" for metric in BRIEF)
 
 
 def _cells(report: AverageReport, name: str, label: str) -> Iterator[str]:
-    yield number(report.losses[name][label], digits=4)
+    yield number(report.losses[name][label], digits=LOSS.fine_digits)
     if name in report.perplexities:
         found = report.perplexities[name].get(label, {})
-        yield number(found.get("perplexity"))
-        yield number(found.get("bits_per_byte"), digits=4)
+        yield from (number(found.get(metric.name), digits=metric.fine_digits) for metric in BRIEF)
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

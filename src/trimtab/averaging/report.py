@@ -6,14 +6,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
+from trimtab.metrics.catalogue import OF_THE_LOSS, metric_of
+from trimtab.metrics.loss import LOSS
+
 AVERAGE = "average"
 """The name of the result beside those of the single ones."""
 
 Kind = Literal["mean", "moving average", "greedy soup"]
 Perplexities = dict[str, float]
 """`perplexity`, `byte_perplexity` and `bits_per_byte` of one set of weights."""
-FINE = frozenset({"loss", "byte_perplexity", "bits_per_byte"})
-"""Measures of which a hundredth is much: they are told with four digits."""
+BRIEF = [metric for metric in OF_THE_LOSS.values() if metric.brief]
+"""Metrics of language models that people see beside each loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class Comparison:
     @property
     def digits(self) -> int:
         """Behind the point, where people read a score."""
-        return 4 if self.metric in FINE else 2
+        return metric_of(self.metric).fine_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,7 @@ class AverageReport:
             lines.append(f"loss on {name}:")
             follows = self.perplexities.get(name, {})
             lines += [
-                f"  {label:{width}}  {_loss(loss)}{_told_perplexities(follows.get(label, {}))}"
+                f"  {label:{width}}  {_loss(loss)}{_shown_perplexities(follows.get(label, {}))}"
                 for label, loss in losses.items()
             ]
             lines += _gained_loss(losses, follows)
@@ -126,7 +129,7 @@ class AverageReport:
                 f"  {label:{width}}  {number(score, digits=digits)}"
                 for label, score in compared.scores.items()
             ]
-            lines.append(f"  {told_gain(compared)}")
+            lines.append(f"  {gain_in_words(compared)}")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *([f"not scored: {self.unread}"] if self.unread else [])])
 
@@ -140,12 +143,12 @@ class AverageReport:
             yield f"  {'in ' if each.taken else 'out'}  {each.label}: alone {alone}{cooked}"
 
 
-def told_gain(compared: Comparison) -> str:
+def gain_in_words(compared: Comparison) -> str:
     """What an average gained, in words."""
     if compared.gain is None:
         return "nothing to compare: a score is missing"
-    told = f"{compared.gain:+.{compared.digits}f} against the best single one, {compared.best_single}"
-    return told if compared.gain > 0 else f"no gain: {told}"
+    gained = f"{compared.gain:+.{compared.digits}f} against the best single one, {compared.best_single}"
+    return gained if compared.gain > 0 else f"no gain: {gained}"
 
 
 def number(score: float | None, *, digits: int = 2) -> str:
@@ -154,14 +157,17 @@ def number(score: float | None, *, digits: int = 2) -> str:
 
 
 def _loss(loss: float | None) -> str:
-    return "no pair fits" if loss is None else f"{loss:.4f}"
+    return "no pair fits" if loss is None else f"{loss:.{LOSS.fine_digits}f}"
 
 
-def _told_perplexities(found: Perplexities) -> str:
+def _shown_perplexities(found: Perplexities) -> str:
     if not found:
         return ""
-    bits = number(found["bits_per_byte"], digits=4)
-    return f"  perplexity {number(found['perplexity'])}, {bits} bits per byte"
+    shown = [
+        metric.phrase.format(metric.label, number(found[metric.name], digits=metric.fine_digits))
+        for metric in BRIEF
+    ]
+    return f"  {', '.join(shown)}"
 
 
 def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexities]) -> list[str]:
@@ -173,11 +179,15 @@ def _gained_loss(losses: dict[str, float | None], follows: dict[str, Perplexitie
     best = min(known, key=lambda label: known[label])
     if known[best] <= mean:
         return ["  no gain"]
-    told = f"  {known[best] - mean:+.4f} nats against the best of them"
+    gained = f"  {known[best] - mean:+.4f} nats against the best of them"
     if not follows:
-        return [told]
+        return [gained]
     fallen = {name: follows[best][name] - follows[AVERAGE][name] for name in follows[AVERAGE]}
-    return [f"{told}: perplexity {-fallen['perplexity']:+.2f}, {-fallen['bits_per_byte']:+.4f} bits per byte"]
+    shown = [
+        metric.phrase.format(metric.label, f"{-fallen[metric.name]:+.{metric.fine_digits}f}")
+        for metric in BRIEF
+    ]
+    return [f"{gained}: {', '.join(shown)}"]
 
 
 def _is_number(score: float | None) -> TypeGuard[float]:

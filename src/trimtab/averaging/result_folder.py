@@ -55,7 +55,7 @@ def write_result(
             replace(like.checkpoint.load_state(), best={}, guard={}),
             model=weights,
             optimizer={},
-            # There are no moments to go on with: this is what a resumed run is told.
+            # There are no moments to resume from: the message of a resumed run names this.
             fingerprints={
                 **like.checkpoint.fingerprints,
                 "averaged": ", ".join(member.label for member in members),

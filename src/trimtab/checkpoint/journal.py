@@ -20,7 +20,10 @@ MAX_PENDING = 16 * 2**20
 
 
 class Journal:
-    """Appends records to a file, a second or so late; call `flush` before a checkpoint is committed."""
+    """Appends records to a file, a second or so late; call `flush` before a checkpoint is committed.
+
+    With `writes=False`, on a rank other than the first, records are dropped and the file is never opened.
+    """
 
     def __init__(
         self,
@@ -29,8 +32,10 @@ class Journal:
         every_seconds: float = 1.0,
         tell: Tell = log_finding,
         clock: Callable[[], float] = time.monotonic,
+        writes: bool = True,
     ) -> None:
         self.path = path
+        self._writes = writes
         self._every_seconds = every_seconds
         self._tell = tell
         self._clock = clock
@@ -41,6 +46,8 @@ class Journal:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Takes a record of plain data; numbers that are not finite become the texts "nan", "inf", "-inf"."""
+        if not self._writes:
+            return
         line = json.dumps(_strict(record), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
         if len(self._pending) + len(line) <= MAX_PENDING:
             self._pending += line

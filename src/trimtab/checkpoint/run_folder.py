@@ -11,6 +11,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.rights import check_rights
 from trimtab.checkpoint.room import failures_told, is_full
 from trimtab.checkpoint.step_folders import ever_committed
+from trimtab.distributed import Ranks
 from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
 
 
@@ -63,6 +64,30 @@ class RunFolder:
         _refuse_what_is_not_ours(path)
         _check_rights(path)
         return cls(path, Lock(path))
+
+    @classmethod
+    def for_ranks(cls, path: Path, *, resume: bool, ranks: Ranks) -> "RunFolder":
+        """The folder as `open` (with `resume`) or `create` gives it to the first rank, which alone locks it and writes;
+        the other ranks wait until it is there. Where the first rank finds it wrong all ranks raise InputError, the
+        first with the reason."""
+        if ranks.world_size == 1:
+            return cls.open(path) if resume else cls.create(path)
+        if ranks.is_first:
+            try:
+                folder = cls.open(path) if resume else cls.create(path)
+            except BaseException:
+                ranks.sum_ints([1])
+                raise
+            ranks.sum_ints([0])
+            return folder
+        if ranks.sum_ints([0])[0]:
+            raise input_error(f"the first rank cannot use {path}", fix="see the message of rank 0")
+        return cls(path)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process is the one that writes into the folder."""
+        return self._lock is not None
 
     def check_nothing_lost(self) -> None:
         """To be called where no checkpoint is found: NothingToResume where one was once committed.

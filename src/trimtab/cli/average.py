@@ -2,16 +2,22 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trimtab.cli.arguments import Json
 from trimtab.cli.numbers import Range, number_option
 from trimtab.errors import input_error
+from trimtab.metrics.catalogue import METRICS, OF_THE_LOSS, OF_TRANSLATIONS
 
 if TYPE_CHECKING:
     from trimtab.averaging.report import AverageReport
+
+
+def _either(*names: str) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
 
 Ema = Annotated[
     bool, typer.Option("--ema", help="The moving average that the run kept (step.ema), not the weights.")
@@ -24,7 +30,7 @@ MetricName = Annotated[
     typer.Option(
         "--metric",
         metavar="METRIC",
-        help="loss, bleu, chrf or ter; of language models perplexity, byte_perplexity or bits_per_byte too; by default "
+        help=f"{_either('loss', *OF_TRANSLATIONS)}; of language models {_either(*OF_THE_LOSS)} too; by default "
         "`evaluate.best.metric`.",
     ),
 ]
@@ -76,9 +82,7 @@ def _cooked(checkpoints: list[str], *, ema: bool, **options: Any) -> "AverageRep
 
 def _known(metric: str | None) -> str | None:
     """InputError for a measure that there is not."""
-    from trimtab.config.run import Metric
-
-    known = get_args(Metric)
+    known = [each.name for each in METRICS]
     if metric is None or metric in known:
         return metric
     raise input_error(

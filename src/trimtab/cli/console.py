@@ -8,6 +8,7 @@ from io import TextIOBase
 from typing import Any, TextIO
 
 from trimtab.finding import Finding
+from trimtab.metrics.catalogue import METRICS
 
 SECONDS_BETWEEN_LINES = 10.0
 """In a log, where every line stays."""
@@ -88,13 +89,10 @@ def step_line(metrics: dict[str, Any], *, share: float, seconds_left: float | No
 
 def evaluation_line(scores: dict[str, Any]) -> str:
     """`step 500  dev: loss 3.211  BLEU 21.3  chrF 48.0`."""
-    names = {"loss": "loss", "perplexity": "perplexity", "bits_per_byte": "bits per byte"}
-    names |= {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
-    digits = {"loss": 3, "perplexity": 2, "bits_per_byte": 3, "bleu": 1, "chrf": 1, "ter": 1}
     shown = [
-        f"{names[key]} {scores[key]:.{digits[key]}f}"
-        for key in names
-        if isinstance(scores.get(key), int | float)
+        f"{metric.label} {scores[metric.name]:.{metric.digits}f}"
+        for metric in METRICS
+        if metric.brief and isinstance(scores.get(metric.name), int | float)
     ]
     return f"step {scores['step']:,}  {scores['set']}: {'  '.join(shown)}"
 

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Model, Tag
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.errors import InputError, input_error
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
+from trimtab.metrics.metric import BleuTokenizer, MetricSettings
 
 Ter = Annotated[bool, typer.Option("--ter", help="TER too: edits for a hundred words, fewer is better.")]
 Comet = Annotated[
@@ -16,6 +17,14 @@ Comet = Annotated[
     typer.Option(
         metavar="MODEL",
         help="COMET too: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
+    ),
+]
+More = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help=f"Another metric of translations, again for a second one: {', '.join(OF_TRANSLATIONS)}.",
     ),
 ]
 
@@ -50,17 +59,18 @@ def evaluate(
         BleuTokenizer, typer.Option(help="How sacreBLEU cuts words; languages without spaces need their own.")
     ] = "13a",
     ter: Ter = False,
+    metric: More = None,
     comet: Comet = None,
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET where asked for. Of a language model: perplexity
     per token and per byte."""
     if text is not None:
-        alone = not (source or reference or documents or tag or ter or comet)
+        alone = not (source or reference or documents or tag or ter or metric or comet)
         _text(run, text, as_json=as_json, alone=alone)
         return
     if documents is not None:
-        if source is not None or reference is not None or ter or comet is not None:
+        if source is not None or reference is not None or ter or metric or comet is not None:
             raise _not_beside_documents()
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
@@ -71,24 +81,41 @@ def evaluate(
             allowed="--source FILE --reference FILE, --documents FILE, or --text FILE for a language model",
             fix="name both files, or one of documents; of a language model, --text FILE",
         )
-    from trimtab import evaluation
-    from trimtab.scoring.measures import Measures
+    from trimtab.evaluation.report import RequestedMetrics
+    from trimtab.evaluation.translations import evaluate as evaluate_translations
 
-    report = evaluation.evaluate(
+    names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
+    report = evaluate_translations(
         run,
         source=source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
         tags=tag or (),
-        measures=Measures(bleu_tokenizer=bleu_tokenizer, ter=ter, comet=comet),
+        metrics=RequestedMetrics(
+            names=tuple(names),
+            settings=MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or ""),
+        ),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _known(names: list[str]) -> list[str]:
+    """InputError for a metric that there is not, or that is none of translations."""
+    for name in names:
+        if name not in OF_TRANSLATIONS:
+            raise input_error(
+                "--metric: no metric of translations",
+                got=name,
+                allowed=", ".join(OF_TRANSLATIONS),
+                fix="choose one of these; COMET has an option of its own, --comet MODEL",
+            )
+    return names
 
 
 def _not_beside_documents() -> InputError:
     return input_error(
         "--documents: holds sources and references, and is scored with BLEU and chrF",
-        got="--source, --reference, --ter or --comet beside it",
+        got="--source, --reference, --ter, --metric or --comet beside it",
         allowed="--documents FILE",
         fix="leave the others out",
     )
@@ -98,13 +125,13 @@ def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
     if not alone:
         raise input_error(
             "--text: is gone on with, and nothing is translated",
-            got="--source, --reference, --documents, --tag, --ter or --comet beside it",
+            got="--source, --reference, --documents, --tag, --ter, --metric or --comet beside it",
             allowed="--text FILE",
             fix="leave the others out",
         )
-    from trimtab import perplexity
+    from trimtab.evaluation.texts import evaluate_text
 
-    report = perplexity.evaluate_text(run, text=text)
+    report = evaluate_text(run, text=text)
     typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.render())
 
 
@@ -117,9 +144,9 @@ def _documents(
     bleu_tokenizer: BleuTokenizer,
     as_json: bool,
 ) -> None:
-    from trimtab import evaluation
+    from trimtab.evaluation.documents import evaluate_documents
 
-    report = evaluation.evaluate_documents(
+    report = evaluate_documents(
         run,
         documents=documents,
         beam=DEFAULT_BEAM if beam is None else beam,

@@ -12,7 +12,7 @@ from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_input
 
 if TYPE_CHECKING:
-    from trimtab.likelihood import PairScore
+    from trimtab.evaluation.pairs import PairScore
 
 
 def score(
@@ -29,11 +29,11 @@ def score(
     """
     check_output(None, inputs={"--source": source, "--target": target})
     with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:
-        from trimtab import likelihood
         from trimtab.decode.reading import read_lines
+        from trimtab.evaluation.pairs import score as score_lines
 
         sources, targets = read_lines(left, name=str(source)), read_lines(right, name=str(target))
-        for pair in likelihood.score(run, sources, targets, tags=tag or (), device=device):
+        for pair in score_lines(run, sources, targets, tags=tag or (), device=device):
             if pair.log_probability is None:
                 _tell_too_long(pair)
             print(json.dumps(pair.to_dict()) if as_json else _row(pair))

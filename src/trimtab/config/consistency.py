@@ -8,10 +8,11 @@ from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.reserved import reserved_tags
-from trimtab.config.run import OF_TRANSLATIONS, Recipe
+from trimtab.config.run import Recipe
 from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256
 
@@ -100,7 +101,7 @@ def _best_evaluation(recipe: Recipe) -> Iterator[Complaint]:
             got=metric + ("" if written else ", the default"),
             allowed=" or ".join(dict.fromkeys([*evaluate.metrics, "loss"])),
             fix="choose another"
-            if recipe.is_language_model and metric in OF_TRANSLATIONS
+            if recipe.facts.scores_follow_from_the_loss and metric in OF_TRANSLATIONS
             else f"add {metric} to `evaluate.metrics`, or choose another",
         )
 

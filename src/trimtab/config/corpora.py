@@ -6,8 +6,8 @@ from typing import Any, TypeVar, cast
 
 from pydantic import Field, model_validator
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.settings import Settings, refused
+from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
 

@@ -4,11 +4,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
-DecoderPositions = Literal["rotary", "learned", "sinusoidal", "none"]
 
 DECODER_PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"dim": 192, "heads": 3, "layers": 4, "feed_forward": 512},
@@ -18,8 +18,6 @@ DECODER_PRESETS: dict[str, dict[str, int]] = {
 }
 """Feed-forward blocks are about 8/3 of dim, so that a gated one has the size of a plain one of 4 times dim (arXiv
 2002.05202, section 3). Parameters with a tied vocabulary of 32,000: 7.9M, 42M, 341M, 1.30B; 374M and 1.36B untied."""
-
-PLAIN_THETA = 10000.0
 
 
 class DecoderModel(Settings):
@@ -47,10 +45,11 @@ class DecoderModel(Settings):
     """On embeddings and on the output of each sub-layer. A model that sees its text about once needs none."""
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0: no fast kernel has it (decision 0004)."""
-    positions: DecoderPositions = "rotary"
+    positions: PositionKind = "rotary"
     """How the model knows where a token stands: queries and keys turned by an angle (RoFormer, arXiv 2104.09864),
-    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), or nothing but how many tokens
-    stand before it (arXiv 2203.16634)."""
+    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), a penalty on the scores of
+    attention by distance (ALiBi, arXiv 2108.12409; over padded rows, which is slower on a GPU), or nothing but how many
+    tokens come before it (arXiv 2203.16634)."""
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
     """The wavelengths of rotary positions run from 2π to nearly 2π times this; a larger one is for longer texts."""
     norm: Literal["layer", "rms"] = "rms"
@@ -122,18 +121,36 @@ class DecoderModel(Settings):
             )
         return self
 
+    @property
+    def position_settings(self) -> PositionSettings:
+        """What its positions are and do."""
+        return position_settings(self.positions, theta=self.rope_theta)
+
+    @property
+    def all_position_settings(self) -> tuple[PositionSettings, ...]:
+        """The same; an encoder-decoder has one for each side."""
+        return (self.position_settings,)
+
     @model_validator(mode="after")
     def _positions_fit(self) -> "DecoderModel":
         size = self.dim // self.heads
-        if self.positions == "rotary" and size % 2:
+        if self.position_settings.rotates and size % 2:
             raise refused(
                 "positions",
-                f"rotary needs an even head size, got {size}",
+                f"{self.positions} needs an even head size, got {size}",
                 got=f"dim {self.dim} / {self.heads} heads = {size}",
-                allowed="an even number: rotary positions turn pairs",
+                allowed=f"an even number: {self.positions} positions turn pairs",
                 fix="set fewer `heads`, or learned positions",
             )
-        if self.positions != "rotary" and self.rope_theta != PLAIN_THETA:
+        if self.position_settings.has_bias and self.prefix == "bidirectional":
+            raise refused(
+                "positions",
+                "a bias by distance is the same in both directions, so that the order within a prefix is lost",
+                got=f"positions: {self.positions} with prefix: bidirectional",
+                allowed="prefix: causal, or other positions",
+                fix="set `prefix: causal`, or `positions: rotary`",
+            )
+        if not self.position_settings.rotates and self.rope_theta != PLAIN_THETA:
             raise refused(
                 "rope_theta",
                 "only rotary positions have an angle",

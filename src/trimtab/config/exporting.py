@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, assert_never
 
 from trimtab.config.llama_export import llama_obstacles
+from trimtab.config.positions import KINDS, NoPositions
 from trimtab.config.transforms import Transform
 from trimtab.errors import Problem
 
@@ -31,8 +32,8 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: tuple[Transform, 
         case "hf":
             found = list(_of_hugging_face(model))
         case "ctranslate2" | "onnx":
-            # CTranslate2 has every norm, activation, kind of positions and tie that a recipe can ask for.
-            found = []
+            # CTranslate2 has every norm, activation and tie that a recipe can ask for.
+            found = list(_of_biases(model, target))
         case _:
             assert_never(target)
     return [*found, *_of_transforms(transforms)]
@@ -47,14 +48,22 @@ def _of_hugging_face(model: Any) -> Iterator[Problem]:
         yield _refused("model.activation", model.activation, ", ".join(PLAIN_ACTIVATIONS), "hf")
     if before and model.tie_embeddings != "all":
         yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before", "hf")
-    tables = ("sinusoidal", "learned") if before else ("sinusoidal",)
+    tables = tuple(each.kind for each in KINDS if each.adds_vectors and (before or not each.is_trained))
     hint = "" if before else ", with norm_position: after"
     if model.positions not in tables:
         yield _refused("model.positions", model.positions, " or ".join(tables) + hint, "hf")
     own = model.decoder_positions
-    if (own is not None and own not in (*tables, "none")) or (own == "none" and len(tables) == 1):
-        allowed = (*tables, "none") if len(tables) > 1 else tables
+    allowed = (*tables, NoPositions.kind) if before else tables
+    if own is not None and own not in allowed:
         yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint, "hf")
+
+
+def _of_biases(model: Any, target: ExportTarget) -> Iterator[Problem]:
+    """Positions that add something to the scores of attention, which the exported graphs have no place for."""
+    without = ", ".join(each.kind for each in KINDS if not each.has_bias)
+    for key, settings in zip(("positions", "decoder_positions"), model.all_position_settings, strict=True):
+        if settings.has_bias:
+            yield _refused(f"model.{key}", settings.kind, without, target)
 
 
 def _of_transforms(transforms: tuple[Transform, ...]) -> Iterator[Problem]:

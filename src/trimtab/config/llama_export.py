@@ -9,6 +9,7 @@ the queries of all heads as one vector, and behind the sub-layers.)
 from collections.abc import Iterator
 
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.positions import Rotary
 from trimtab.errors import Problem
 
 GATED = ("swiglu", "geglu")
@@ -16,7 +17,7 @@ GATED = ("swiglu", "geglu")
 
 def llama_obstacles(model: DecoderModel) -> Iterator[Problem]:
     """A problem for each key that neither class can express, with the values that could be exported."""
-    wanted = {"positions": "rotary", "norm": "rms", "norm_position": "before", "prefix": "causal"}
+    wanted = {"positions": Rotary.kind, "norm": "rms", "norm_position": "before", "prefix": "causal"}
     for key, value in wanted.items():
         if (got := getattr(model, key)) != value:
             yield _refused(key, got, value)

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 Preset = Literal["tiny", "small", "base", "big"]
-Positions = Literal["sinusoidal", "learned", "rotary"]
 
 ENCODER_DECODER_PRESETS: dict[str, dict[str, int]] = {
     "tiny": {"dim": 192, "heads": 3, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 768},
@@ -62,12 +62,13 @@ class EncoderDecoderModel(Settings):
     """On embeddings and on the output of each sub-layer."""
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0: no fast kernel has it (decision 0004)."""
-    positions: Positions = "sinusoidal"
+    positions: EncoderPositions = "sinusoidal"
     """How the model knows where a token stands: sines added to the embeddings (arXiv 1706.03762, section 3.5), learned
     vectors added to them, or queries and keys turned by an angle (RoFormer, arXiv 2104.09864)."""
-    decoder_positions: Positions | Literal["none"] | None = None
-    """Those of the decoder alone; by default `positions`. It also learns with none, since a token sees how many stand
-    before it (arXiv 2203.16634; arXiv 2305.19466)."""
+    decoder_positions: PositionKind | None = None
+    """Those of the decoder alone; by default `positions`. A penalty on the scores of self-attention by distance (ALiBi,
+    arXiv 2108.12409) is for it alone, and runs over padded rows. It also learns with none, since a token sees how many
+    come before it (arXiv 2203.16634; arXiv 2305.19466)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after"] = "before"
@@ -138,9 +139,24 @@ class EncoderDecoderModel(Settings):
         )
 
     @property
-    def target_positions(self) -> Positions | Literal["none"]:
+    def target_positions(self) -> PositionKind:
         """The decoder's positions."""
         return self.decoder_positions or self.positions
+
+    @property
+    def source_position_settings(self) -> PositionSettings:
+        """What the encoder's positions are and do."""
+        return position_settings(self.positions)
+
+    @property
+    def target_position_settings(self) -> PositionSettings:
+        """What the decoder's positions are and do."""
+        return position_settings(self.target_positions)
+
+    @property
+    def all_position_settings(self) -> tuple[PositionSettings, ...]:
+        """Those of both sides."""
+        return self.source_position_settings, self.target_position_settings
 
     def _side(self, **own: int | None) -> "EncoderDecoderModel":
         sizes = {key: getattr(self, key) if size is None else size for key, size in own.items()}
@@ -169,13 +185,13 @@ class EncoderDecoderModel(Settings):
                 fix=f"set `{kv_heads}: {_near_divisor(own.heads, kept)}`",
             )
         size = self.dim // own.heads
-        positions = self.positions if side == "encoder" else self.target_positions
-        if size % 2 and positions == "rotary":
+        positions = self.source_position_settings if side == "encoder" else self.target_position_settings
+        if size % 2 and positions.rotates:
             raise refused(
                 "positions" if side == "encoder" or self.decoder_positions is None else "decoder_positions",
-                f"rotary needs an even head size, got {size}",
+                f"{positions.kind} needs an even head size, got {size}",
                 got=f"dim {self.dim} / {own.heads} heads = {size}",
-                allowed="an even number: rotary positions turn pairs",
+                allowed=f"an even number: {positions.kind} positions turn pairs",
                 fix="set fewer `heads`, or sinusoidal positions",
             )
 

@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from trimtab.config.describe import describe
 from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of
 from trimtab.config.settings import Settings
+from trimtab.metrics.catalogue import METRICS
+from trimtab.metrics.metric import LossMetric, TranslationMetric
 from trimtab.units import Duration
 
 REFERENCE_PAGE = "docs/recipe.md"
@@ -23,7 +25,22 @@ settings by `python tools/write_pages.py`.
 
 def reference_page() -> str:
     """The page in Markdown: a section for each group of keys, in the order of the recipe."""
-    return "\n".join([_HEAD, *_sections(ROOT, "")]).rstrip() + "\n"
+    return "\n".join([_HEAD, *_sections(ROOT, ""), *_metrics()]).rstrip() + "\n"
+
+
+def _metrics() -> Iterator[str]:
+    yield from ("## Metrics", "", "What `evaluate.metrics` and `evaluate.best.metric` may name.", "")
+    yield from ("| metric | of | best | meaning |", "|---|---|---|---|")
+    for metric in METRICS:
+        match metric:
+            case LossMetric():
+                of = "language models" if metric.of_texts else "any model"
+            case TranslationMetric():
+                of = "translations"
+            case _:
+                assert_never(metric)
+        best = "lowest" if metric.lower_is_better else "highest"
+        yield f"| `{metric.name}` | {of} | {best} | {_cell(metric.about)} |"
 
 
 def _sections(place: Place, path: str) -> Iterator[str]:

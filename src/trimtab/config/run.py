@@ -15,16 +15,11 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
+from trimtab.metrics.catalogue import MetricName
 from trimtab.units import Duration
 
-Metric = Literal["loss", "perplexity", "byte_perplexity", "bits_per_byte", "bleu", "chrf", "ter"]
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
-LOWER_IS_BETTER = frozenset({"loss", "perplexity", "byte_perplexity", "bits_per_byte", "ter"})
-OF_TRANSLATIONS: frozenset[Metric] = frozenset({"bleu", "chrf", "ter"})
-"""Metrics for which something is translated."""
-OF_THE_LOSS: frozenset[Metric] = frozenset({"perplexity", "byte_perplexity", "bits_per_byte"})
-"""Metrics of language models, which follow from the loss and the number of bytes."""
 
 Model = Annotated[EncoderDecoderModel | DecoderModel, Field(discriminator="kind")]
 
@@ -34,8 +29,8 @@ class Best(Settings):
 
     set: str | None = None
     """Name of a validation set; by default the first."""
-    metric: Metric = "chrf"
-    """The score that is compared; of `chrf` and `bleu` the highest is best, of the others the lowest. For language
+    metric: MetricName = "chrf"
+    """The score that is compared; which value of it is best is said under Metrics in `docs/recipe.md`. For language
     models the default is `loss`."""
 
 
@@ -44,11 +39,10 @@ class EvaluateConfig(Settings):
 
     every: Duration = Duration(500, "steps")
     """How often; there is one at the end in any case. In a run of fewer than 500 steps the default is a tenth of it."""
-    metrics: tuple[Metric, ...] = ("bleu", "chrf")
-    """`loss` is always measured; BLEU, chrF and TER translate the validation sets. TER is slow for long lines. Language
-    models have `perplexity` (e to the nats per token), `byte_perplexity` (e to the nats per byte of UTF-8) and
-    `bits_per_byte` (its logarithm to the base 2) by default; only those per byte compare models of different
-    tokenizers."""
+    metrics: tuple[MetricName, ...] = ("bleu", "chrf")
+    """`loss` is always measured. For metrics of translations the validation sets are translated. Those of language
+    models follow from the loss and are their default; only the ones per byte compare models of different tokenizers.
+    Each is described under Metrics in `docs/recipe.md`."""
     beam: int = Field(default=1, ge=1, le=64)
     """Beam size for these translations; 1 is greedy."""
     lines: int | None = Field(default=500, ge=1)

@@ -8,6 +8,8 @@ import torch
 from trimtab.data.mixture import Mixture
 from trimtab.data.prefetch import prefetched
 from trimtab.data.stages import Stages, across_stages
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.share import deal
 from trimtab.flow import Pack, Window
 
 PREFETCHED = 4
@@ -25,9 +27,11 @@ class DataStream:
     cut: Callable[[Window, int], list[Pack]]
     """The micro-batches of a step's global batch, in host memory."""
     device: torch.device
+    ranks: Ranks = ONE_RANK
+    """The processes among which the micro-batches of each step are dealt."""
 
     def batches(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
-        """The global batches from a step and its position on, each with its micro-batches on the device."""
+        """The global batches from a step and its position on, each with this rank's micro-batches on the device."""
         made = self.host_batches(position, step=step)
         if self.device.type != "cuda":
             yield from made
@@ -37,7 +41,7 @@ class DataStream:
             yield window, [pack.to(self.device) for pack in packs]
 
     def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, list[Pack]]]:
-        """The global batches from a step and its position on, each with its micro-batches in host memory."""
+        """The global batches from a step and its position on, each with this rank's micro-batches in host memory."""
 
         def open_mixture(mixture: Mixture, position: int) -> Generator[Window, None, None]:
             return self.open_mixture(mixture, position, step)  # the step that the stage begins with
@@ -45,4 +49,7 @@ class DataStream:
         for window in across_stages(open_mixture, self.stages, step=step, position=position):
             packs = self.cut(window, step)
             step += 1
-            yield window, packs
+            yield (
+                window,
+                deal(packs, self.ranks.world_size)[self.ranks.rank] if self.ranks.world_size > 1 else packs,
+            )

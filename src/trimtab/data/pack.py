@@ -1,7 +1,5 @@
 """Packs: the rows of a micro-batch as two flat streams, filled up to a fixed shape where kernels want one."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 
@@ -62,12 +60,6 @@ def assemble(
         num_targets=num_written - (0 if prompt is None else int(prompt.sum())),
         num_tokens=num_sources + num_written,
     )
-
-
-def fill(packs: Sequence[Pack]) -> float:
-    """Share of the slots of both streams that hold real tokens."""
-    slots = sum(len(pack.source.ids) + len(pack.target.ids) for pack in packs)
-    return sum(pack.num_tokens for pack in packs) / slots
 
 
 def _leading(offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:

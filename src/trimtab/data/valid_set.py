@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.data.corpus import Corpus
 from trimtab.data.text_rows import TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.flow import Ragged
+from trimtab.metrics.metric import BleuTokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from trimtab.decode.constraints import Constraints
+from trimtab.decode.decode_loop import decode_loop
 from trimtab.decode.finished import BestFinished, Ended, FewFinished, Finished, Found
-from trimtab.decode.follow import follow
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.next_scores import OUT_OF_REACH, next_scores
 from trimtab.decode.search import Search
@@ -47,7 +47,7 @@ def beam_search(
         limits, symbols=symbols, search=search, finished=finished, constraints=constraints
     )
     session = model.open_session(source, rows=len(limits), width=search.beam, max_length=max(limits))
-    return follow(session, paths, num_steps=max(limits))
+    return decode_loop(session, paths, num_steps=max(limits))
 
 
 @torch.inference_mode()
@@ -71,7 +71,7 @@ def n_best_beam_search(
         limits, symbols=symbols, search=search, finished=finished, constraints=constraints
     )
     session = model.open_session(source, rows=len(limits), width=search.beam, max_length=max(limits))
-    return follow(session, paths, num_steps=max(limits))
+    return decode_loop(session, paths, num_steps=max(limits))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from trimtab.decode.follow import SHRINK_BELOW
+from trimtab.decode.decode_loop import SHRINK_BELOW
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.next_scores import next_scores
 from trimtab.decode.sample import chosen_by

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.decode.decode_loop import CHECK_EVERY
 from trimtab.decode.document_session import JoinableSession, first_tokens, join, trim
-from trimtab.decode.follow import CHECK_EVERY
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.limits import target_limit
 from trimtab.decode.next_scores import OUT_OF_REACH, next_scores

@@ -5,13 +5,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from trimtab.decode.begun import Given
 from trimtab.decode.block import LINE_BREAKS, translate_block
 from trimtab.decode.document_context import DocumentContext, Written, with_context
 from trimtab.decode.document_search import ENOUGH_TO_JOIN, DocumentSearch, document_search
 from trimtab.decode.hypothesis import Hypothesis
 from trimtab.decode.lines import translate_lines
 from trimtab.decode.longline import ROOM
+from trimtab.decode.prefilled import Given
 from trimtab.decode.rows import Row
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup

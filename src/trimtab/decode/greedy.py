@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.decode.constraints import Constraints
-from trimtab.decode.follow import follow
+from trimtab.decode.decode_loop import decode_loop
 from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.next_scores import next_scores
 from trimtab.flow import Stream, Translates
@@ -37,7 +37,7 @@ def greedy(
     )
     paths.constraints = constraints
     session = model.open_session(source, rows=len(limits), width=1, max_length=max(limits))
-    return follow(session, paths, num_steps=max(limits))
+    return decode_loop(session, paths, num_steps=max(limits))
 
 
 @dataclass(slots=True)

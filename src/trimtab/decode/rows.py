@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.beam import beam_search, n_best_beam_search
-from trimtab.decode.begun import Begun, Given
 from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.limits import target_limit
 from trimtab.decode.own_search import is_plain, searched
+from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
@@ -69,15 +69,15 @@ def _limit(row: Row, setup: TranslationSetup) -> int:
 
 def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:
     search = setup.search
-    begun = any(row.given is not None and row.given.target for row in rows)
-    plain = is_plain(search, [row.prefix for row in rows]) and not begun
+    prefilled = any(row.given is not None and row.given.target for row in rows)
+    plain = is_plain(search, [row.prefix for row in rows]) and not prefilled
     if plain and isinstance(setup.model, SearchesItself):
         return searched(setup.model, [row.ids for row in rows], limits=limits, search=search, n=n)
     source = stream_of([row.ids for row in rows], setup.device)
     symbols = Symbols.of(setup.tokenizer)
-    if begun:
+    if prefilled:
         given = [row.given.target if row.given is not None else () for row in rows]
-        setup = replace(setup, model=Begun(setup.model, given))
+        setup = replace(setup, model=Prefilled(setup.model, given))
     constraints = Constraints.of(
         [row.prefix for row in rows], no_repeat_ngram=search.no_repeat_ngram, device=setup.device
     )

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from trimtab.decode.constraints import Constraints
-from trimtab.decode.follow import follow
+from trimtab.decode.decode_loop import decode_loop
 from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.next_scores import next_scores
 from trimtab.decode.sampling import Sampling, allowed_probabilities
@@ -55,7 +55,7 @@ def sample(
     )
     width = uniforms.shape[1]
     session = model.open_session(source, rows=len(limits), width=width, max_length=max(limits))
-    return follow(session, paths, num_steps=max(limits))
+    return decode_loop(session, paths, num_steps=max(limits))
 
 
 def uniform_numbers(

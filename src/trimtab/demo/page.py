@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.scoring.scores import Score
+from trimtab.metrics.metric import Score
 
 EXAMPLES = 10
 

@@ -14,9 +14,10 @@ from trimtab.data.corpus import open_corpus
 from trimtab.decode.search import Search
 from trimtab.demo.page import DemoReport
 from trimtab.launch import train
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 from trimtab.model.text_model import build_model
 from trimtab.progress import Progress
-from trimtab.scoring.scores import bleu, chrf
 from trimtab.translator import LoadedModel, TextOutput, load_model
 
 BEAM = 4

@@ -14,10 +14,11 @@ from trimtab.errors import one_line
 from trimtab.export.gate import GateReport
 from trimtab.export.marks import public, short
 from trimtab.export.target import Target
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.translator import LoadedModel
 
 TO_FILL_IN = "not said by the recipe: fill it in"
-SCORES = ("loss", "bleu", "chrf", "ter")
+SCORES = ("loss", *OF_TRANSLATIONS)
 LIBRARIES = {"hf": "transformers"}
 """What the hub calls the library of a target, where it is not the target's own name."""
 

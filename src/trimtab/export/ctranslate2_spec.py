@@ -1,6 +1,5 @@
 """The weights of a model as a specification of CTranslate2, which the library writes to `model.bin`."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from trimtab.config.model import ModelConfig
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
 from trimtab.model.encoder_decoder import EncoderDecoder, Stack
 from trimtab.model.feed_forward import GATED, FeedForward
+from trimtab.model.positions.kind import Positions
 
 ACTIVATIONS = {
     "relu": "RELU",
@@ -39,8 +39,8 @@ def model_spec(model: EncoderDecoder, *, num_source_ids: int) -> Any:
     encoder.embeddings[0].weight = _copy(source.weight[:num_source_ids])
     decoder.embeddings.weight = _copy(model.embedding.weight[: model.num_ids])
     decoder.projection.weight = _copy(model.output_matrix[: model.num_ids])
-    _positions(encoder, model, config.positions, model.source_positions)
-    _positions(decoder, model, config.target_positions, model.target_positions)
+    _positions(encoder, model, model.source_positions)
+    _positions(decoder, model, model.target_positions)
     _stack(encoder, model.encoder)
     _stack(decoder, model.decoder)
     return TransformerSpec(encoder, decoder)
@@ -51,7 +51,7 @@ def _shape(config: ModelConfig, side: str) -> dict[str, Any]:
     from ctranslate2.specs.common_spec import Activation
 
     own = config.encoder if side == "encoder" else config.decoder
-    positions = config.positions if side == "encoder" else config.target_positions
+    positions = config.source_position_settings if side == "encoder" else config.target_position_settings
     shape: dict[str, Any] = {
         "pre_norm": config.norm_position == "before",
         "activation": Activation[ACTIVATIONS[config.activation]],
@@ -59,27 +59,20 @@ def _shape(config: ModelConfig, side: str) -> dict[str, Any]:
         "rms_norm": config.norm == "rms",
         "num_heads_kv": own.kv_heads,
     }
-    if positions == "rotary":
+    if positions.rotates:
         # 0 stands for the whole head; its pairs are half a head apart.
         shape.update(rotary_dim=0, rotary_interleave=False, rotary_base=10000.0)
     return shape
 
 
-def _positions(side: Any, model: EncoderDecoder, kind: str, learned: nn.Embedding | None) -> None:
-    """What is added to the embeddings at each place; nothing where queries and keys are turned."""
-    match kind:
-        case "sinusoidal":
-            table = model.sines
-        case "learned":
-            assert learned is not None
-            table = learned.weight * math.sqrt(model.config.dim)
-        case "none":
-            table = torch.zeros(model.max_positions, model.config.dim)
-        case _:
-            if hasattr(side, "position_encodings"):
-                del side.position_encodings
-            return
-    side.position_encodings.encodings = _copy(table)
+def _positions(side: Any, model: EncoderDecoder, positions: Positions) -> None:
+    """What is added to the embeddings at each place; nothing where queries and keys are rotated."""
+    if positions.rotary_table() is None:
+        table = positions.table()
+        table = torch.zeros(model.max_positions, model.config.dim) if table is None else table
+        side.position_encodings.encodings = _copy(table)
+    elif hasattr(side, "position_encodings"):
+        del side.position_encodings
 
 
 def _stack(side: Any, stack: Stack) -> None:

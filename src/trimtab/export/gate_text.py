@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trimtab.scoring.scores import bleu, chrf
+from trimtab.metrics.bleu import bleu
+from trimtab.metrics.chrf import chrf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

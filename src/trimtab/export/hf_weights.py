@@ -1,6 +1,5 @@
 """The weights of a model under the names of Pegasus and MarianMT, which are the same."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
 from trimtab.model.encoder_decoder import EncoderDecoder, Stack
+from trimtab.model.positions.kind import Positions
 
 WEIGHTS = "model.safetensors"
 Named = Iterator[tuple[str, Tensor]]
@@ -27,27 +27,16 @@ def named_weights(model: EncoderDecoder, *, num_source_ids: int) -> Named:
     """Every tensor of the class, by its name there; rows that stand for no id are left out."""
     yield from _embeddings(model, num_source_ids)
     yield "final_logits_bias", torch.zeros(1, model.num_ids)
-    kinds = model.config.positions, model.config.target_positions
-    tables = model.source_positions, model.target_positions
-    for side, kind, table in zip(("encoder", "decoder"), kinds, tables, strict=True):
-        yield f"model.{side}.embed_positions.weight", position_table(model, kind, table)
+    for side, positions in (("encoder", model.source_positions), ("decoder", model.target_positions)):
+        yield f"model.{side}.embed_positions.weight", position_table(model, positions)
     for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         yield from _stack(stack, f"model.{side}")
 
 
-def position_table(
-    model: EncoderDecoder, kind: str, learned: nn.Embedding | None
-) -> Float[Tensor, "positions dim"]:
-    """What is added to the embeddings at each position: sines, learned vectors at their scale, or nothing."""
-    match kind:
-        case "sinusoidal":
-            return model.sines.clone()
-        case "learned":
-            assert learned is not None
-            return learned.weight * math.sqrt(model.config.dim)
-        case "none":
-            return torch.zeros(model.max_positions, model.config.dim)
-    raise AssertionError(f"{kind} positions are refused before anything is written")
+def position_table(model: EncoderDecoder, positions: Positions) -> Float[Tensor, "positions dim"]:
+    """What is added to the embeddings at each position, zeros where nothing is."""
+    table = positions.table()
+    return torch.zeros(model.max_positions, model.config.dim) if table is None else table.clone()
 
 
 def _embeddings(model: EncoderDecoder, num_source_ids: int) -> Named:

@@ -9,8 +9,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from trimtab.export.hf_weights import WEIGHTS
-from trimtab.model.block import SelfAttention
-from trimtab.model.causal_block import CausalBlock
+from trimtab.model.block import DecoderBlock, SelfAttention
 from trimtab.model.decoder_only import DecoderOnly
 
 Named = Iterator[tuple[str, Tensor]]
@@ -26,7 +25,7 @@ def named_weights(model: DecoderOnly) -> Named:
     """Every tensor of the class, by its name there; rows that stand for no id are left out."""
     yield "model.embed_tokens.weight", model.embedding.weight[: model.num_ids].clone()
     for number, block in enumerate(model.decoder.blocks):
-        assert isinstance(block, CausalBlock)
+        assert isinstance(block, DecoderBlock)
         prefix = f"model.layers.{number}"
         yield f"{prefix}.input_layernorm.weight", _weight(block.norm_attention)
         yield from _attention(block.attention, f"{prefix}.self_attn")
@@ -46,7 +45,7 @@ def _attention(attention: SelfAttention, name: str) -> Named:
             yield f"{name}.{letter}_norm.weight", _weight(norm)
 
 
-def _feed_forward(block: CausalBlock, name: str) -> Named:
+def _feed_forward(block: DecoderBlock, name: str) -> Named:
     up, down = block.feed_forward.up, block.feed_forward.down
     yield from _rows(up, [up.out_features // 2] * 2, [f"{name}.gate_proj", f"{name}.up_proj"])
     yield from _rows(down, [down.out_features], [f"{name}.down_proj"])

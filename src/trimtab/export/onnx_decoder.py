@@ -109,8 +109,8 @@ class _Layer:
 
     def _enter(self, x: str, which: str) -> str:
         module = getattr(self.block, which)
-        return enter(self.nodes, x, self.block.path, module=module, name=f"{self.name}.{which}")
+        return enter(self.nodes, x, self.block.residual, module=module, name=f"{self.name}.{which}")
 
     def _leave(self, x: str, update: str, which: str) -> str:
         module = getattr(self.block, which)
-        return leave(self.nodes, x, update, self.block.path, module=module, name=f"{self.name}.{which}")
+        return leave(self.nodes, x, update, self.block.residual, module=module, name=f"{self.name}.{which}")

@@ -45,11 +45,11 @@ def encoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
 def _layer(nodes: Nodes, x: str, block: EncoderBlock, rows: Rows, *, bias: str, name: str) -> str:
     norms = {"module": block.norm_attention, "name": f"{name}.norm_attention"}
     asked, keys, values = project(
-        nodes, enter(nodes, x, block.path, **norms), block.attention, rows, f"{name}.attention"
+        nodes, enter(nodes, x, block.residual, **norms), block.attention, rows, f"{name}.attention"
     )
     parts = {"bias": bias, "module": block.attention, "name": f"{name}.attention"}
-    x = leave(nodes, x, attend(nodes, asked, keys, values, **parts), block.path, **norms)
+    x = leave(nodes, x, attend(nodes, asked, keys, values, **parts), block.residual, **norms)
     norms = {"module": block.norm_feed_forward, "name": f"{name}.norm_feed_forward"}
-    entered = enter(nodes, x, block.path, **norms)
+    entered = enter(nodes, x, block.residual, **norms)
     update = feed_forward(nodes, entered, block.feed_forward, f"{name}.feed_forward")
-    return leave(nodes, x, update, block.path, **norms)
+    return leave(nodes, x, update, block.residual, **norms)

@@ -20,18 +20,13 @@ def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecod
     table, name = (model.embedding, "embedding") if own is None else (own, "source_embedding")
     size = model.num_ids if own is None else len(own.weight)
     x = embedded(nodes, nodes.op("Reshape", ids, nodes.whole(ALL)), table.weight[:size], name)
-    kind = model.config.positions if source else model.config.target_positions
-    learned = model.source_positions if source else model.target_positions
-    match kind:
-        case "sinusoidal":
-            sines = model.get_buffer("sines")
-            found = nodes.weight("sines", lambda: sines.to(nodes.dtype))
-        case "learned":
-            assert learned is not None
-            scaled = learned.weight * math.sqrt(model.config.dim)
-            found = nodes.weight(f"{side}_positions", lambda: scaled.to(nodes.dtype))
-        case "rotary" | "none":
-            return x
+    positions = model.source_positions if source else model.target_positions
+    table = positions.table()
+    if table is None:
+        return x
+    # Sines of both sides are one table, as learned vectors are not.
+    weight = f"{side}_positions" if [*positions.parameters()] else "sines"
+    found = nodes.weight(weight, lambda: table.to(nodes.dtype))
     shape = nodes.op("Concat", rows.rows, rows.length, nodes.whole(model.config.dim), axis=0)
     placed = nodes.op("Add", nodes.op("Reshape", x, shape), nodes.op("Gather", found, places))
     return nodes.op("Reshape", placed, nodes.whole(ALL, model.config.dim))
@@ -40,7 +35,7 @@ def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecod
 def turns(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tuple[str, str] | None:
     """Cosines and sines of places, `length half`, in float32; none where positions are not rotary."""
     name = f"{side}_turns"
-    table = getattr(model, name)
+    table = (model.source_positions if side == "source" else model.target_positions).rotary_table()
     if table is None:
         return None
     found = nodes.op("Gather", nodes.weight(name, lambda: table.float()), places)

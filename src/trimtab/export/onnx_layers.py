@@ -11,7 +11,7 @@ from torch import nn
 
 from trimtab.export.onnx_nodes import Nodes
 from trimtab.export.onnx_rounded import linear
-from trimtab.model.block import CrossAttention, SelfAttention, SubLayers
+from trimtab.model.block import CrossAttention, Residual, SelfAttention
 from trimtab.model.feed_forward import FeedForward
 
 SIZE = -1
@@ -120,7 +120,7 @@ def in_heads(nodes: Nodes, x: str, rows: Rows, *, heads: int, size: int) -> str:
 
 
 def turn(nodes: Nodes, x: str, cos: str, sin: str) -> str:
-    """Each pair (i, i + size/2) turned by the angle of its place, in float32: see `model.position`."""
+    """Each pair (i, i + size/2) turned by the angle of its place, in float32: see `model.positions`."""
     wide = x if nodes.dtype == torch.float32 else nodes.cast(x, torch.float32)
     first, second = halves(nodes, wide)
     one = nodes.op("Sub", nodes.op("Mul", first, cos), nodes.op("Mul", second, sin))
@@ -160,12 +160,12 @@ def attend(
     return linear(nodes, flat, module.out, f"{name}.out")
 
 
-def enter(nodes: Nodes, x: str, path: SubLayers, *, module: nn.Module, name: str) -> str:
+def enter(nodes: Nodes, x: str, path: Residual, *, module: nn.Module, name: str) -> str:
     """What a sub-layer sees."""
     return norm(nodes, x, module, name) if path.norm_first else x
 
 
-def leave(nodes: Nodes, x: str, update: str, path: SubLayers, *, module: nn.Module, name: str) -> str:
+def leave(nodes: Nodes, x: str, update: str, path: Residual, *, module: nn.Module, name: str) -> str:
     """The residual path after a sub-layer."""
     x = nodes.op("Add", x, update)
     return x if path.norm_first else norm(nodes, x, module, name)

@@ -17,16 +17,13 @@ from trimtab.export.card import TO_FILL_IN, data_rows, number, table
 from trimtab.export.marks import public
 from trimtab.export.text_gate import TextGateReport
 from trimtab.export.text_lines import GateText
+from trimtab.metrics.catalogue import OF_THE_LOSS
+from trimtab.metrics.loss import LOSS
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.translator import LoadedModel
 from trimtab.translator.pairs_alone import learns_pairs_alone
 
-MEASURES = {
-    "loss": "nats per token",
-    "perplexity": "e to the nats per token",
-    "byte_perplexity": "e to the nats per byte of UTF-8",
-    "bits_per_byte": "bits per byte of UTF-8",
-}
+MEASURES = {metric.name: metric.about for metric in (LOSS, *OF_THE_LOSS.values())}
 
 
 def text_card(

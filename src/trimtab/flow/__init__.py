@@ -1,9 +1,12 @@
 """What travels between the stages: ragged rows of ids, windows, packs, losses, step reports, and the protocols.
 
-Words: a *window* is what one step consumes; a *pack* is one micro-batch of it, two flat streams of tokens (source and
-target) without padding; a *segment* is one sentence inside a stream; a *target* is a token that counts in the loss.
+Words: a *window* is what one step consumes; a *batch* is one micro-batch of it, whatever its task; a *pack* is a batch
+of text, two flat streams of tokens (source and target) without padding; a *segment* is one sentence inside a stream; a
+*target* is a token that counts in the loss.
 """
 
+from trimtab.flow.batch import Batch as Batch
+from trimtab.flow.batch import fill as fill
 from trimtab.flow.decoding import DecoderSession as DecoderSession
 from trimtab.flow.decoding import FeedsAtOnce as FeedsAtOnce
 from trimtab.flow.decoding import SearchesItself as SearchesItself
@@ -17,5 +20,6 @@ from trimtab.flow.step_report import Refusal as Refusal
 from trimtab.flow.step_report import StepReport as StepReport
 from trimtab.flow.tokenizer import Tokenizer as Tokenizer
 from trimtab.flow.train_state import TrainState as TrainState
+from trimtab.flow.trainable_model import TrainableModel as TrainableModel
 from trimtab.flow.window import DroppedExample as DroppedExample
 from trimtab.flow.window import Window as Window

@@ -1,5 +1,6 @@
 """A micro-batch: two flat streams of tokens, without padding, and what the decoder must predict."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import torch
@@ -26,28 +27,22 @@ class Stream:
     prefix: Int32[Tensor, "segments"] | None = None
     """How many leading tokens of each segment are given and may see each other in both directions; None for none."""
 
-    def to(self, device: torch.device) -> "Stream":
-        """The same stream on a device."""
-        move = {"device": device, "non_blocking": True}
-        return Stream(
-            self.ids.to(**move),
-            self.positions.to(**move),
-            self.segments.to(**move),
-            self.boundaries.to(**move),
-            self.longest,
-            None if self.prefix is None else self.prefix.to(**move),
-        )
+    def tensors(self) -> list[Tensor]:
+        """Its tensors, in the order of the fields."""
+        fixed = [self.ids, self.positions, self.segments, self.boundaries]
+        return fixed if self.prefix is None else [*fixed, self.prefix]
 
-    def pin(self) -> "Stream":
-        """The same stream in page-locked memory."""
-        return Stream(
-            self.ids.pin_memory(),
-            self.positions.pin_memory(),
-            self.segments.pin_memory(),
-            self.boundaries.pin_memory(),
-            self.longest,
-            None if self.prefix is None else self.prefix.pin_memory(),
-        )
+    def to(self, device: torch.device) -> "Stream":
+        """The same stream on a device; the copy may run beside the host."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Stream":
+        """The same stream with each tensor changed by a function."""
+        return Stream(*map(change, self.tensors()[:4]), self.longest, _mapped(self.prefix, change))
+
+
+def _mapped(tensor: Tensor | None, change: Callable[[Tensor], Tensor]) -> Tensor | None:
+    return None if tensor is None else change(tensor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +60,45 @@ class Pack:
     num_tokens: int
     """Real source and target tokens."""
 
+    @property
+    def num_slots(self) -> int:
+        """Slots of both streams, padding included."""
+        return len(self.source.ids) + len(self.target.ids)
+
+    @property
+    def fill(self) -> float:
+        """Share of the slots that hold real tokens."""
+        return self.num_tokens / self.num_slots
+
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        return self.labels.device
+
+    @property
+    def static_key(self) -> Hashable:
+        """Shapes of all tensors, and the longest segment that each stream allows."""
+        shapes = tuple(tensor.shape for tensor in self.tensors())
+        prefixed = (self.source.prefix is not None, self.target.prefix is not None)
+        return (*shapes, *prefixed, self.source.longest, self.target.longest)
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors of both streams, then the labels."""
+        return [*self.source.tensors(), *self.target.tensors(), self.labels]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Pack":
+        """The same pack with each tensor changed by a function."""
+        counts = (self.num_segments, self.num_targets, self.num_tokens)
+        return Pack(self.source.map(change), self.target.map(change), change(self.labels), *counts)
+
     def to(self, device: torch.device) -> "Pack":
-        """The same pack on a device."""
-        return Pack(
-            self.source.to(device),
-            self.target.to(device),
-            self.labels.to(device, non_blocking=True),
-            self.num_segments,
-            self.num_targets,
-            self.num_tokens,
-        )
+        """The same pack on a device; the copy may run beside the host."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin(self) -> "Pack":
         """The same pack in page-locked memory, for copies that run beside the computation."""
-        return Pack(
-            self.source.pin(),
-            self.target.pin(),
-            self.labels.pin_memory(),
-            self.num_segments,
-            self.num_targets,
-            self.num_tokens,
-        )
+        return self.map(Tensor.pin_memory)
+
+    def clone(self) -> "Pack":
+        """The same pack in memory of its own."""
+        return self.map(Tensor.clone)

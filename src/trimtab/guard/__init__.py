@@ -10,4 +10,4 @@ need; its state is a dict of plain numbers for the checkpoint.
 """
 
 from trimtab.guard.guard import Guard as Guard
-from trimtab.guard.verdict import Verdict as Verdict
+from trimtab.guard.guard import Verdict as Verdict

@@ -1,13 +1,30 @@
 """The guard: all rules, asked in order."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from trimtab.finding import Finding
 from trimtab.guard.budget import Budget
 from trimtab.guard.finite import non_finite
 from trimtab.guard.outlier import OutlierRule, OutlierWindow
 from trimtab.guard.streak import CAP, Streak
-from trimtab.guard.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the step may be applied, and why not."""
+
+    apply: bool
+    finding: Finding | None = None
+    """What was seen, where the step is refused or the run must be looked at."""
+    streak: int = 0
+    """Steps refused in a row, this one among them."""
+    unsettled: bool = False
+    """So many were refused in a row that you must decide: the data has changed (`Guard.accept_level`), or the
+    weights are spoilt (go back to an older checkpoint)."""
+    over_budget: bool = False
+    """So many of the last steps were refused that the run should stop."""
 
 
 class Guard:

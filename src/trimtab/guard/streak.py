@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.finding import Finding
 
 CAP = 8
-"""Refused steps in a row after which somebody must decide: a guard without a cap refuses for ever after a shift."""
+"""Refused steps in a row after which you must decide: a guard without a cap refuses forever after a shift."""
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ def attend(
     of: Layout,
     to: Layout,
     causal: bool,
+    bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Segment i of the queries attends to segment i of the keys and to nothing else.
 
@@ -32,7 +33,14 @@ def attend(
 
     With fewer heads of keys than of queries, head h of the queries uses head h // (heads / kv_heads) of the keys:
     grouped-query attention (arXiv 2305.13245, section 2.2).
+
+    `bias` is added to the scores, by positions; only padded rows take one. Raises ValueError for other kernels, which
+    `model.transformer.Transformer.padded` keeps a model with such positions from.
     """
+    if bias is not None and of.places is None:
+        raise ValueError(
+            "a bias of positions; got layouts for flat kernels, which take none; allowed: padded rows"
+        )
     if of.places is None and fits_tiles(queries, of, to):
         return attend_tiled(queries, keys, values, of=of, to=to, causal=causal)
     if of.flash4 and queries.shape[2] in SIZES:
@@ -43,4 +51,4 @@ def attend(
         keys, values = keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1)
     if of.places is None:
         return attend_varlen(queries, keys, values, of=of, to=to, causal=causal)
-    return attend_padded(queries, keys, values, of=of, to=to, causal=causal)
+    return attend_padded(queries, keys, values, of=of, to=to, causal=causal, bias=bias)

@@ -3,7 +3,13 @@
 from contextlib import ContextDecorator
 from typing import cast
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from trimtab.flow import Stream
+from trimtab.model.positions.kind import Positions
 
 UNPLANNED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """All but cuDNN's. PyTorch prefers it on newer GPUs, and it makes a plan for each number of keys that comes for the
@@ -13,3 +19,26 @@ first time: the first translation of 1,813 lines took 17.6 s, the same again 1.7
 def at_any_length() -> ContextDecorator:
     """For a method in whose calls attention runs without plans."""
     return cast("ContextDecorator", sdpa_kernel(UNPLANNED))
+
+
+def stream_at(ids: Int[Tensor, "tokens"], positions: Int[Tensor, "tokens"]) -> Stream:
+    """Tokens and their positions; what embeddings read of a stream."""
+    return Stream(ids, positions, positions, positions.to(torch.int32), 1)
+
+
+def next_bias(
+    positions: Positions, past: int, *, own: Int[Tensor, "hypotheses"], kv_heads: int
+) -> Float[Tensor, "hypotheses kv_heads group slots"] | None:
+    """What positions add to the scores of one token of each hypothesis and the `past` + 1 slots of its cache, the last
+    of which is the token's; heads grouped by the keys that they share. None where positions add nothing."""
+    # The slots of what is no token come before those of position 0, and are hidden.
+    slots = own[:, None] - torch.arange(past, -1, -1, device=own.device)
+    bias = positions.bias(own[:, None], slots)
+    return None if bias is None else bias.squeeze(2).unflatten(1, (kv_heads, -1))
+
+
+def hidden_by(
+    bias: Float[Tensor, "*rows queries keys"], seen: Tensor | None
+) -> Float[Tensor, "*rows queries keys"]:
+    """The bias, minus infinity where a key is not seen; every key is where `seen` is None."""
+    return bias if seen is None else bias.masked_fill(~seen, -torch.inf)

@@ -1,5 +1,6 @@
 """Attention over padded rows: segments become rows of equal length, attend, and become a flat stream again."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
@@ -15,11 +16,15 @@ def attend_padded(
     of: Layout,
     to: Layout,
     causal: bool,
+    bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Any device and precision. Only attention is padded; all other work stays on the flat stream."""
     q, k, v = pad_rows(queries, of), pad_rows(keys, to), pad_rows(values, to)
-    # Padding stands at the end of a row, so under a causal mask no real query ever sees it.
+    # Padding is at the end of a row, so under a causal mask no real query ever sees it.
     mask = None if causal else to.real[:, None, None, :]
+    if bias is not None:
+        seen = torch.ones(bias.shape[1:], dtype=torch.bool, device=bias.device).tril() if causal else mask
+        mask, causal = bias.to(q.dtype).masked_fill(~seen, -torch.inf), False
     mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
     return mixed.transpose(1, 2).reshape(-1, *queries.shape[1:])[of.places]
 

@@ -1,4 +1,7 @@
-"""One layer of the encoder and one of the decoder: sub-layers with a residual path and a norm before or after."""
+"""One layer of an encoder and one of a decoder: sub-layers with a residual path and a norm before or after."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -10,7 +13,14 @@ from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.layout import Layout
 from trimtab.model.norm import build_norm
-from trimtab.model.position import Rotation
+from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
+from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From queries `tokens heads size`, keys and values `tokens kv_heads size`, what each token takes, `tokens heads
+size`."""
+SubLayer = Callable[[Tensor], Tensor]
+"""From what a sub-layer sees, `tokens dim`, what it adds to the residual path."""
 
 
 class SelfAttention(nn.Module):
@@ -28,22 +38,39 @@ class SelfAttention(nn.Module):
         self.norm_keys = build_norm("rms", self.size) if qk_norm else None
 
     def forward(
-        self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None, *, causal: bool
+        self,
+        x: Float[Tensor, "tokens dim"],
+        layout: Layout,
+        positions: PositionInputs,
+        *,
+        causal: bool,
+        prefix: PrefixLayout | None = None,
     ) -> Float[Tensor, "tokens dim"]:
-        """What each token took from its segment; `causal` hides what comes after it."""
-        queries, keys, values = self.project(x, rotation)
-        return self.out(attend(queries, keys, values, of=layout, to=layout, causal=causal).flatten(1))
+        """What each token took from its segment; `causal` hides what comes after it, but not within a prefix."""
+
+        def attend_segments(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            if prefix is not None:
+                return attend_prefix(queries, keys, values, layout=layout, prefix=prefix, bias=positions.bias)
+            return attend(queries, keys, values, of=layout, to=layout, causal=causal, bias=positions.bias)
+
+        return self.attend_by(attend_segments, x, positions.rotary)
+
+    def attend_by(
+        self, attend: Attend, x: Float[Tensor, "tokens dim"], rotary: RotaryCosSin | None
+    ) -> Float[Tensor, "tokens dim"]:
+        """The same with attention by a function that is passed in, such as one with a cache of keys and values."""
+        return self.out(attend(*self.project(x, rotary)).flatten(1))
 
     def project(
-        self, x: Float[Tensor, "tokens dim"], rotation: Rotation | None
+        self, x: Float[Tensor, "tokens dim"], rotary: RotaryCosSin | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries `tokens heads size`, keys and values `tokens kv_heads size`; turned where there is a rotation."""
+        """Queries `tokens heads size`, keys and values `tokens kv_heads size`; rotated where there are angles."""
         parts = self.qkv(x).view(len(x), -1, self.size)
         queries, keys, values = parts.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
         if self.norm_queries is not None and self.norm_keys is not None:
             queries, keys = self._normed(queries, self.norm_queries), self._normed(keys, self.norm_keys)
-        if rotation is not None:
-            queries, keys = rotation.rotate(queries), rotation.rotate(keys)
+        if rotary is not None:
+            queries, keys = rotary.rotate(queries), rotary.rotate(keys)
         return queries, keys, values
 
     @staticmethod
@@ -67,9 +94,18 @@ class CrossAttention(nn.Module):
         self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], of: Layout, to: Layout
     ) -> Float[Tensor, "tokens dim"]:
         """What each target token took from its source segment."""
-        queries = self.q(x).view(len(x), self.heads, self.size)
-        keys, values = self.keys_values(memory)
-        return self.out(attend(queries, keys, values, of=of, to=to, causal=False).flatten(1))
+
+        def attend_source(queries: Tensor) -> Tensor:
+            keys, values = self.keys_values(memory)
+            return attend(queries, keys, values, of=of, to=to, causal=False)
+
+        return self.attend_by(attend_source, x)
+
+    def attend_by(
+        self, attend: Callable[[Tensor], Tensor], x: Float[Tensor, "tokens dim"]
+    ) -> Float[Tensor, "tokens dim"]:
+        """The same with attention by a function from queries `tokens heads size`, which knows keys and values."""
+        return self.out(attend(self.q(x).view(len(x), self.heads, self.size)).flatten(1))
 
     def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, each `sources kv_heads size`."""
@@ -77,22 +113,27 @@ class CrossAttention(nn.Module):
         return keys, values
 
 
-class SubLayers(nn.Module):
+class Residual(nn.Module):
     """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
 
     def __init__(self, config: ModelConfig | DecoderModel) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "before"
         self.dropout = config.dropout
+        self.keeps_precision = isinstance(config, DecoderModel)
+        """A norm after the sum gives float32 under autocast. The path of a language model keeps the precision that it
+        began with, see `DecoderModel.residual`; that of a translator goes on in float32."""
 
-    def enter(self, x: Tensor, norm: nn.Module) -> Tensor:
+    def pre(self, x: Tensor, norm: nn.Module) -> Tensor:
         """What the sub-layer sees."""
         return norm(x) if self.norm_first else x
 
-    def leave(self, x: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
+    def post(self, x: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
         """The residual path after the sub-layer."""
+        dtype = x.dtype
         x = x + F.dropout(update, self.dropout, self.training)
-        return x if self.norm_first else norm(x)
+        x = x if self.norm_first else norm(x)
+        return x.to(dtype) if self.keeps_precision else x
 
 
 class EncoderBlock(nn.Module):
@@ -100,47 +141,78 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.path = SubLayers(config)
+        self.residual = Residual(config)
         self.norm_attention = build_norm(config.norm, config.dim)
         self.attention = SelfAttention(config)
         self.norm_feed_forward = build_norm(config.norm, config.dim)
         self.feed_forward = FeedForward(config)
 
     def forward(
-        self, x: Float[Tensor, "tokens dim"], layout: Layout, rotation: Rotation | None
+        self, x: Float[Tensor, "tokens dim"], layout: Layout, positions: PositionInputs
     ) -> Float[Tensor, "tokens dim"]:
         """The residual path after this layer."""
-        update = self.attention(self.path.enter(x, self.norm_attention), layout, rotation, causal=False)
-        x = self.path.leave(x, update, self.norm_attention)
-        update = self.feed_forward(self.path.enter(x, self.norm_feed_forward))
-        return self.path.leave(x, update, self.norm_feed_forward)
+        update = self.attention(self.residual.pre(x, self.norm_attention), layout, positions, causal=False)
+        x = self.residual.post(x, update, self.norm_attention)
+        update = self.feed_forward(self.residual.pre(x, self.norm_feed_forward))
+        return self.residual.post(x, update, self.norm_feed_forward)
+
+
+class Source(NamedTuple):
+    """What a decoder block reads of the source in training: the encoder's output, and both layouts."""
+
+    memory: Float[Tensor, "sources dim"]
+    target: Layout
+    source: Layout
 
 
 class DecoderBlock(nn.Module):
-    """Causal self-attention over the target, attention to the source, then a feed-forward sub-layer."""
+    """Causal self-attention, attention to the source where the model has an encoder, then a feed-forward sub-layer.
 
-    def __init__(self, config: ModelConfig) -> None:
+    `forward` runs it over flat packs, for training; decoding passes its own attention to `run`.
+    """
+
+    def __init__(self, config: ModelConfig | DecoderModel) -> None:
         super().__init__()
-        self.path = SubLayers(config)
+        self.residual = Residual(config)
         self.norm_attention = build_norm(config.norm, config.dim)
-        self.attention = SelfAttention(config)
-        self.norm_cross = build_norm(config.norm, config.dim)
-        self.cross = CrossAttention(config)
+        self.attention = SelfAttention(config, qk_norm=isinstance(config, DecoderModel) and config.qk_norm)
+        has_source = not isinstance(config, DecoderModel)
+        self.norm_cross = build_norm(config.norm, config.dim) if has_source else None
+        self.cross = CrossAttention(config) if has_source else None
         self.norm_feed_forward = build_norm(config.norm, config.dim)
         self.feed_forward = FeedForward(config)
 
     def forward(
         self,
         x: Float[Tensor, "tokens dim"],
-        memory: Float[Tensor, "sources dim"],
-        target: Layout,
-        source: Layout,
-        rotation: Rotation | None,
+        layout: Layout,
+        positions: PositionInputs,
+        *,
+        source: Source | None = None,
+        prefix: PrefixLayout | None = None,
     ) -> Float[Tensor, "tokens dim"]:
-        """The residual path after this layer."""
-        update = self.attention(self.path.enter(x, self.norm_attention), target, rotation, causal=True)
-        x = self.path.leave(x, update, self.norm_attention)
-        update = self.cross(self.path.enter(x, self.norm_cross), memory, target, source)
-        x = self.path.leave(x, update, self.norm_cross)
-        update = self.feed_forward(self.path.enter(x, self.norm_feed_forward))
-        return self.path.leave(x, update, self.norm_feed_forward)
+        """The residual path after this layer. Self-attention is causal, in both directions over a prefix where there
+        is one."""
+
+        def attend_self(entered: Tensor) -> Tensor:
+            return self.attention(entered, layout, positions, causal=True, prefix=prefix)
+
+        def attend_source(entered: Tensor) -> Tensor:
+            assert source is not None, "a block with attention to a source"
+            assert self.cross is not None
+            return self.cross(entered, *source)
+
+        return self.run(x, attend_self, attend_source)
+
+    def run(
+        self, x: Float[Tensor, "tokens dim"], attend_self: SubLayer, attend_source: SubLayer | None = None
+    ) -> Float[Tensor, "tokens dim"]:
+        """The same with both attentions passed in, which project, attend and map out; without a cross-attention the
+        last one is not called."""
+        x = self.residual.post(x, attend_self(self.residual.pre(x, self.norm_attention)), self.norm_attention)
+        if self.norm_cross is not None:
+            assert attend_source is not None, "a block with attention to a source"
+            update = attend_source(self.residual.pre(x, self.norm_cross))
+            x = self.residual.post(x, update, self.norm_cross)
+        update = self.feed_forward(self.residual.pre(x, self.norm_feed_forward))
+        return self.residual.post(x, update, self.norm_feed_forward)

@@ -1,19 +1,18 @@
 """Writing on from prompts one token at a time, with keys and values kept: a decoder-only model's side of a search."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.flow import Stream
-from trimtab.model.attention_cached import at_any_length
-from trimtab.model.causal_block import Mix
+from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, stream_at
+from trimtab.model.block import Attend
 from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.position import rotation_at
 
-FIRST_ROOM = 64
+FIRST_SLOTS = 64
 """Slots that a cache begins with; it doubles when it is full."""
 
 
@@ -21,8 +20,8 @@ FIRST_ROOM = 64
 class Cache:
     """What one block remembers; slots from `past` on hold nothing yet."""
 
-    keys: Float[Tensor, "hypotheses kv_heads room size"]
-    values: Float[Tensor, "hypotheses kv_heads room size"]
+    keys: Float[Tensor, "hypotheses kv_heads slots size"]
+    values: Float[Tensor, "hypotheses kv_heads slots size"]
 
     def put(self, keys: Tensor, values: Tensor, past: int) -> tuple[Tensor, Tensor]:
         """Writes one token's, each `hypotheses kv_heads size`, into the slot `past`; gives all up to it."""
@@ -58,7 +57,7 @@ class PromptSession:
         """Which slots the next token may look at; None for all."""
         config, weight = model.config, model.embedding.weight
         kept, size = config.kv_heads or config.heads, config.dim // config.heads
-        shape = rows * width, kept, min(FIRST_ROOM, model.max_positions), size
+        shape = rows * width, kept, min(FIRST_SLOTS, model.max_positions), size
         self.caches = [Cache(weight.new_empty(shape), weight.new_empty(shape)) for _ in model.decoder.blocks]
 
     @at_any_length()
@@ -74,9 +73,13 @@ class PromptSession:
         # Rows that are done may run on beyond the last position; what they say is not read any more.
         positions = positions.clamp(max=self.model.max_positions - 1)
         x = self.model.embed_target(stream_at(tokens.flatten(), positions))
-        rotation = rotation_at(self.model.target_turns, positions)
+        rotary = self.model.target_positions.rotate(positions)
+        kept = self.caches[0].keys.shape[1]
+        bias = next_bias(self.model.target_positions, self.past, own=positions, kv_heads=kept)
+        seen = self.seen if bias is None else hidden_by(bias.to(x.dtype), self.seen)
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            x = block.through(x, rotation, self._next(cache))
+            attend = self._next(cache, seen)
+            x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past += 1
         return self._logits(x).view(self.rows, self.width, -1)
 
@@ -118,17 +121,20 @@ class PromptSession:
     ) -> Float[Tensor, "rows dim"]:
         """Puts the first tokens of each row through the model at once; gives the hidden vectors of the last ones."""
         rows, length = tokens.shape
-        places = torch.arange(length, device=tokens.device)
-        positions = (places - skipped[:, None]).clamp(min=0).flatten()
-        x = self.model.embed_target(stream_at(tokens.flatten(), positions))
-        rotation = rotation_at(self.model.target_turns, positions)
-        seen = (places >= skipped[:, None])[:, None].expand(rows, length, length)
+        slots = torch.arange(length, device=tokens.device)
+        positions = (slots - skipped[:, None]).clamp(min=0)
+        x = self.model.embed_target(stream_at(tokens.flatten(), positions.flatten()))
+        rotary = self.model.target_positions.rotate(positions.flatten())
+        seen = (slots >= skipped[:, None])[:, None].expand(rows, length, length)
         if not self.both_ways:
-            seen = seen & (places[:, None] >= places)
+            seen = seen & (slots[:, None] >= slots)
         # What is no token sees itself alone: nothing at all would be NaN.
         seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
+        bias = self.model.target_positions.bias(positions, positions)
+        seen = seen if bias is None else hidden_by(bias.to(x.dtype), seen)
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            x = block.through(x, rotation, self._first(cache, seen))
+            attend = self._first(cache, seen)
+            x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past, self.skipped = length, skipped.repeat_interleave(self.width)
         return x.view(rows, length, -1)[:, -1]
 
@@ -136,27 +142,27 @@ class PromptSession:
         logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
         return logits[:, : self.model.num_ids].float()
 
-    def _next(self, cache: Cache) -> Mix:
+    def _next(self, cache: Cache, seen: Tensor | None) -> Attend:
         """Attention of one token of each hypothesis to all before it.
 
         Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
         """
 
-        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             known = cache.put(keys, values, self.past)
             grouped = queries.unflatten(1, (keys.shape[1], -1))
-            return F.scaled_dot_product_attention(grouped, *known, attn_mask=self.seen).flatten(1, 2)
+            return F.scaled_dot_product_attention(grouped, *known, attn_mask=seen).flatten(1, 2)
 
-        return mix
+        return attend
 
-    def _first(self, cache: Cache, seen: Bool[Tensor, "rows 1 length length"]) -> Mix:
+    def _first(self, cache: Cache, seen: Tensor) -> Attend:
         """Attention of the first tokens of each row to each other, whose keys and values all its hypotheses keep."""
         rows, length = len(seen), seen.shape[-1]
-        room = max(cache.keys.shape[2], length)
+        slots = max(cache.keys.shape[2], length)
 
-        def mix(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             q, k, v = (each.unflatten(0, (rows, length)).transpose(1, 2) for each in (queries, keys, values))
-            padding = 0, 0, 0, room - length
+            padding = 0, 0, 0, slots - length
             cache.keys = F.pad(k, padding).repeat_interleave(self.width, 0)
             cache.values = F.pad(v, padding).repeat_interleave(self.width, 0)
             group = q.shape[1] // k.shape[1]
@@ -164,9 +170,4 @@ class PromptSession:
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
             return mixed.transpose(1, 2).flatten(0, 1)
 
-        return mix
-
-
-def stream_at(ids: Int[Tensor, "tokens"], positions: Int[Tensor, "tokens"]) -> Stream:
-    """Tokens and where they stand; what embeddings read of a stream."""
-    return Stream(ids, positions, positions, positions.to(torch.int32), 1)
+        return attend

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 
-from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model
 
 
@@ -22,4 +21,4 @@ class EvaluationModel:
     def copy(self) -> Model:
         """The model to score now; the very model in training where neither applies."""
         model = self.model if self.averaged is None else self.averaged(self.model)
-        return model if self.dtype is None else half_copy(model, self.dtype)
+        return model if self.dtype is None else model.half_precision_copy(self.dtype)

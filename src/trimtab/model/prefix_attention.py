@@ -16,7 +16,7 @@ class PrefixLayout(NamedTuple):
 
     halves: Layout
     """Twice as many segments: by turns the prefix of a segment and the rest of it, either of which may be empty."""
-    inside: Bool[Tensor, "tokens 1 1"]
+    in_prefix: Bool[Tensor, "tokens 1 1"]
     """True for tokens of a prefix."""
 
 
@@ -27,15 +27,15 @@ def prefix_layout_of(stream: Stream, *, padded: bool) -> PrefixLayout:
     prefix = torch.minimum(stream.prefix, lengths)
     ends = torch.stack([starts, starts + prefix], dim=1).flatten()
     own = prefix[stream.segments]
-    inside = stream.positions < own
+    in_prefix = stream.positions < own
     halves = Stream(
         ids=stream.ids,
-        positions=torch.where(inside, stream.positions, stream.positions - own),
-        segments=2 * stream.segments + (~inside).to(stream.segments.dtype),
+        positions=torch.where(in_prefix, stream.positions, stream.positions - own),
+        segments=2 * stream.segments + (~in_prefix).to(stream.segments.dtype),
         boundaries=torch.cat([ends, stream.boundaries[-1:]]),
         longest=stream.longest,
     )
-    return PrefixLayout(layout_of(halves, padded=padded), inside[:, None, None])
+    return PrefixLayout(layout_of(halves, padded=padded), in_prefix[:, None, None])
 
 
 def attend_prefix(
@@ -45,12 +45,14 @@ def attend_prefix(
     *,
     layout: Layout,
     prefix: PrefixLayout,
+    bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "tokens heads size"]:
     """Exact, by the kernels that there are: a token after the prefix attends causally to its whole segment, and one of
     the prefix to the prefix alone, so that each of the two results is taken where it is the right one.
 
     Source: the prefix mask of arXiv 1910.10683, section 3.2.1, figure 4.
     """
-    after = attend(queries, keys, values, of=layout, to=layout, causal=True)
-    within = attend(queries, keys, values, of=prefix.halves, to=prefix.halves, causal=False)
-    return torch.where(prefix.inside, within, after)
+    after = attend(queries, keys, values, of=layout, to=layout, causal=True, bias=bias)
+    # A prefix begins where its segment does, so that its positions are those of the segment.
+    within = attend(queries, keys, values, of=prefix.halves, to=prefix.halves, causal=False, bias=bias)
+    return torch.where(prefix.in_prefix, within, after)

@@ -1,31 +1,42 @@
-"""What each weight of a model is for, by its name: what a learning rate by role, such as muP's, is chosen by."""
+"""What each weight of a model is for: what learning rates by role, such as muP's, and weight decay are chosen by.
+
+It knows this package's models, and answers for any module tree: Hugging Face models, adapters, routers, convolutions.
+"""
+
+import re
+
+from torch import nn
 
 from trimtab.config.optimizers import Role
 
-ROLES: dict[str, Role] = {
-    "embedding": "embedding",
-    "source_embedding": "embedding",
-    "source_positions": "embedding",
-    "target_positions": "embedding",
-    "output": "output",
-    "attention.qkv": "hidden",
-    "attention.out": "hidden",
-    "cross.q": "hidden",
-    "cross.kv": "hidden",
-    "cross.out": "hidden",
-    "feed_forward.up": "hidden",
-    "feed_forward.down": "hidden",
-}
-"""By the name of the part, without the number of its layer."""
+NORM = re.compile(r"(^|_)(norm|ln|layer_?norm|rms_?norm)", re.IGNORECASE)
+EMBEDDING = re.compile(r"embed|^wte$|^wpe$|positions$|(^|_)tokens?$", re.IGNORECASE)
+OUTPUTS = {"output", "lm_head", "embed_out", "output_projection", "classifier", "score"}
+"""Modules outside the layers that score what is predicted."""
+VECTORS = {"bias", "gain", "gamma", "beta"}
 
 
-def role_of(name: str) -> Role:
-    """The role of a parameter of either model, by its name in `named_parameters`.
+def role_of(name: str, *, module: nn.Module | None = None, ndim: int | None = None) -> Role:
+    """The role of a parameter, by its name in `named_parameters`, and where they are known by the module that owns it
+    and by its number of dimensions, which decide before the name does.
 
-    A gain or a bias is a `vector`. A tied matrix has the name of an embedding, and is one. Raises KeyError for a part
-    that nobody has given a role.
+    A gain or a bias is a `vector`. A matrix that is tied to the output has the name of an embedding, and is one.
+    Adapters (`lora_A`, `lora_B`), routers and convolutions are `hidden`, as every weight is that is nothing else.
     """
-    part, _, kind = name.rpartition(".")
-    if kind == "bias" or part.rpartition(".")[2].startswith("norm"):
+    path, _, own = name.rpartition(".")
+    *outer, part = path.split(".")
+    if own in VECTORS or NORM.search(part) or (ndim is not None and ndim < 2):
         return "vector"
-    return ROLES[".".join(part.split(".")[3:]) if ".blocks." in part else part]
+    if part in OUTPUTS and not any(each.isdigit() for each in outer):
+        return "output"
+    if isinstance(module, nn.Embedding):
+        return "embedding"
+    if module is not None and own == "weight":
+        return "hidden"
+    return "embedding" if EMBEDDING.search(part) or EMBEDDING.search(own) else "hidden"
+
+
+def role_in(model: nn.Module, name: str) -> Role:
+    """The role of a parameter of this model. Raises AttributeError where it has none of that name."""
+    path, _, _ = name.rpartition(".")
+    return role_of(name, module=model.get_submodule(path), ndim=model.get_parameter(name).ndim)

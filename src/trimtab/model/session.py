@@ -1,7 +1,8 @@
 """Decoding one token at a time, with keys and values kept: the model's side of greedy and beam search."""
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -9,13 +10,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.flow import Stream
-from trimtab.model.attention_cached import at_any_length
+from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, stream_at
 from trimtab.model.attention_padded import pad_rows
-from trimtab.model.block import DecoderBlock
+from trimtab.model.block import Attend
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.layout import layout_of
-from trimtab.model.position import Rotation, rotation_at
-from trimtab.model.prefill import Given, through_at_once
 
 
 @dataclass(slots=True)
@@ -35,7 +34,7 @@ class Session:
     def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width, self.past = model, rows, width, 0
         dense = layout_of(source, padded=True)
-        encoder = dense if model.kernel == "padded" else layout_of(source, padded=False)
+        encoder = dense if model.padded else layout_of(source, padded=False)
         memory = model.encode(source, encoder)
         self.real = dense.real[:rows, None, None, :]
         self.skipped: Int[Tensor, "hypotheses"] | None = None
@@ -59,11 +58,18 @@ class Session:
             positions = (positions - self.skipped).clamp(max=self.model.max_positions - 1)
             slots = torch.arange(self.past + 1, device=tokens.device)
             self.seen = (slots >= self.skipped[:, None])[:, None, None, :]
-        stream = Stream(tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
-        x = self.model.embed_target(stream)
-        rotation = rotation_at(self.model.target_turns, positions)
+        x = self.model.embed_target(stream_at(tokens.flatten(), positions))
+        rotary = self.model.target_positions.rotate(positions)
+        kept = self.model.config.decoder.kv_heads
+        bias = next_bias(self.model.target_positions, self.past, own=positions, kv_heads=kept)
+        seen = self.seen if bias is None else hidden_by(bias.to(x.dtype), self.seen)
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            x = self.through(block, cache, x, rotation)
+            attend_self, attend_source = self._next(cache, seen), self._from_source(cache)
+            x = block.run(
+                x,
+                partial(block.attention.attend_by, attend_self, rotary=rotary),
+                partial(block.cross.attend_by, attend_source),
+            )
         self.past += 1
         logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
         return logits[:, : self.model.num_ids].float().view(self.rows, self.width, -1)
@@ -73,19 +79,22 @@ class Session:
         """Feeds what all hypotheses of a row begin with, at once, before any step; the first `skipped` of it are no
         tokens, only there to make rows equally long."""
         length = tokens.shape[1]
-        places = torch.arange(length, device=tokens.device)
-        positions = (places - skipped[:, None]).clamp(min=0).flatten()
-        stream = Stream(tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
-        x = self.model.embed_target(stream)
-        rotation = rotation_at(self.model.target_turns, positions)
+        slots = torch.arange(length, device=tokens.device)
+        positions = (slots - skipped[:, None]).clamp(min=0)
+        x = self.model.embed_target(stream_at(tokens.flatten(), positions.flatten()))
+        rotary = self.model.target_positions.rotate(positions.flatten())
         # A token sees those before it, and what is no token only itself: nothing at all would be NaN.
-        seen = (places[:, None] >= places) & (places >= skipped[:, None, None])
+        seen = (slots[:, None] >= slots) & (slots >= skipped[:, None, None])
         seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
+        bias = self.model.target_positions.bias(positions, positions)
+        seen = seen if bias is None else hidden_by(bias.to(x.dtype), seen)
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            given = Given(seen=seen, real=self.real, source=(cache.source_keys, cache.source_values))
-            x, keys, values = through_at_once(block, x, rotation, given)
-            cache.keys = keys.repeat_interleave(self.width, 0)
-            cache.values = values.repeat_interleave(self.width, 0)
+            attend_self, attend_source = self._first(cache, seen), self._first_from_source(cache)
+            x = block.run(
+                x,
+                partial(block.attention.attend_by, attend_self, rotary=rotary),
+                partial(block.cross.attend_by, attend_source),
+            )
         self.past = length
         self.skipped = skipped.repeat_interleave(self.width)
 
@@ -112,46 +121,79 @@ class Session:
                 each.index_select(0, hypotheses) for each in (cache.keys, cache.values)
             )
 
-    def through(
-        self,
-        block: DecoderBlock,
-        cache: BlockCache,
-        x: Float[Tensor, "hypotheses dim"],
-        rotation: Rotation | None,
-    ) -> Float[Tensor, "hypotheses dim"]:
-        """One decoder block for one token of each hypothesis.
+    def _next(self, cache: BlockCache, seen: Tensor | None) -> Attend:
+        """Attention of one token of each hypothesis to all before it.
 
         Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
         """
-        path, kept = block.path, block.attention.kv_heads
-        queries, keys, values = block.attention.project(path.enter(x, block.norm_attention), rotation)
-        cache.keys = torch.cat([cache.keys, keys[:, :, None]], dim=2)
-        cache.values = torch.cat([cache.values, values[:, :, None]], dim=2)
-        grouped = queries.unflatten(1, (kept, -1))
-        mixed = F.scaled_dot_product_attention(grouped, cache.keys, cache.values, attn_mask=self.seen)
-        x = path.leave(x, block.attention.out(mixed.flatten(1)), block.norm_attention)
 
-        entered = path.enter(x, block.norm_cross)
-        queries = block.cross.q(entered).view(self.rows, self.width, kept, -1, block.cross.size)
-        grouped = queries.transpose(1, 2).flatten(2, 3)
-        mixed = F.scaled_dot_product_attention(
-            grouped, cache.source_keys, cache.source_values, attn_mask=self.real
-        )
-        mixed = mixed.unflatten(2, (self.width, -1)).transpose(1, 2)
-        update = block.cross.out(mixed.reshape(len(x), -1))
-        x = path.leave(x, update, block.norm_cross)
-        update = block.feed_forward(path.enter(x, block.norm_feed_forward))
-        return path.leave(x, update, block.norm_feed_forward)
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            cache.keys = torch.cat([cache.keys, keys[:, :, None]], dim=2)
+            cache.values = torch.cat([cache.values, values[:, :, None]], dim=2)
+            grouped = queries.unflatten(1, (keys.shape[1], -1))
+            mixed = F.scaled_dot_product_attention(grouped, cache.keys, cache.values, attn_mask=seen)
+            return mixed.flatten(1, 2)
+
+        return attend
+
+    def _from_source(self, cache: BlockCache) -> Callable[[Tensor], Tensor]:
+        """Attention of one token of each hypothesis to the source of its row."""
+
+        def attend(queries: Tensor) -> Tensor:
+            return attend_shared_source(
+                queries, cache.source_keys, cache.source_values, width=self.width, mask=self.real
+            )
+
+        return attend
+
+    def _first(self, cache: BlockCache, seen: Tensor) -> Attend:
+        """Attention of the first tokens of each row to each other, whose keys and values all its hypotheses keep."""
+
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            q, k, v = (each.unflatten(0, (len(seen), -1)).transpose(1, 2) for each in (queries, keys, values))
+            cache.keys = k.repeat_interleave(self.width, 0)
+            cache.values = v.repeat_interleave(self.width, 0)
+            return attend_rows(q, k, v, seen)
+
+        return attend
+
+    def _first_from_source(self, cache: BlockCache) -> Callable[[Tensor], Tensor]:
+        """Attention of the first tokens of each row to its source."""
+
+        def attend(queries: Tensor) -> Tensor:
+            q = queries.unflatten(0, (self.rows, -1)).transpose(1, 2)
+            return attend_rows(q, cache.source_keys, cache.source_values, self.real)
+
+        return attend
 
 
-class SessionOpener:
-    """A model as decoding sees it: see `flow.Translates`."""
+def attend_rows(
+    queries: Float[Tensor, "rows heads length size"],
+    keys: Float[Tensor, "rows kv_heads keys size"],
+    values: Float[Tensor, "rows kv_heads keys size"],
+    seen: Tensor,
+) -> Float[Tensor, "tokens heads size"]:
+    """Attention of several tokens of each row, row after row in the result."""
+    group = queries.shape[1] // keys.shape[1]
+    keys, values = keys.repeat_interleave(group, 1), values.repeat_interleave(group, 1)
+    mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=seen)
+    return mixed.transpose(1, 2).flatten(0, 1)
 
-    def __init__(self, model: EncoderDecoder) -> None:
-        self.model = model
 
-    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> Session:
-        """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest sentence."""
-        assert max_length <= self.model.max_positions, (max_length, self.model.max_positions)
-        assert math.prod(source.ids.shape) > 0, "a source has at least its end symbol"
-        return Session(self.model, source, rows=rows, width=width)
+def attend_shared_source(
+    queries: Float[Tensor, "hypotheses heads size"],
+    keys: Float[Tensor, "rows kv_heads source size"],
+    values: Float[Tensor, "rows kv_heads source size"],
+    *,
+    width: int,
+    mask: Tensor,
+) -> Float[Tensor, "hypotheses heads size"]:
+    """Attention of one token of each of `width` hypotheses to the source of their row.
+
+    Hypotheses, and heads of queries that share one of keys, are asked as further queries, so that no key is repeated.
+    """
+    grouped = queries.view(len(keys), width, keys.shape[1], -1, queries.shape[2])
+    grouped = grouped.transpose(1, 2).flatten(2, 3)
+    mixed = F.scaled_dot_product_attention(grouped, keys, values, attn_mask=mask)
+    mixed = mixed.unflatten(2, (width, -1)).transpose(1, 2)
+    return mixed.reshape(queries.shape)

@@ -42,12 +42,12 @@ class PromptedTranslation:
     """See `flow.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
 
     def __init__(self, session: PromptSession, separator: int) -> None:
-        self.session, self.separator, self.begun = session, separator, False
+        self.session, self.separator, self.started = session, separator, False
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
         """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
-        if not self.begun:
-            tokens, self.begun = torch.full_like(tokens, self.separator), True
+        if not self.started:
+            tokens, self.started = torch.full_like(tokens, self.separator), True
         return self.session.step(tokens)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:

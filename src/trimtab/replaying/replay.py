@@ -32,7 +32,7 @@ from trimtab.replaying.report import ReplayReport
 from trimtab.replaying.starts import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded, stations, take, was_refused
 from trimtab.tasks.task_of import open_sources
-from trimtab.training.blame import blame
+from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, without_places
 from trimtab.training.trace import trace
@@ -90,7 +90,7 @@ def replay(
         f"measuring {1 + len(others)} windows with the weights of steps {now.step} and {older.step}"
     )
     parts.model.load_state_dict(now.tensors)
-    examples = blame(parts, target.window, step=step)
+    examples = suspect_examples(parts, target.window, step=step)
     traced = trace(parts, target.window, step=step)
     evidence = _evidence(
         parts, target=target, others=others, now=now, older=older, records=records, left=left

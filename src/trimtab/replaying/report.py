@@ -11,7 +11,7 @@ from trimtab.guard.outlier import median
 from trimtab.replaying.evidence import Column, Evidence, Fault, Measure, fault
 from trimtab.replaying.explanation import explanation
 from trimtab.replaying.left_out import LeftOut
-from trimtab.training.blame import Blamed
+from trimtab.training.example_losses import SuspectExample
 
 SHOWN_EXAMPLES, SHOWN_CHARACTERS = 5, 100
 TITLES: dict[Fault, str] = {
@@ -32,7 +32,7 @@ class ReplayReport:
     started_from: int
     """The checkpoint whose weights the replay began with; 0 is the beginning of the run."""
     evidence: Evidence
-    examples: tuple[Blamed, ...]
+    examples: tuple[SuspectExample, ...]
     """The worst of the window by the weights that met it, the worst first."""
     trace: str = ""
     """The first module and tensor that was not finite; empty where all is finite."""
@@ -131,7 +131,7 @@ def _median(values: Sequence[float]) -> float:
     return median([math.inf if math.isnan(each) else each for each in values]) if values else math.nan
 
 
-def _example_lines(examples: Sequence[Blamed]) -> list[str]:
+def _example_lines(examples: Sequence[SuspectExample]) -> list[str]:
     lines = ["worst examples of the window:"]
     for each in examples[:SHOWN_EXAMPLES]:
         lines.append(f"  {each.corpus} line {each.line} ({each.place}), {each.targets} tokens: {each.reason}")

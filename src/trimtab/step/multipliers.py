@@ -6,7 +6,7 @@ from typing import TypeVar
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.config.step import LearningRateMultipliers, Role
+from trimtab.config.optimizers import LearningRateMultipliers, Role
 from trimtab.errors import input_error
 
 RoleOf = Callable[[str], Role]
@@ -32,7 +32,7 @@ def multipliers_of(
     return {name: getattr(config, role_of(name)) for name in names}
 
 
-def alike(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:
+def names_by_multiplier(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:
     """The names of each multiplier, in their order."""
     found: dict[float, list[str]] = {}
     for name in names:

@@ -45,7 +45,7 @@ class OutlierGate:
         if not self.config.outliers:
             never = torch.zeros((), dtype=torch.bool, device=loss.device)
             return never, never
-        rings, accepted, (share, least, deviations) = self.known(loss.device)
+        rings, accepted, (share, least, deviations) = self.state_on(loss.device)
         self.seen = torch.stack([loss.detach().float(), grad_norm.float().clamp(min=LEAST_NORM).log()])
         # Sorted, since nanmedian is refused where only deterministic algorithms are allowed; NaN comes last.
         place = ((accepted.clamp(max=self.config.window) - 1).clamp(min=0) // 2).expand(2, 1)
@@ -96,11 +96,13 @@ class OutlierGate:
         if losses:
             rings = torch.full((2, self.config.window), torch.nan)
             rings[:, : len(losses)] = torch.tensor([losses, log_norms])
-            mine, accepted, _ = self.known(torch.device("cpu") if self.rings is None else self.rings.device)
+            mine, accepted, _ = self.state_on(
+                torch.device("cpu") if self.rings is None else self.rings.device
+            )
             mine.copy_(rings)
             accepted.fill_(len(losses))
 
-    def known(
+    def state_on(
         self, device: torch.device
     ) -> tuple[Float[Tensor, "two window"], Int[Tensor, ""], Float[Tensor, "three two"]]:
         """Rings, count and constants on a device; empty and 0 before the first step."""

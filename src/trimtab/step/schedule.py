@@ -33,18 +33,18 @@ def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int |
         case Constant():
             return 1.0
         case LinearWarmup():
-            return max(0.0, 1 - gone(step, length, warmup))
+            return max(0.0, 1 - elapsed_share(step, length, warmup))
         case InverseSqrt() | Noam():
             return math.sqrt(max(1.0, warmup) / max(1.0, warmup, step + 1.0))
         case Cosine():
-            return between(1.0, schedule.floor, half_cosine(gone(step, length, warmup)))
+            return interpolate(1.0, schedule.floor, half_cosine(elapsed_share(step, length, warmup)))
         case WarmupStableDecay():
             begun = length * (1 - schedule.decay_share)
-            share = gone(step, length, max(begun, warmup)) if step > begun else 0.0
+            share = elapsed_share(step, length, max(begun, warmup)) if step > begun else 0.0
             fallen = share if schedule.shape == "linear" else math.sqrt(share)
-            return between(1.0, schedule.floor, min(1.0, fallen))
+            return interpolate(1.0, schedule.floor, min(1.0, fallen))
         case Exponential():
-            return schedule.floor ** min(1.0, gone(step, length, warmup))
+            return schedule.floor ** min(1.0, elapsed_share(step, length, warmup))
         case _:
             assert_never(schedule)
 
@@ -58,8 +58,8 @@ def one_cycle(schedule: OneCycle, *, step: int, length: int | float, warmup: int
     """Two half cosines that meet at the peak."""
     rise = warmup or (ONE_CYCLE_RISE * length if math.isfinite(length) else 1000.0)
     if step < rise:
-        return between(schedule.start, 1.0, half_cosine(step / rise))
-    return between(1.0, schedule.floor, half_cosine(gone(step, length, rise)))
+        return interpolate(schedule.start, 1.0, half_cosine(step / rise))
+    return interpolate(1.0, schedule.floor, half_cosine(elapsed_share(step, length, rise)))
 
 
 def half_cosine(share: float) -> float:
@@ -67,12 +67,12 @@ def half_cosine(share: float) -> float:
     return (1 - math.cos(math.pi * min(1.0, share))) / 2
 
 
-def between(first: float, last: float, share: float) -> float:
+def interpolate(first: float, last: float, share: float) -> float:
     """The value a share of the way from one to the other."""
     return first + (last - first) * share
 
 
-def gone(step: int, length: int | float, warmup: int | float) -> float:
+def elapsed_share(step: int, length: int | float, warmup: int | float) -> float:
     """Share of the time after warmup that is over at a step; 0 when the end is not known yet."""
     if math.isinf(length):
         return 0.0

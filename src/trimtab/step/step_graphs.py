@@ -4,15 +4,14 @@ twin."""
 import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from trimtab.flow import LossOutput, Pack, StepReport, Stream
+from trimtab.flow import Batch, LossOutput, StepReport
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
-from trimtab.step.numbers import Measures, StepNumbers
+from trimtab.step.numbers import Counts, Measures, StepNumbers
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import report_of, step_on_device
@@ -32,7 +31,7 @@ class Recording:
     """A graph, and the memory through which it hears and tells."""
 
     graph: "torch.cuda.CUDAGraph"
-    packs: list[Pack]
+    batches: list[Batch]
     numbers: StepNumbers
     measures: Measures
 
@@ -41,7 +40,7 @@ class StepGraphs:
     """Takes steps as `take_step` does. After a few steps of one shape it records the next one and from then on only
     launches the recording, which spares the host the thousand launches of a step.
 
-    A step of another shape (fewer packs) or variant (a loss that truncates from here on) has a recording of its own.
+    A step of another shape (fewer batches) or variant (a loss that truncates from here on) has a recording of its own.
     What is recorded refers to memory: weights, moments and every other state must stay where they are, which
     optimizers, clips, loss scale and gate see to. Random numbers go on as they would, from the generator's seed.
     """
@@ -60,9 +59,9 @@ class StepGraphs:
 
     def take_step(
         self,
-        objective: Callable[[Pack], LossOutput],
+        objective: Callable[[Batch], LossOutput],
         optimizer: Optimizer,
-        packs: Sequence[Pack],
+        batches: Sequence[Batch],
         *,
         clip: Clip,
         scale: LossScale,
@@ -71,27 +70,30 @@ class StepGraphs:
     ) -> StepReport:
         """See `take_step`."""
 
-        def step(packs: Sequence[Pack], numbers: StepNumbers) -> Measures:
-            return step_on_device(objective, optimizer, packs, numbers, clip=clip, scale=scale, gate=gate)
+        def step(batches: Sequence[Batch], numbers: StepNumbers) -> Measures:
+            return step_on_device(objective, optimizer, batches, numbers, clip=clip, scale=scale, gate=gate)
 
         masked = gate is not None and gate.masked
-        shape = (*map(shape_of, packs), gate is None, self.variant())
+        shape = (*(batch.static_key for batch in batches), gate is None, self.variant())
+        counts = Counts.of(batches)
         with on(self.stream):
             if shape not in self.recordings and self.may_record(shape):
-                self.record(shape, step, packs)
+                self.record(shape, step, batches)
                 for parameter in optimizer.parameters:
-                    # Where a recording broke off, of the packs before: memory that nobody ever wrote.
+                    # Where a recording broke off, of the batches before: memory that nobody ever wrote.
                     parameter.grad = None
             if (recording := self.recordings.get(shape)) is None:
-                numbers = StepNumbers.of(packs, learning_rate=learning_rate, masked=masked)
-                measures = step(packs, numbers)
+                numbers = StepNumbers.of(
+                    counts, learning_rate=learning_rate, masked=masked, device=batches[0].device
+                )
+                measures = step(batches, numbers)
             else:
-                for mine, theirs in zip(recording.packs, packs, strict=True):
+                for mine, theirs in zip(recording.batches, batches, strict=True):
                     copy_into(mine, theirs)
-                recording.numbers.fill(packs, learning_rate=learning_rate, masked=masked)
+                recording.numbers.fill(counts, learning_rate=learning_rate, masked=masked)
                 recording.graph.replay()
                 measures = copied(recording.measures)
-        return report_of(measures, packs, learning_rate=learning_rate)
+        return report_of(measures, counts, learning_rate=learning_rate)
 
     def may_record(self, shape: Hashable) -> bool:
         """Whether enough plain steps of this shape were taken."""
@@ -99,11 +101,16 @@ class StepGraphs:
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
 
     def record(
-        self, shape: Hashable, step: Callable[[Sequence[Pack], StepNumbers], Measures], packs: Sequence[Pack]
+        self,
+        shape: Hashable,
+        step: Callable[[Sequence[Batch], StepNumbers], Measures],
+        batches: Sequence[Batch],
     ) -> None:
         """Records a step of this shape, without taking it; where that fails, steps stay plain."""
-        mine = [clone(pack) for pack in packs]
-        numbers = StepNumbers.of(packs, learning_rate=0.0, masked=False)
+        mine = [batch.clone() for batch in batches]
+        numbers = StepNumbers.of(
+            Counts.of(batches), learning_rate=0.0, masked=False, device=batches[0].device
+        )
         graph = torch.cuda.CUDAGraph()
         try:
             # Other threads go on: one pins the next windows, another may write a checkpoint.
@@ -132,39 +139,9 @@ def on(stream: "torch.cuda.Stream") -> Generator[None]:
         outer.wait_stream(stream)
 
 
-def shape_of(pack: Pack) -> Hashable:
-    """All of a pack that a recording is made for."""
-    return tuple(
-        (*(tensor.shape for tensor in tensors_of(stream)), stream.longest)
-        for stream in (pack.source, pack.target)
-    )
-
-
-def tensors_of(stream: Stream) -> list[Tensor]:
-    """The tensors of a stream, in the order of its fields."""
-    values = (getattr(stream, each.name) for each in fields(stream))
-    return [value for value in values if isinstance(value, Tensor)]
-
-
-def all_tensors(pack: Pack) -> list[Tensor]:
-    """The tensors of a pack."""
-    return [*tensors_of(pack.source), *tensors_of(pack.target), pack.labels]
-
-
-def clone(pack: Pack) -> Pack:
-    """A copy in memory of its own."""
-
-    def copy(stream: Stream) -> Stream:
-        values = (getattr(stream, each.name) for each in fields(stream))
-        return Stream(*(value.clone() if isinstance(value, Tensor) else value for value in values))
-
-    counts = (pack.num_segments, pack.num_targets, pack.num_tokens)
-    return Pack(copy(pack.source), copy(pack.target), pack.labels.clone(), *counts)
-
-
-def copy_into(mine: Pack, theirs: Pack) -> None:
-    """Overwrites the tensors of one pack with those of another of the same shape."""
-    torch._foreach_copy_(all_tensors(mine), all_tensors(theirs), non_blocking=True)
+def copy_into(mine: Batch, theirs: Batch) -> None:
+    """Overwrites the tensors of one batch with those of another with the same `static_key`."""
+    torch._foreach_copy_(mine.tensors(), theirs.tensors(), non_blocking=True)
 
 
 def copied(measures: Measures) -> Measures:

@@ -1,20 +1,21 @@
 """Everything that one update needs beside the data: objective, optimizer, clipping, loss scale, the guard's gate."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from trimtab.flow import LossOutput, Pack, StepReport, TrainState
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.share import dropout_seed
+from trimtab.flow import Batch, LossOutput, StepReport, TrainState
 from trimtab.pace import Pace
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.step_graphs import StepGraphs
-from trimtab.step.take_step import take_step
+from trimtab.step.take_step import StepsOverRanks
 from trimtab.units import Duration
 
 
@@ -30,7 +31,7 @@ class Truncates(Protocol):
 class Stepper:
     """Takes the steps of a run, each a function of where the run is."""
 
-    objective: Callable[[Pack], LossOutput]
+    objective: Callable[[Batch], LossOutput]
     """Forward pass and summed loss of one micro-batch on the device, in the run's precision."""
     loss: Truncates
     optimizer: Optimizer
@@ -44,6 +45,8 @@ class Stepper:
     """From where on the loss leaves labels out; None for never."""
     graphs: StepGraphs | None = None
     """Takes the steps where they are recorded."""
+    ranks: Ranks = ONE_RANK
+    """The processes that take each step together."""
 
     def begin(self, state: TrainState) -> None:
         """Prepares the next step: its dropout, whether its loss truncates, and whether it is left out because it lies
@@ -55,17 +58,16 @@ class Stepper:
         self.reseed(state.step)
 
     def reseed(self, step: int) -> None:
-        """Makes dropout a function of the seed and the step, so that nothing of it needs to be saved."""
-        digest = hashlib.blake2b(f"{self.seed} dropout {step}".encode(), digest_size=8).digest()
-        torch.manual_seed(int.from_bytes(digest, "little") >> 1)
+        """Makes dropout a function of the seed, the step and the rank, so that nothing of it needs to be saved."""
+        torch.manual_seed(dropout_seed(self.seed, step=step, rank=self.ranks.rank))
 
-    def take_step(self, packs: Sequence[Pack], *, learning_rate: float) -> StepReport:
-        """One update of the weights from the micro-batches of a global batch."""
-        step = take_step if self.graphs is None else self.graphs.take_step
+    def take_step(self, batches: Sequence[Batch], *, learning_rate: float) -> StepReport:
+        """One update of the weights from the micro-batches of a global batch, of which this rank has its share."""
+        step = StepsOverRanks(self.ranks).take_step if self.graphs is None else self.graphs.take_step
         return step(
             self.objective,
             self.optimizer,
-            packs,
+            batches,
             clip=self.clip,
             scale=self.scale,
             gate=self.gate,

@@ -1,44 +1,76 @@
 """One step, five verbs: accumulate, clip, judge, optimise, report."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 
-from trimtab.flow import LossOutput, Pack, Refusal, StepReport
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.flow import Batch, LossOutput, Refusal, StepReport
 from trimtab.step.accumulate import accumulate
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.judge import judge, must_skip
 from trimtab.step.loss_scale import LossScale
-from trimtab.step.numbers import Measures, StepNumbers
+from trimtab.step.numbers import Counts, Measures, StepNumbers
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.step.over_ranks import summed
 
 
 def take_step(
-    objective: Callable[[Pack], LossOutput],
+    objective: Callable[[Batch], LossOutput],
     optimizer: Optimizer,
-    packs: Sequence[Pack],
+    batches: Sequence[Batch],
     *,
     clip: Clip,
     scale: LossScale,
     learning_rate: float,
     gate: OutlierGate | None = None,
 ) -> StepReport:
-    """One update of the weights, every target of the window weighing the same.
+    """One update of the weights, every target of the step weighing the same.
 
     The verdict is made before the weights move and stays on the device: a skipped step changes neither weights nor
     moments nor any statistic, and nothing here waits for the GPU.
     """
-    masked = gate is not None and gate.masked
-    numbers = StepNumbers.of(packs, learning_rate=learning_rate, masked=masked)
-    measures = step_on_device(objective, optimizer, packs, numbers, clip=clip, scale=scale, gate=gate)
-    return report_of(measures, packs, learning_rate=learning_rate)
+    return StepsOverRanks(ONE_RANK).take_step(
+        objective, optimizer, batches, clip=clip, scale=scale, learning_rate=learning_rate, gate=gate
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StepsOverRanks:
+    """Takes steps as `take_step` does, together with other ranks: the same update as one process makes of all
+    micro-batches, up to the order of additions, and the same bits on every rank."""
+
+    ranks: Ranks
+
+    def take_step(
+        self,
+        objective: Callable[[Batch], LossOutput],
+        optimizer: Optimizer,
+        batches: Sequence[Batch],
+        *,
+        clip: Clip,
+        scale: LossScale,
+        learning_rate: float,
+        gate: OutlierGate | None = None,
+    ) -> StepReport:
+        """See `take_step`; of the micro-batches only those of this rank, which may be none. The report is of the step,
+        the same on every rank."""
+        counts = Counts.of(batches, self.ranks)
+        masked = gate is not None and gate.masked
+        device = batches[0].device if batches else optimizer.parameters[0].device
+        numbers = StepNumbers.of(
+            counts, learning_rate=learning_rate, masked=masked, device=device, ranks=self.ranks
+        )
+        measures = step_on_device(objective, optimizer, batches, numbers, clip=clip, scale=scale, gate=gate)
+        return report_of(measures, counts, learning_rate=learning_rate)
 
 
 def step_on_device(
-    objective: Callable[[Pack], LossOutput],
+    objective: Callable[[Batch], LossOutput],
     optimizer: Optimizer,
-    packs: Sequence[Pack],
+    batches: Sequence[Batch],
     numbers: StepNumbers,
     *,
     clip: Clip,
@@ -47,7 +79,9 @@ def step_on_device(
 ) -> Measures:
     """The step itself: it reads nothing of the host that changes from step to step, so that it can be recorded."""
     parameters = optimizer.parameters
-    total = accumulate(objective, packs, targets=numbers.targets, scale=scale)
+    total = accumulate(objective, batches, targets=numbers.targets, scale=scale)
+    if numbers.ranks.world_size > 1:
+        total = summed(total, parameters, numbers.ranks)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)
     refusal = judge(total, grad_norm, scale=scale, gate=gate)
@@ -64,11 +98,6 @@ def step_on_device(
     return Measures(total.loss, total.objective.detach(), grad_norm, clipped, refusal, total.truncated)
 
 
-def report_of(measures: Measures, packs: Sequence[Pack], *, learning_rate: float) -> StepReport:
+def report_of(measures: Measures, counts: Counts, *, learning_rate: float) -> StepReport:
     """What a step measured, with what the host knows of it."""
-    return StepReport(
-        **measures._asdict(),
-        learning_rate=learning_rate,
-        num_targets=sum(pack.num_targets for pack in packs),
-        num_tokens=sum(pack.num_tokens for pack in packs),
-    )
+    return StepReport(**measures._asdict(), **counts._asdict(), learning_rate=learning_rate)

@@ -42,7 +42,7 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Findi
         )
     if median([_loss(step) for step in last]) <= bound:
         return None
-    losses = ", ".join(map(_told, last))
+    losses = ", ".join(map(_shown, last))
     return Finding(
         code="S908",
         name="ended-diverged",
@@ -61,7 +61,7 @@ def _loss(step: Mapping[str, Any]) -> float:
     return loss if is_finite else math.inf
 
 
-def _told(step: Mapping[str, Any]) -> str:
+def _shown(step: Mapping[str, Any]) -> str:
     loss = step["loss"]
     shown = f"{loss:.4g}" if isinstance(loss, int | float) else str(loss)
     return f"{shown} (not applied)" if step.get("skipped") else shown

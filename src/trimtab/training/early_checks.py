@@ -3,24 +3,24 @@
 import os
 from pathlib import Path
 
-from trimtab.build import Parts
+from torch import nn
+
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.exporting import obstacles
 from trimtab.config.run import Recipe
+from trimtab.config.step import StepConfig
 from trimtab.errors import InputError, input_error
-from trimtab.scoring.scores import bleu_metric
-
-MOMENTS = {"adamw": 2, "stable_adamw": 2, "lion": 1}
-"""Tensors of the size of the weights that an optimizer keeps; of the others fewer, or none."""
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
+from trimtab.metrics.metric import MetricSettings
 
 
-def check_room_for_one(store: CheckpointStore, parts: Parts) -> None:
+def check_room_for_one(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
-    tensors, step = parts.model.state_dict().values(), parts.recipe.step
+    tensors = model.state_dict().values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
-    copies = MOMENTS.get(step.optimizer.kind, 0) + (step.ema is not None)
+    copies = step.optimizer.moments + (step.ema is not None)
     store.check_room(int(1.1 * (weights + moments * copies)))
 
 
@@ -40,9 +40,10 @@ def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
 
 def check_metrics(recipe: Recipe) -> None:
     """InputError where a library for a metric is missing: told now, and not at the first evaluation."""
-    if "bleu" in recipe.evaluate.metrics:
-        for files in recipe.data.valid.values():
-            bleu_metric(files.bleu_tokenizer)
+    for name in recipe.evaluate.metrics:
+        if metric := OF_TRANSLATIONS.get(name):
+            for files in recipe.data.valid.values():
+                metric.check(MetricSettings(bleu_tokenizer=files.bleu_tokenizer))
 
 
 def check_exports(recipe: Recipe) -> None:

@@ -1,6 +1,6 @@
 """What a run has found: told, written down, and held against it until it is over."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from trimtab.checkpoint.journal import Journal
@@ -43,3 +43,25 @@ class Findings:
     def look_again_for(self, *codes: str) -> None:
         """Forgets what the next evaluation looks for again: a run that has recovered ends well."""
         self.standing = [finding for finding in self.standing if finding.code not in codes]
+
+
+class HeldFindings:
+    """Keeps findings until there is a listener, and passes them on from then on."""
+
+    def __init__(self) -> None:
+        self.held: list[Finding] = []
+        self.listener: Callable[[Finding], None] | None = None
+
+    def tell(self, finding: Finding) -> None:
+        """Keeps a finding, or passes it on."""
+        if self.listener is None:
+            self.held.append(finding)
+        else:
+            self.listener(finding)
+
+    def pass_on_to(self, listener: Callable[[Finding], None]) -> None:
+        """Tells all that were kept, in their order, and later ones at once."""
+        self.listener = listener
+        for finding in self.held:
+            listener(finding)
+        self.held.clear()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from trimtab.build import Parts
-from trimtab.config.step import ClipGlobalNorm
+from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
 from trimtab.flow import StepReport
 from trimtab.model.kinds import Model
+from trimtab.step.learning_rate import LearningRate
 from trimtab.training.inside import Inside, watching
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
@@ -50,7 +50,10 @@ class HealthCheck:
     It changes no weight, gradient, moment, random number or mode.
     """
 
-    parts: Parts
+    model: nn.Module
+    learning_rate: LearningRate
+    clip: Clip
+    """As the recipe says it."""
     steps: int = 0
     """Steps since the beginning, which is a resume where there was one."""
     steps_of_look: int = 0
@@ -73,7 +76,7 @@ class HealthCheck:
     """Of the newest look; what it found holds until the next."""
 
     def __post_init__(self) -> None:
-        model, clip = self.parts.model, self.parts.recipe.step.clip
+        model, clip = self.model, self.clip
         self.resting = marks(model)
         self.trainable = len(self.resting)
         self.ratios = UpdateRatios(
@@ -87,7 +90,7 @@ class HealthCheck:
     def after_step(self, report: StepReport) -> None:
         """Measures now and then how far the weights move; never waits for the device."""
         self.steps += 1
-        if report.learning_rate >= HIGH_RATE * self.parts.learning_rate.peak:
+        if report.learning_rate >= HIGH_RATE * self.learning_rate.peak:
             self.measurable += 1
             match self.measurable % SPACING:
                 case 0:
@@ -97,11 +100,11 @@ class HealthCheck:
                 case _:
                     pass
 
-    def after_flush(self, *, grad_norm: float, clipped: float, applied: bool, learning_rate: float) -> None:
+    def after_flush(self, *, grad_norm: float, clipped: bool, applied: bool, learning_rate: float) -> None:
         """Counts one step by its plain numbers."""
-        self.updates += applied and learning_rate >= HIGH_RATE * self.parts.learning_rate.peak
+        self.updates += applied and learning_rate >= HIGH_RATE * self.learning_rate.peak
         if self.clipping is not None:
-            self.clipping.add(grad_norm, clipped=bool(clipped))
+            self.clipping.add(grad_norm, clipped=clipped)
 
     @contextmanager
     def watching(self, model: Model, valid: ValidSet | None) -> Generator[None]:
@@ -125,7 +128,7 @@ class HealthCheck:
         """M902; what has moved once is not looked at again."""
         if not self.resting or self.updates < FEWEST_UPDATES:
             return []
-        now = marks(self.parts.model, only=self.resting)
+        now = marks(self.model, only=self.resting)
         self.resting = {name: now[name] for name in never_moved(self.resting, now)}
         found = unmoved([*self.resting], of=self.trainable, updates=self.updates)
         return [found] if found else []
@@ -135,7 +138,7 @@ class HealthCheck:
         ratios = self.ratios.medians()
         if ratios:
             scores["update_ratio_median"] = sorted(ratios.values())[len(ratios) // 2]
-        return out_of_range(ratios, lookups=self.lookups, multipliers=self.parts.learning_rate.multipliers)
+        return out_of_range(ratios, lookups=self.lookups, multipliers=self.learning_rate.multipliers)
 
     def look_at_steps(self, scores: dict[str, float]) -> list[Finding]:
         """S922, S923 and P901."""

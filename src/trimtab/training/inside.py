@@ -10,10 +10,9 @@ import torch
 from trimtab.finding import Finding
 from trimtab.flow import Pack
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.causal_block import CausalBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
-from trimtab.model.position import Rotation
+from trimtab.model.positions.kind import RotaryCosSin
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
@@ -97,7 +96,7 @@ def one_pass(model: Model, pack: Pack) -> Generator[Inside]:
     blocks = {
         name: module
         for name, module in model.named_modules()
-        if isinstance(module, EncoderBlock | DecoderBlock | CausalBlock)
+        if isinstance(module, EncoderBlock | DecoderBlock)
     }
     maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
@@ -125,10 +124,7 @@ def attentions(model: Model, *, rows: int) -> Generator[dict[str, Attention]]:
     found: dict[str, Attention] = {}
     with ExitStack() as hooks:
         for name, module in model.named_modules():
-            if isinstance(module, CausalBlock):
-                hook = causal_hook(f"{name}.attention", found, rows=rows)
-                hooks.callback(module.register_forward_pre_hook(hook).remove)
-            elif isinstance(module, SelfAttention | CrossAttention):
+            if isinstance(module, SelfAttention | CrossAttention):
                 hook = attention_hook(name, found, rows=rows)
                 hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield found
@@ -139,12 +135,14 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
     logits out."""
 
     def hook(module: SelfAttention | CrossAttention, given: Any, options: Any) -> None:
+        bias = None
         match module:
             case SelfAttention():
-                x, of, rotation = given
+                x, of, positions = given
                 to, count = of, int(of.boundaries[rows])
-                turned = rotation and Rotation(*(part[:count] for part in rotation))
-                queries, keys, _ = module.project(x[:count], turned)
+                rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
+                queries, keys, _ = module.project(x[:count], rotary)
+                bias = positions.bias
             case CrossAttention():
                 x, memory, of, to = given
                 x, memory = x[: int(of.boundaries[rows])], memory[: int(to.boundaries[rows])]
@@ -157,28 +155,7 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
             to=to.boundaries[: rows + 1],
             longest=(of.longest, to.longest),
             causal=options.get("causal", False),
-        )
-
-    return hook
-
-
-def causal_hook(name: str, found: dict[str, Attention], *, rows: int) -> Callable[[Any, Any], None]:
-    """The same for the layer of a decoder alone, which gives its attention another function to mix with. Of a prefix
-    that is read in both directions one is looked at."""
-
-    def hook(module: CausalBlock, given: Any) -> None:
-        x, of, rotation, *_ = given
-        count = int(of.boundaries[rows])
-        turned = rotation and Rotation(*(part[:count] for part in rotation))
-        entered = module.path.enter(x[:count], module.norm_attention)
-        queries, keys, _ = module.attention.project(entered, turned)
-        found[name] = look_at_attention(
-            queries,
-            keys,
-            of=of.boundaries[: rows + 1],
-            to=of.boundaries[: rows + 1],
-            longest=(of.longest, of.longest),
-            causal=True,
+            bias=bias,
         )
 
     return hook

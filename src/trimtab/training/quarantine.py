@@ -6,7 +6,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.journal import Journal
 from trimtab.finding import Finding
 from trimtab.flow import Refusal, Window
-from trimtab.training.blame import blame, worst_examples
+from trimtab.training.example_losses import suspect_examples, worst_examples
 from trimtab.training.trace import non_finite_traced, trace
 
 BLAMED = {Refusal.NOT_FINITE: "S901", Refusal.LOSS_SPIKE: "S902", Refusal.GRADIENT_SPIKE: "S903"}
@@ -29,10 +29,10 @@ class Quarantine:
             return []
         findings: list[Finding] = []
         try:
-            blamed = blame(self.parts, window, step=step)
-            for each in blamed:
+            suspects = suspect_examples(self.parts, window, step=step)
+            for each in suspects:
                 self.journal.write(each.to_dict(code=BLAMED[refusal]))
-            findings.append(worst_examples(blamed))
+            findings.append(worst_examples(suspects))
             found = trace(self.parts, window, step=step) if traced else None
             if found is not None:
                 findings.append(non_finite_traced(found, step=step))

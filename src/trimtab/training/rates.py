@@ -1,12 +1,12 @@
 """Learning rates that no optimizer is known to train with, and one that jumps up where a run goes on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trimtab.config.step import Adafactor, AdamW, Noam
+from trimtab.config.optimizers import Adafactor, AdamW
+from trimtab.config.step import Noam
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.model.roles import role_of
 from trimtab.step.schedule import peak_factor
 from trimtab.tasks.examples import Checked
 
@@ -25,14 +25,16 @@ def peak_out_of_range(parts: Checked) -> Iterator[Finding]:
     each multiplier that makes it so."""
     if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
         lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
-        groups = roles_by_multiplier(parts.learning_rate.multipliers)
+        groups = roles_by_multiplier(parts.learning_rate.multipliers, role_of=parts.model.role_of)
         for multiplier, roles in groups.items():
             if not lowest <= parts.learning_rate.peak * multiplier <= HIGHEST:
                 whose = f" of {' and '.join(roles)} weights" if len(groups) > 1 else ""
                 yield out_of_range(parts, multiplier, whose=whose, lowest=lowest)
 
 
-def roles_by_multiplier(multipliers: Mapping[str, float]) -> dict[float, list[str]]:
+def roles_by_multiplier(
+    multipliers: Mapping[str, float], *, role_of: Callable[[str], Any]
+) -> dict[float, list[str]]:
     """Which roles have each multiplier, from the multipliers of all weights by name."""
     found: dict[float, set[str]] = {}
     for name, multiplier in multipliers.items():

@@ -38,7 +38,7 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
 def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
     """A finding where the run has ended with spoilt weights; what a shorter part of it ended with is over."""
     recorder.findings.look_again_for("S908")
-    steps = read_journal(recorder.folder.metrics)
+    steps = read_journal(recorder.logger.folder.metrics)
     if finding := ended_diverged(steps, num_ids=parts.sources.tokenizer.num_ids):
         recorder.finding(finding)
 

@@ -7,7 +7,7 @@ from trimtab.checkpoint.journal import cut_back
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.flow import TrainState
-from trimtab.training.blame import example_losses
+from trimtab.training.example_losses import example_losses
 from trimtab.training.record import Recorder
 from trimtab.training.refusals import MARGIN, REWIND_WINDOW, Accepted
 from trimtab.training.restore import restore
@@ -71,7 +71,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     if not gone.may_rewind(step):
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
-    recorder.saving.collect(raising=False)
+    recorder.checkpointer.collect(raising=False)
     checkpoint = recorder.store.healthy_before(onset - 1)
     if checkpoint is None:
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
@@ -80,12 +80,12 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     recorder.begin_at(state)
     masked = (onset - MARGIN, last + MARGIN)
     recorder.refusals.after_rewind(gone, step=step, masked=masked)
-    for journal, newest in recorder.logs_at(state):
+    for journal, newest in recorder.logger.logs_at(state):
         journal.close()
         cut_back(journal.path, newest)
     recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
     state = recorder.save(state)
-    recorder.saving.collect(raising=True)
+    recorder.checkpointer.collect(raising=True)
     return state
 
 

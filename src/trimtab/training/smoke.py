@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from trimtab.build import build
+from trimtab.config.optimizers import LearningRateMultipliers, Optimizer
 from trimtab.config.run import Recipe
-from trimtab.config.step import LearningRateMultipliers, Optimizer
 from trimtab.device import choose_device
 from trimtab.errors import RunFailed
 from trimtab.progress import Progress

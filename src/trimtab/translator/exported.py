@@ -151,7 +151,7 @@ def _open_ctranslate2(
         "encoder_layers": model.encoder_layers,
         "decoder_layers": model.decoder_layers,
     }
-    if {model.positions, model.target_positions} != {"rotary"}:
+    if any(not each.rotates for each in model.all_position_settings):
         sizes["positions"] = recipe.data.max_tokens
     never = sorted({target.pad, target.start, target.unknown} - {target.end})
     symbols = {

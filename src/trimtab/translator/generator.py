@@ -11,8 +11,8 @@ from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation, Stop
 from trimtab.decode.continuing import Continues, Drawing, Written, continuations
 from trimtab.decode.given_texts import checked_texts
-from trimtab.decode.growing_text import GrowingText
 from trimtab.decode.hypothesis import Symbols
+from trimtab.decode.incremental_detokenizer import IncrementalDetokenizer
 from trimtab.decode.repeated import repeated_share
 from trimtab.decode.sample import Draw, uniform_numbers
 from trimtab.decode.writing import Writing
@@ -87,7 +87,7 @@ class Generator:
             first += len(block)
 
     def _parts(self, row: "_Row", writing: Writing) -> Yields[str, None, Continuation]:
-        growing, text = GrowingText(self.tokenizer, row.ids), _Text()
+        growing, text = IncrementalDetokenizer(self.tokenizer, row.ids), _Text()
         for written in self._continued([row], writing, samples=1):
             for each in written:
                 text.add(each)
@@ -147,7 +147,7 @@ class Generator:
         ended = bool(text.ids) and text.ids[-1] == self.tokenizer.end
         stopped: Stop = "max_tokens" if len(text.ids) == writing.max_tokens else "window"
         ids = text.ids[:-1] if ended else text.ids
-        growing = GrowingText(self.tokenizer, row.ids)
+        growing = IncrementalDetokenizer(self.tokenizer, row.ids)
         growing.ids += ids
         return Continuation(
             line=row.number + 1,

@@ -22,7 +22,6 @@ from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.flow import Translates
-from trimtab.model.half_copy import half_copy
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.step.precision import resolve_precision
@@ -100,7 +99,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
-        model = half_copy(model, half)
+        model = model.half_precision_copy(half)
         model.kernel = "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
 

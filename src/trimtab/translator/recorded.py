@@ -8,7 +8,7 @@ from trimtab.decode.batches import GPU_BATCH_TOKENS, MOST_HYPOTHESES
 from trimtab.decode.ensemble import Ensemble
 from trimtab.decode.setup import TranslationSetup
 from trimtab.flow import Translates
-from trimtab.model.session import SessionOpener
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.static.opener import StaticOpener
 
 ROOMY_TOKENS, ROOMY_HYPOTHESES = 131072, 4096
@@ -54,8 +54,8 @@ def in_fixed_shapes(model: Translates) -> Translates:
     """A model or ensemble whose sessions have fixed shapes; one that has no such sessions as it is."""
     if isinstance(model, Ensemble):
         return Ensemble([in_fixed_shapes(each) for each in model.models], mode=model.mode)
-    if isinstance(model, SessionOpener):
-        weights = model.model.output_matrix
+    if isinstance(model, EncoderDecoder):
+        weights = model.output_matrix
         if weights.device.type == "cpu" or weights.dtype in (torch.float16, torch.bfloat16):
             return StaticOpener(model)
     return model
@@ -76,4 +76,4 @@ def in_growing_shapes(setup: TranslationSetup) -> TranslationSetup:
 def _plain(model: Translates) -> Translates:
     if isinstance(model, Ensemble):
         return Ensemble([_plain(each) for each in model.models], mode=model.mode)
-    return model.plain if isinstance(model, StaticOpener) else model
+    return model.model if isinstance(model, StaticOpener) else model

@@ -15,7 +15,6 @@ from trimtab.errors import input_error
 from trimtab.flow import Translates
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
-from trimtab.model.session import SessionOpener
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.translator.tagged import Tagged
 
@@ -48,7 +47,7 @@ def translation_setup(
 def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
     """The model as a search sees it; InputError for a language model that was not trained on pairs."""
     if not isinstance(model, DecoderOnly):
-        return SessionOpener(model)
+        return model
     target = tokenizers.target
     if SEPARATOR not in target.symbols:
         raise input_error(

@@ -38,15 +38,17 @@ def look_at_attention(
     to: Int32[Tensor, "segments_and_one"],
     longest: tuple[int, int],
     causal: bool,
+    bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Attention:
     """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`. `longest`
-    bounds the lengths on either side. Memory grows with its square, so that a few rows should do. Nothing waits for
-    the device.
+    bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the square of the
+    lengths, so that a few rows should do. Nothing waits for the device.
     """
     keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
     q, q_real = padded(queries, of, longest[0])
     k, k_real = padded(keys, to, longest[1])
     logits = torch.einsum("rqhd,rkhd->rhqk", q.float(), k.float()) / math.sqrt(q.shape[-1])
+    logits = logits if bias is None else logits + bias
     seen = q_real[:, :, None] & k_real[:, None, :]
     if causal:
         seen = seen & torch.ones(seen.shape[1:], dtype=torch.bool, device=seen.device).tril()

@@ -3,7 +3,7 @@ import torch
 
 from tests.model.test_encoder_decoder import SOURCES, build
 from tests.streams import START, stream_of
-from trimtab.model.session import Session, SessionOpener
+from trimtab.model.session import Session
 from trimtab.model.static.opener import StaticOpener
 from trimtab.model.static.session import StaticSession
 
@@ -16,7 +16,7 @@ def opened(opener, *, max_length=16):
 
 @torch.no_grad()
 def test_a_second_session_beside_the_first_is_a_plain_one_and_disturbs_nothing():
-    opener = StaticOpener(SessionOpener(build().eval()))
+    opener = StaticOpener(build().eval())
     first, second = opened(opener), opened(opener)
     assert isinstance(first, StaticSession)
     assert isinstance(second, Session)
@@ -28,7 +28,7 @@ def test_a_second_session_beside_the_first_is_a_plain_one_and_disturbs_nothing()
 
 @torch.no_grad()
 def test_sessions_after_one_another_share_their_memory():
-    opener = StaticOpener(SessionOpener(build().eval()))
+    opener = StaticOpener(build().eval())
     opened(opener, max_length=32).step(TOKENS)
     before = {name: buffer.data_ptr() for name, buffer in opener.room.buffers.items()}
     opened(opener).step(TOKENS)
@@ -37,7 +37,7 @@ def test_sessions_after_one_another_share_their_memory():
 
 @torch.no_grad()
 def test_without_memory_sessions_are_plain_from_then_on(monkeypatch):
-    opener = StaticOpener(SessionOpener(build().eval()))
+    opener = StaticOpener(build().eval())
 
     def full(shape):
         raise torch.cuda.OutOfMemoryError("no memory")
@@ -49,6 +49,6 @@ def test_without_memory_sessions_are_plain_from_then_on(monkeypatch):
     assert isinstance(opened(opener), Session)
 
 
-def test_the_model_is_that_of_the_plain_opener():
-    plain = SessionOpener(build().eval())
-    assert StaticOpener(plain).model is plain.model
+def test_the_model_is_the_one_that_is_given():
+    plain = build().eval()
+    assert StaticOpener(plain).model is plain

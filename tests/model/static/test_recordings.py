@@ -8,7 +8,6 @@ import torch
 
 from tests.model.test_encoder_decoder import SOURCES, build
 from tests.streams import stream_of
-from trimtab.model.session import SessionOpener
 from trimtab.model.static import recordings as module
 from trimtab.model.static.opener import StaticOpener
 from trimtab.model.static.recordings import WARM_UP_STEPS, Recordings, uncollected
@@ -82,7 +81,7 @@ class TestOnGpu:
     def half(self, **changes):
         model = build(dim=64, **changes).eval().to("cuda", torch.bfloat16)
         model.kernel = "varlen"
-        return StaticOpener(SessionOpener(model))
+        return StaticOpener(model)
 
     @torch.inference_mode()
     def run(self, opener, *, rows, width, steps=20, seed=0):

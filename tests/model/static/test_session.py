@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build
 from tests.streams import START, stream_of
-from trimtab.model.session import SessionOpener
 from trimtab.model.static import room as room_module
 from trimtab.model.static import shapes
 from trimtab.model.static.room import Room
@@ -35,7 +34,7 @@ class Launches:
 
 def both(model, sources, *, width, room=None, max_length=16):
     words = {"rows": len(sources), "width": width, "max_length": max_length}
-    opener = SessionOpener(model)
+    opener = model
     plain, other = (opener.open_session(stream_of(sources), **words) for _ in range(2))
     room = room or Room(model)
     room.reserve(shape_of(other, max_length))
@@ -146,7 +145,7 @@ def test_no_call_waits_for_the_device():
     # Tensors of this device have no values: whatever reads one on the host fails.
     model = build(heads=4, kv_heads=2, positions="rotary").eval().to("meta")
     words = {"rows": 3, "width": 2, "max_length": 16}
-    session = SessionOpener(model).open_session(stream_of(SOURCES).to(torch.device("meta")), **words)
+    session = model.open_session(stream_of(SOURCES).to(torch.device("meta")), **words)
     room = Room(model)
     room.reserve(shape_of(session, 16))
     static = StaticSession(session, room, max_length=16, launch=Launches())

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from tests.reference.adafactor import PlainAdafactor
-from trimtab.config.step import Adafactor as Config
+from trimtab.config.optimizers import Adafactor as Config
 from trimtab.step.optimizer.adafactor import Adafactor
 
 NEVER = torch.tensor(False)

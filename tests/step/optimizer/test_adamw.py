@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import AdamW as Config
+from trimtab.config.optimizers import AdamW as Config
 from trimtab.step.optimizer.adamw import AdamW
 
 NEVER = torch.tensor(False)

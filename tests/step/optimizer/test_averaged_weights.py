@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from trimtab.config.step import SGD, Adafactor, AdamW, Ema, Lion, StableAdamW
+from trimtab.config.optimizers import SGD, Adafactor, AdamW, Lion, StableAdamW
+from trimtab.config.step import Ema
 from trimtab.step.optimizer.averaged_weights import COUNT, PREFIX, has_means, with_means
 from trimtab.step.optimizer.build import build_optimizer
 

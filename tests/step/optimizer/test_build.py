@@ -2,12 +2,13 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import SGD, Adafactor, AdamW, Lion, StableAdamW
+from tests.optimizer_kinds import OPTIMIZERS
+from trimtab.config.optimizers import AdamW
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 
 
-@pytest.mark.parametrize("config", [AdamW(), Adafactor(), StableAdamW(), Lion(), SGD()], ids=lambda c: c.kind)
+@pytest.mark.parametrize("config", [kind() for kind in OPTIMIZERS], ids=lambda c: c.kind)
 def test_the_kind_chooses_the_optimizer_and_it_holds_every_parameter(config):
     model = nn.Linear(3, 2)
     optimizer = build_optimizer(config, model)

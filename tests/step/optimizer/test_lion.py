@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from trimtab.config.step import Lion as Config
+from trimtab.config.optimizers import Lion as Config
 from trimtab.step.optimizer.lion import Lion
 
 NEVER = torch.tensor(False)

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import SGD, Adafactor, Lion, StableAdamW
+from trimtab.config.optimizers import SGD, Adafactor, Lion, StableAdamW
 from trimtab.step.optimizer.build import build_optimizer
 
 NEVER = torch.tensor(False)

@@ -2,11 +2,9 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import SGD as SGDConfig
-from trimtab.config.step import Adafactor as AdafactorConfig
-from trimtab.config.step import AdamW as AdamWConfig
-from trimtab.config.step import Lion as LionConfig
-from trimtab.config.step import StableAdamW as StableAdamWConfig
+from tests.optimizer_kinds import OPTIMIZERS
+from trimtab.config.optimizers import Adafactor as AdafactorConfig
+from trimtab.config.optimizers import AdamW as AdamWConfig
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.build import choose_optimizer
@@ -100,7 +98,7 @@ def test_state_of_another_model_is_refused(kind, config):
         kind(config, nn.Linear(5, 3)).load_state_tensors(optimizer.state_tensors())
 
 
-EVERY = [AdamWConfig(), StableAdamWConfig(), AdafactorConfig(), LionConfig(), SGDConfig(momentum=0.9)]
+EVERY = [kind() for kind in OPTIMIZERS]
 
 
 def spoilt(state):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import trimtab.demo
-from trimtab.config.step import AdamW as Config
+from trimtab.config.optimizers import AdamW as Config
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW, in_slices

@@ -1,16 +1,16 @@
 import pytest
 import torch
 
-from trimtab.step.optimizer.saved_state import take_over
+from trimtab.step.optimizer.saved_state import copy_saved_state
 
 
 def test_values_come_into_the_memory_that_is_there():
     mine = {"a": torch.zeros(2), "step": torch.zeros(())}
     places = {name: tensor.data_ptr() for name, tensor in mine.items()}
-    take_over(mine, {"step": torch.tensor(3.0), "a": torch.tensor([1.0, 2.0])})
+    copy_saved_state(mine, {"step": torch.tensor(3.0), "a": torch.tensor([1.0, 2.0])})
     assert (mine["a"].tolist(), mine["step"].item()) == ([1.0, 2.0], 3.0)
     assert {name: tensor.data_ptr() for name, tensor in mine.items()} == places
-    take_over(mine, {})
+    copy_saved_state(mine, {})
     assert mine["step"].item() == 3.0
 
 
@@ -24,4 +24,4 @@ def test_values_come_into_the_memory_that_is_there():
 )
 def test_other_names_or_shapes_are_refused(saved, words):
     with pytest.raises(KeyError, match=words):
-        take_over({"a": torch.zeros(2), "step": torch.zeros(())}, saved)
+        copy_saved_state({"a": torch.zeros(2), "step": torch.zeros(())}, saved)

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import SGD as Config
+from trimtab.config.optimizers import SGD as Config
 from trimtab.step.optimizer.sgd import SGD
 
 NEVER = torch.tensor(False)

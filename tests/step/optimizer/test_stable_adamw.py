@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from tests.reference.stable_adamw import PlainStableAdamW
-from trimtab.config.step import StableAdamW as Config
+from trimtab.config.optimizers import StableAdamW as Config
 from trimtab.step.optimizer.stable_adamw import StableAdamW
 
 NEVER = torch.tensor(False)

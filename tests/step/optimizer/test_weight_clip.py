@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.step import SGD
+from trimtab.config.optimizers import SGD
 from trimtab.step.optimizer.build import build_optimizer
 
 NEVER, ALWAYS = torch.tensor(False), torch.tensor(True)

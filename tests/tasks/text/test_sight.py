@@ -8,16 +8,16 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.tasks.text.probing import few_examples, one_pack
 from trimtab.tasks.text.sight import halves, sees_what_it_should
 
-LEAVE = "return self.path.leave(x, update, self.norm_feed_forward)"
+LEAVE = "return self.residual.post(x, update, self.norm_feed_forward)"
 BUGS = {
     "future": (attend_padded, ("is_causal=causal", "is_causal=False"), {"M201", "M204"}),
     "padding": (attend_padded, ("to.real[:, None, None, :]", "None"), {"M204"}),
     "source": (CrossAttention.forward, ("self.keys_values(memory)", "self.keys_values(memory * 0)"), {"M202"}),
     "target": (EncoderDecoder.embed_target, ("self.embedding(stream.ids)", "self.embedding(stream.ids * 0)"), {"M202"}),
     "others, in the encoder": (EncoderBlock.forward, (LEAVE, LEAVE + " + x.mean(0)"), {"M203", "M204"}),
-    "all, in the decoder": (DecoderBlock.forward, (LEAVE, LEAVE + " + x.mean(0)"), {"M201", "M203", "M204"}),
-    "place": (EncoderDecoder.embed_target, ("stream, kind", "__import__('dataclasses').replace(stream, positions=("
-        "stream.positions + stream.segments) % 32), kind"), {"M204"}),
+    "all, in the decoder": (DecoderBlock.run, (LEAVE, LEAVE + " + x.mean(0)"), {"M201", "M203", "M204"}),
+    "place": (EncoderDecoder.embed_target, ("stream, self.target", "__import__('dataclasses').replace(stream, "
+        "positions=(stream.positions + stream.segments) % 32), self.target"), {"M204"}),
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from trimtab.choices import shape_for
 from trimtab.flow import TrainState
 from trimtab.tasks.program import as_trained, plainly
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 RUNS = {
     "translation": (small_parts, {"model.layers": 2}),

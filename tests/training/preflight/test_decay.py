@@ -2,11 +2,10 @@ import pytest
 import torch
 
 from tests.faults.mutation import put_bug
-from trimtab.config import step as config_of
+from tests.optimizer_kinds import OPTIMIZERS
 from trimtab.step.groups import parameter_groups
 from trimtab.training.preflight.decay import decay_where_it_belongs
 
-KINDS = [config_of.AdamW, config_of.StableAdamW, config_of.Adafactor, config_of.Lion, config_of.SGD]
 RULE = "parameter.ndim >= 2 and id(parameter) not in embeddings"
 
 
@@ -17,7 +16,7 @@ def message(parts):
 
 
 @pytest.mark.parametrize("decay", [0.0, 1e-8, 1e-4, 0.1, 10.0])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
     parts = parts_with(step={"optimizer": kind(weight_decay=decay), "weight_clip": 1.0})
     before = {name: each.clone() for name, each in parts.model.named_parameters()}
@@ -30,7 +29,7 @@ RATES = [{"hidden": 1e-4}, {"hidden": 1e4}, {"hidden": 0.25, "vector": 1e4, "emb
 
 @pytest.mark.parametrize("decay", [0.0, 1e-4, 0.1, 10.0])
 @pytest.mark.parametrize("rates", RATES, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_decay_is_well_with_rates_by_role_and_missed_where_it_lacks(
     parts_with, monkeypatch, kind, rates, decay
 ):
@@ -43,7 +42,7 @@ def test_decay_is_well_with_rates_by_role_and_missed_where_it_lacks(
     assert lacks == (decay > 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize(
     ("rule", "named"),
     [

@@ -2,7 +2,7 @@ import pytest
 import torch.nn.functional as F
 
 from tests.faults.mutation import put_bug
-from trimtab.model.block import SubLayers
+from trimtab.model.block import Residual
 from trimtab.training.preflight.modes import dropout_where_it_belongs
 
 
@@ -16,7 +16,7 @@ def test_dropout_as_said_is_well(parts_with, dropout):
 
 
 def test_dropout_in_evaluation_is_found(parts, monkeypatch):
-    put_bug(monkeypatch, SubLayers.leave, ("self.training", "True"))
+    put_bug(monkeypatch, Residual.post, ("self.training", "True"))
     assert codes(parts) == [("E202", "error")]
 
 
@@ -28,7 +28,7 @@ def test_dropout_that_never_happens_is_found(parts, monkeypatch):
 
 
 def test_dropout_that_was_not_asked_for_is_found(parts_with, monkeypatch):
-    put_bug(monkeypatch, SubLayers.leave, ("self.dropout, self.training", "0.1, self.training"))
+    put_bug(monkeypatch, Residual.post, ("self.dropout, self.training", "0.1, self.training"))
     (finding,) = dropout_where_it_belongs(parts_with(model={"dropout": 0.0}))
     assert finding.code == "M209"
     assert "differs from one in evaluation" in finding.message

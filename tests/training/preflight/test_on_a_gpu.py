@@ -9,7 +9,7 @@ from trimtab.step.optimizer.adamw import AdamW
 from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.kept import kept, tensors_of
-from trimtab.training.validate import loss_of
+from trimtab.training.validation_scores import loss_of
 
 pytestmark = pytest.mark.gpu
 

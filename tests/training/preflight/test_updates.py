@@ -2,19 +2,21 @@ import pytest
 import torch
 
 from tests.faults.mutation import put_bug
-from trimtab.config import step as config_of
+from tests.optimizer_kinds import OPTIMIZERS
+from trimtab.config import optimizers as config_of
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.moments import MomentOptimizer
 from trimtab.training.preflight.updates import skipped_steps_change_nothing, weights_follow_the_rate
 
-OPTIMIZERS = [
+WRITTEN = [
     config_of.AdamW(weight_decay=0.1),
     config_of.StableAdamW(),
     config_of.Adafactor(weight_decay=0.1),
     config_of.Lion(weight_decay=1.0),
     config_of.SGD(learning_rate=1e-5, nesterov=True),
 ]
+OTHERS = [kind() for kind in OPTIMIZERS if kind not in map(type, WRITTEN)]
 
 
 def told(check, parts):
@@ -22,7 +24,7 @@ def told(check, parts):
 
 
 @pytest.mark.parametrize("clip", [None, 1.0])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda each: each.kind)
+@pytest.mark.parametrize("optimizer", [*WRITTEN, *OTHERS], ids=lambda each: each.kind)
 def test_every_optimizer_moves_all_by_the_rate_and_skips_without_a_trace(parts_with, optimizer, clip):
     parts = parts_with(step={"optimizer": optimizer, "weight_clip": clip})
     weights = {name: each.clone() for name, each in parts.model.state_dict().items()}
@@ -34,7 +36,7 @@ def test_every_optimizer_moves_all_by_the_rate_and_skips_without_a_trace(parts_w
 RATES = {"hidden": 1e-4, "vector": 1e4, "embedding": 0.5}
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda each: each.kind)
+@pytest.mark.parametrize("optimizer", [*WRITTEN, *OTHERS], ids=lambda each: each.kind)
 def test_weights_of_very_different_rates_all_move_by_theirs(parts_with, optimizer):
     multipliers = config_of.LearningRateMultipliers(**RATES)
     optimizer = optimizer.model_copy(update={"learning_rate_multipliers": multipliers})

@@ -1,10 +1,11 @@
 """The shape of a translation model as the branch `model` of a recipe."""
 
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from trimtab.checks.conversion.draft import Draft, number
+from trimtab.config.positions import EncoderPositions
 
-POSITIONS = ("sinusoidal", "learned", "rotary")
+POSITIONS = get_args(EncoderPositions)
 NORMS = {"layer_norm": "layer", "rms_norm": "rms"}
 ACTIVATIONS = {
     "relu": "relu",

@@ -33,7 +33,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "greedy decoding of a language model that was tuned on little text",
             "adapters merged into tied embeddings, which changes both ends of the model",
         ),
-        "`scoring/repetition.py` counts repeated 4-grams at every evaluation",
+        "`evaluation/repetition.py` counts repeated 4-grams at every evaluation",
     ),
     Symptom(
         "same output for every input",

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from trimtab.config.complain import Complaint
-from trimtab.config.run import OF_THE_LOSS, OF_TRANSLATIONS, Recipe
+from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
+from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:

@@ -9,9 +9,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trimtab.model.attention_cached import hidden_by
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.static.room import Place
 
-Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+AttendAncestors = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, what each hypothesis takes,
 its heads side by side."""
 
@@ -26,13 +28,24 @@ class Reach:
     """Which of these are in the past or the present."""
 
 
-def attention_of(place: Place) -> Attend:
+def attention_of(place: Place, model: EncoderDecoder, dtype: torch.dtype) -> AttendAncestors:
     """By a kernel where the place is made for it, else by gathering keys and values."""
     if not place.by_kernel:
-        return partial(attend_ancestors, reach=reach_of(place))
+        return partial(attend_ancestors, reach=reach_of(place), bias=bias_of(place, model, dtype))
     from trimtab.model.static.kernel import attend_by_kernel  # late: needs Triton
 
     return partial(attend_by_kernel, ancestors=place.ancestors, past=place.past)
+
+
+def bias_of(
+    place: Place, model: EncoderDecoder, dtype: torch.dtype
+) -> Float[Tensor, "1 kv_heads group room"] | None:
+    """What positions add to the scores of the newest token and each place; None where they add nothing."""
+    room = torch.arange(place.shape.room, device=place.past.device)
+    bias = model.target_positions.bias(place.past, room)
+    if bias is None:
+        return None
+    return bias.to(dtype).unflatten(0, (model.config.decoder.kv_heads, -1)).squeeze(2)[None]
 
 
 def reach_of(place: Place) -> Reach:
@@ -51,6 +64,7 @@ def attend_ancestors(
     keys: Float[Tensor, "rows width room kv_heads size"],
     values: Float[Tensor, "rows width room kv_heads size"],
     reach: Reach,
+    bias: Float[Tensor, "1 kv_heads group room"] | None = None,
 ) -> Float[Tensor, "hypotheses heads_times_size"]:
     """Any device and precision. Heads of queries that share one of keys are asked as further queries of it."""
     kept, size = keys.shape[3:]
@@ -62,4 +76,5 @@ def attend_ancestors(
         for slots in (keys, values)
     ]
     grouped = queries.unflatten(1, (kept, -1))
-    return F.scaled_dot_product_attention(grouped, *gathered, attn_mask=reach.seen).flatten(1)
+    mask = reach.seen if bias is None else hidden_by(bias, reach.seen)
+    return F.scaled_dot_product_attention(grouped, *gathered, attn_mask=mask).flatten(1)

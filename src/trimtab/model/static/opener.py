@@ -8,7 +8,7 @@ import torch
 
 from trimtab.flow import Stream
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.session import Session, SessionOpener
+from trimtab.model.session import Session
 from trimtab.model.static.recordings import Recordings
 from trimtab.model.static.room import Room
 from trimtab.model.static.session import StaticSession, shape_of
@@ -20,32 +20,28 @@ NO_ROOM = (
 
 
 class StaticOpener:
-    """As `SessionOpener`, with sessions whose steps are recorded as CUDA graphs on a GPU; see `flow.Translates`.
+    """As the model itself, with sessions whose steps are recorded as CUDA graphs on a GPU; see `flow.Translates`.
 
     There is memory for one session. Another one that is opened while it lives, from this thread or another, is a plain
     `Session`.
     """
 
-    def __init__(self, plain: SessionOpener) -> None:
-        self.plain = plain
-        self.room = Room(plain.model)
-        device = plain.model.output_matrix.device
+    def __init__(self, model: EncoderDecoder) -> None:
+        self.model = model
+        """What is decoded from."""
+        self.room = Room(model)
+        device = model.output_matrix.device
         self.recordings = Recordings(device) if device.type == "cuda" else None
         self.lock = threading.Lock()
         self.tenant: weakref.ref[StaticSession] | None = None
         self.given_up = False
         """Whether there was once not enough memory."""
 
-    @property
-    def model(self) -> EncoderDecoder:
-        """What is decoded from."""
-        return self.plain.model
-
     def open_session(
         self, source: Stream, *, rows: int, width: int, max_length: int
     ) -> StaticSession | Session:
         """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest sentence."""
-        plain = self.plain.open_session(source, rows=rows, width=width, max_length=max_length)
+        plain = self.model.open_session(source, rows=rows, width=width, max_length=max_length)
         with self.lock:
             if self.given_up or (self.tenant is not None and self.tenant() is not None):
                 return plain

@@ -54,8 +54,9 @@ class Room:
         attention = model.decoder.blocks[0].attention
         self.kv_heads: int = attention.kv_heads
         self.size: int = attention.size
-        self.by_kernel = kernel_fits(model.output_matrix, size=self.size)
-        """Whether attention runs by the Triton kernel; only to be changed before the first session."""
+        self.by_kernel = kernel_fits(model.output_matrix, size=self.size) and not model.has_bias
+        """Whether attention runs by the Triton kernel, which adds no bias of positions; only to be changed before the
+        first session."""
         self.buffers: dict[str, Tensor] = {}
         self.places: dict[Shape, Place] = {}
 

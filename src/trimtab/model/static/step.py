@@ -1,30 +1,18 @@
 """One step of a decoder in memory of a fixed shape: no waiting for the device, no new shapes, so it can be recorded."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.flow import Stream
-from trimtab.model.attention_cached import at_any_length
-from trimtab.model.block import DecoderBlock
+from trimtab.model.attention_cached import at_any_length, stream_at
+from trimtab.model.block import Attend
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.position import Rotation, rotation_at
-from trimtab.model.static.attend import Attend, attention_of
+from trimtab.model.session import attend_shared_source
+from trimtab.model.static.attend import AttendAncestors, attention_of
 from trimtab.model.static.room import Place, Slots
-
-
-class Around(NamedTuple):
-    """What all blocks share in a step."""
-
-    place: Place
-    rotation: Rotation | None
-    attend: Attend
-    hidden: Float[Tensor, "rows 1 1 source"]
-    """What is added to the scores of source tokens: minus infinity where there is none. Made once, for attention makes
-    it of a mask in each call."""
 
 
 @at_any_length()
@@ -34,36 +22,37 @@ def static_step(model: EncoderDecoder, place: Place) -> None:
     own = torch.arange(width, device=place.past.device)[None, :, None].expand(rows, -1, -1)
     place.ancestors.index_copy_(2, place.past, own)
     positions = place.past.expand(rows * width)
-    stream = Stream(place.tokens.flatten(), positions, positions, positions.to(torch.int32), 1)
-    x = model.embed_target(stream)
+    x = model.embed_target(stream_at(place.tokens.flatten(), positions))
+    # Added to the scores of source tokens: minus infinity where there is none. Made once, since attention would make
+    # it of a mask in each call.
     hidden = torch.zeros_like(place.real, dtype=x.dtype).masked_fill_(~place.real, -torch.inf)
-    around = Around(place, rotation_at(model.target_turns, positions), attention_of(place), hidden)
+    rotary, attend = model.target_positions.rotate(positions), attention_of(place, model, x.dtype)
     for block, slots in zip(model.decoder.blocks, place.blocks, strict=True):
-        x = _through(block, slots, x, around)
+        x = block.run(
+            x,
+            partial(block.attention.attend_by, attend_cached(attend, place, slots), rotary=rotary),
+            partial(block.cross.attend_by, attend_source(slots, width=width, mask=hidden)),
+        )
     logits = F.linear(model.decoder.norm(x), model.output_matrix)[:, : model.num_ids]
     place.logits.copy_(logits.view(rows, width, -1))
     place.past.add_(1)
 
 
-def _through(
-    block: DecoderBlock, slots: Slots, x: Float[Tensor, "hypotheses dim"], around: Around
-) -> Float[Tensor, "hypotheses dim"]:
-    """One decoder block, as in `Session.through`."""
-    place, path = around.place, block.path
-    rows, width, *_ = place.shape
-    queries, keys, values = block.attention.project(path.enter(x, block.norm_attention), around.rotation)
-    for kept, new in ((slots.keys, keys), (slots.values, values)):
-        kept.flatten(0, 1).index_copy_(1, place.past, new[:, None])
-    mixed = around.attend(queries, slots.keys, slots.values)
-    x = path.leave(x, block.attention.out(mixed), block.norm_attention)
+def attend_cached(attend: AttendAncestors, place: Place, slots: Slots) -> Attend:
+    """Attention of one token of each hypothesis that first puts its keys and values into their slots."""
 
-    entered = path.enter(x, block.norm_cross)
-    queries = block.cross.q(entered).view(rows, width, block.cross.kv_heads, -1, block.cross.size)
-    grouped = queries.transpose(1, 2).flatten(2, 3)
-    mixed = F.scaled_dot_product_attention(
-        grouped, slots.source_keys, slots.source_values, attn_mask=around.hidden
-    )
-    mixed = mixed.unflatten(2, (width, -1)).transpose(1, 2)
-    x = path.leave(x, block.cross.out(mixed.reshape(len(x), -1)), block.norm_cross)
-    update = block.feed_forward(path.enter(x, block.norm_feed_forward))
-    return path.leave(x, update, block.norm_feed_forward)
+    def attend_and_put(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        for kept, new in ((slots.keys, keys), (slots.values, values)):
+            kept.flatten(0, 1).index_copy_(1, place.past, new[:, None])
+        return attend(queries, slots.keys, slots.values)
+
+    return attend_and_put
+
+
+def attend_source(slots: Slots, *, width: int, mask: Tensor) -> Callable[[Tensor], Tensor]:
+    """Attention of one token of each hypothesis to the source of its row."""
+
+    def attend(queries: Tensor) -> Tensor:
+        return attend_shared_source(queries, slots.source_keys, slots.source_values, width=width, mask=mask)
+
+    return attend

@@ -36,7 +36,7 @@ class AdaptiveClip:
         if unscale is not None:
             norms = norms * unscale
         norm = norms.norm()
-        averages, updates = self.known(norms)
+        averages, updates = self.state_on(norms)
         together = self.config.first / norm.clamp(min=self.config.first)
         alone = self.config.at * averages / norms.clamp(min=1e-30)
         factors = torch.where(updates < self.config.first_steps, together, alone).clamp(max=1.0)
@@ -81,7 +81,7 @@ class AdaptiveClip:
             self.updates.copy_(updates)
             self.averages.copy_(averages)
 
-    def known(self, norms: Float[Tensor, "tensors"]) -> tuple[Float[Tensor, "tensors"], Float[Tensor, ""]]:
+    def state_on(self, norms: Float[Tensor, "tensors"]) -> tuple[Float[Tensor, "tensors"], Float[Tensor, ""]]:
         """Averages and the count of updates on the gradients' device; infinite and 0 before the first."""
         if self.averages is None or self.updates is None:
             self.averages = torch.full_like(norms, torch.inf)

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from trimtab.config.step import AdamW as AdamWConfig
+from trimtab.config.optimizers import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
-from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
+from trimtab.step.multipliers import RoleOf, multiplied, multipliers_of, names_by_multiplier
 
 
 class AdamW:
@@ -25,7 +25,7 @@ class AdamW:
         groups = [
             {"params": [self.named[name] for name in names], "weight_decay": decay, "multiplier": multiplier}
             for some, decay in ((decayed, config.weight_decay), (plain, 0.0))
-            for multiplier, names in alike(some, multipliers).items()
+            for multiplier, names in names_by_multiplier(some, multipliers).items()
         ]
         self.inner = torch.optim.AdamW(
             groups,

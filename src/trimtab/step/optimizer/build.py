@@ -5,10 +5,12 @@ from typing import assert_never
 import torch
 from torch import nn
 
-from trimtab.config import step as config_of
+from trimtab.config import optimizers as config_of
+from trimtab.config.step import Ema
 from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.step.optimizer.ademamix import AdEMAMix
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.protocol import Optimizer
@@ -23,7 +25,7 @@ def build_optimizer(
     model: nn.Module,
     *,
     weight_clip: float | None = None,
-    ema: config_of.Ema | None = None,
+    ema: Ema | None = None,
     role_of: RoleOf | None = None,
 ) -> Optimizer:
     """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and
@@ -54,5 +56,7 @@ def choose_optimizer(
             return Lion(config, model, role_of=role_of)
         case config_of.SGD():
             return SGD(config, model, role_of=role_of)
+        case config_of.AdEMAMix():
+            return AdEMAMix(config, model, role_of=role_of)
         case _:
             assert_never(config)

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trimtab.config.step import Lion as LionConfig
+from trimtab.config.optimizers import Lion as LionConfig
 from trimtab.step.multipliers import RoleOf
 from trimtab.step.optimizer.moments import MomentOptimizer
 

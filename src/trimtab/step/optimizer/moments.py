@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from trimtab.config.step import Optimizer as Config
+from trimtab.config.optimizers import Optimizer as Config
 from trimtab.step.groups import parameter_groups
 from trimtab.step.multipliers import RoleOf, multiplied, multipliers_of
-from trimtab.step.optimizer.saved_state import take_over
+from trimtab.step.optimizer.saved_state import copy_saved_state
 
 
 class MomentOptimizer(ABC):
@@ -66,4 +66,4 @@ class MomentOptimizer(ABC):
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
         """Goes on from saved state; strict about names and shapes."""
-        take_over(self.state_tensors(), saved)
+        copy_saved_state(self.state_tensors(), saved)

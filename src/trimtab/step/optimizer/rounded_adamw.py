@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
-from trimtab.config.step import AdamW as AdamWConfig
+from trimtab.config.optimizers import AdamW as AdamWConfig
 from trimtab.step.groups import parameter_groups
-from trimtab.step.multipliers import RoleOf, alike, multiplied, multipliers_of
-from trimtab.step.optimizer.saved_state import take_over
+from trimtab.step.multipliers import RoleOf, multiplied, multipliers_of, names_by_multiplier
+from trimtab.step.optimizer.saved_state import copy_saved_state
 from trimtab.step.optimizer.stochastic_rounding import store
 
 WEIGHTS_AT_ONCE = 1 << 25
@@ -32,7 +32,7 @@ class RoundedAdamW:
         self.slices = [
             (some, decay, multiplier)
             for group, decay in ((decayed, config.weight_decay), (plain, 0.0))
-            for multiplier, names in alike(group, multipliers).items()
+            for multiplier, names in names_by_multiplier(group, multipliers).items()
             for some in in_slices({name: group[name] for name in names})
         ]
         self.state = {
@@ -99,7 +99,7 @@ class RoundedAdamW:
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
         """Goes on from saved state, in the same storage; strict about names and shapes."""
-        take_over(self.state_tensors(), saved)
+        copy_saved_state(self.state_tensors(), saved)
 
 
 def in_slices(group: dict[str, nn.Parameter], *, largest: int = WEIGHTS_AT_ONCE) -> Iterator[list[str]]:

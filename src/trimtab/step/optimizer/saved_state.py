@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 
-def take_over(mine: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> None:
+def copy_saved_state(mine: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> None:
     """Copies saved state into an optimizer's own tensors, strict about names and shapes; nothing saved changes nothing.
 
     Raises KeyError where the two differ.

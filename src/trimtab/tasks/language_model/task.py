@@ -1,6 +1,5 @@
 """Language models: documents in rows of one vocabulary, and pairs as source, separator and target in one row."""
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.corpus import Corpus
@@ -11,6 +10,7 @@ from trimtab.data.text_tokenizers import prepare_text_tokenizers
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.data.valid_set import ValidSet, read_texts
+from trimtab.metrics.metric import BleuTokenizer
 from trimtab.tasks.text.datasets import Reader, Side, Sources, TextKind
 from trimtab.tasks.text.text_task import text_task
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab.config.bleu import BleuTokenizer
 from trimtab.config.data import DataConfig
 from trimtab.config.run import Recipe
 from trimtab.data.chunk import Feed
@@ -15,6 +14,7 @@ from trimtab.data.subword_sampling import plan_sampling
 from trimtab.data.tokenizers import Tokenizers, prepare_tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.data.valid_set import ValidSet, read_valid
+from trimtab.metrics.metric import BleuTokenizer
 from trimtab.tasks.text.datasets import Reader, Side, Sources, TextKind
 from trimtab.tasks.text.text_task import text_task
 

@@ -8,7 +8,7 @@ from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
 from trimtab.flow import LossOutput, Pack
 from trimtab.step.clip.build import build_clip
-from trimtab.step.multipliers import alike
+from trimtab.step.multipliers import names_by_multiplier
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
 from trimtab.tasks.examples import Checked
@@ -30,7 +30,7 @@ def weights_follow_the_rate(parts: Checked) -> Iterator[Finding]:
     looked at apart."""
     pack = parts.examples.few()
     trained = [name for name, weight in parts.model.named_parameters() if weight.requires_grad]
-    groups = alike(trained, parts.learning_rate.multipliers)
+    groups = names_by_multiplier(trained, parts.learning_rate.multipliers)
     rate = RATE / min(groups)  # so that all of them move by at least RATE
     whole, half = (moved_by(parts, pack, rate=each) for each in (rate, rate / 2))
     yield from still(sorted(name for name in trained if not whole[name] > 0), of=len(trained))

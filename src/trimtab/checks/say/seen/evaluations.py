@@ -12,7 +12,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="The model predicts the target from the target alone: sources and targets do not belong together, or the "
         "encoder does not reach the decoder.",
         fix="check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`",
-        home="training/validate.py",
+        home="training/diagnose.py",
         symptoms=("output has nothing to do with the input", "hallucinates", "same output for every input"),
     ),
     SeenPage(
@@ -91,7 +91,7 @@ PAGES: tuple[SeenPage, ...] = (
         "phrases and ignores the source. The loss falls all the same.",
         fix="if the loss is still high, train longer; otherwise lower the learning rate (to a half or a third) or "
         "lengthen the warmup; if it stays, check that the two sides of the data belong together",
-        home="scoring/repetition.py",
+        home="evaluation/repetition.py",
         symptoms=("same output for every input", "repeats the same words", "writes one token"),
     ),
     SeenPage(
@@ -116,7 +116,7 @@ PAGES: tuple[SeenPage, ...] = (
         "not learned enough yet, or has too little data to learn from.",
         fix="train longer or on more text, and look for training lines that repeat themselves (`trimtab data inspect "
         "RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not mend the model",
-        home="scoring/repetition.py",
+        home="evaluation/repetition.py",
         symptoms=("repeats the same words", "output does not end"),
     ),
     SeenPage(
@@ -127,7 +127,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the loss of a validation set is NaN or infinite",
         why="The weights hold numbers that are not finite, or so large that they overflow.",
         fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
-        home="training/validate.py",
+        home="training/diagnose.py",
         symptoms=("the validation loss is nan",),
     ),
 )

@@ -84,7 +84,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="One broken line can be the whole of a spike. Where no line stands out, the weights or the learning rate "
         "are the likelier cause.",
         fix="read them in quarantine.jsonl; `trimtab replay RUN --step N` says whether data or state is at fault",
-        home="training/blame.py",
+        home="training/example_losses.py",
         symptoms=("loss spikes", "gradient norm spikes", "loss is NaN"),
     ),
     SeenPage(

@@ -1,0 +1,22 @@
+"""How a gradient becomes an update: a file for each kind, and the union of them.
+
+The arithmetic of a kind is in the file of the same name in `trimtab.step.optimizer`.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from trimtab.config.optimizers.adafactor import Adafactor as Adafactor
+from trimtab.config.optimizers.adamw import AdamW as AdamW
+from trimtab.config.optimizers.ademamix import AdEMAMix as AdEMAMix
+from trimtab.config.optimizers.lion import Lion as Lion
+from trimtab.config.optimizers.multipliers import LearningRateMultipliers as LearningRateMultipliers
+from trimtab.config.optimizers.multipliers import Role as Role
+from trimtab.config.optimizers.sgd import SGD as SGD
+from trimtab.config.optimizers.stable_adamw import StableAdamW as StableAdamW
+
+Optimizer = Annotated[
+    AdamW | Adafactor | StableAdamW | Lion | SGD | AdEMAMix,
+    Field(discriminator="kind"),
+]

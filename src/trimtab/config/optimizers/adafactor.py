@@ -1,0 +1,28 @@
+"""Adafactor: second moments by rows and columns."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from trimtab.config.optimizers.multipliers import LearningRateMultipliers
+from trimtab.config.settings import Settings
+
+
+class Adafactor(Settings):
+    """Adafactor (arXiv 1804.04235) with an external learning rate: factored second moments, no first moment."""
+
+    kind: Literal["adafactor"] = "adafactor"
+    learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
+    """The peak rate; the schedule says which share of it holds at a step."""
+    clip_update: float = Field(default=1.0, gt=0)
+    """An update whose root mean square is above this is scaled down to it (section 6)."""
+    decay_exponent: float = Field(default=0.8, gt=0, lt=1)
+    """The second moment's decay at step t is 1 - t^(-decay_exponent) (section 7.2)."""
+    eps: float = Field(default=1.0e-30, gt=0)
+    """Added to the squared gradient."""
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Share of a weight, times the learning rate, taken off in each update."""
+    learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
+    """Other rates for embeddings, hidden matrices, the output or vectors; by default all have one."""
+    moments: ClassVar[int] = 0
+    """How many tensors of the size of each weight it keeps, at least."""

@@ -1,0 +1,103 @@
+"""The one loop in which a model scores given rows of ids: validation sets, references, texts, pairs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trimtab.choices import shape_for
+from trimtab.data.cut import pack_pairs
+from trimtab.decode.teacher_forced import label_log_probabilities
+from trimtab.flow import Pack, Ragged
+from trimtab.loss.build import build_loss
+from trimtab.model.kinds import Model
+from trimtab.step.precision import Resolved, autocast
+from trimtab.translator import LoadedModel
+
+Score = Callable[[Pack], Tensor]
+"""The scores of one pack that is on the device: one number for all of it, or one for each of its rows."""
+
+
+@torch.no_grad()
+def score_rows(
+    packs: Iterable[Pack], score: Score, *, device: torch.device, precision: Resolved | None
+) -> list[float]:
+    """The scores of all packs, one after another, in float64.
+
+    With `precision`, the run's, products run in half precision where the run's do (`step.precision.autocast`). With
+    None they run in the precision of the weights.
+    """
+    with nullcontext() if precision is None else autocast(precision, device):
+        found = [score(pack.to(device)).double().reshape(-1) for pack in packs]
+    # Fetched together, so that the device need not wait for the next pack to be made.
+    return torch.cat(found).tolist() if found else []
+
+
+def total(scores: Iterable[float]) -> float:
+    """The scores added one after another.
+
+    Not by `sum`, which makes up for rounding from Python 3.12 on, so that its last bits depend on the version.
+    """
+    added = 0.0
+    for each in scores:
+        added += each
+    return added
+
+
+def row_scores(model: Model, pack: Pack) -> Tensor:
+    """The natural log-probability of the targets of each row of a pack that count, summed in float64."""
+    found = label_log_probabilities(model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids)
+    rows = torch.zeros(len(pack.target.boundaries), dtype=torch.float64, device=found.device)
+    rows.index_add_(0, pack.target.segments.clamp(max=len(rows) - 1), found.double())
+    return rows[: pack.num_segments]
+
+
+def sorted_by_length(source: Ragged, target: Ragged) -> np.ndarray:
+    """The order in which padded packs are sorted: in packs of rows in this order, of either kind, rows stay where they
+    are, so that their scores can be put back."""
+    return np.lexsort((source.lengths, target.lengths))
+
+
+def in_first_order(scores: list[float], order: np.ndarray) -> np.ndarray:
+    """Scores of rows in an order of `sorted_by_length`, as the rows were before it."""
+    back = np.empty(len(order))
+    back[order] = scores
+    return back
+
+
+@torch.inference_mode()
+def summed_loss(model: LoadedModel, source: Ragged, target: Ragged, *, prompt: np.ndarray) -> float:
+    """The summed loss (nats) of rows of which the first `prompt` target tokens are given, without smoothing."""
+    network = model.model
+    loss = build_loss(model.recipe.loss, num_ids=model.tokenizers.target.num_ids, device=model.device)
+
+    def score(pack: Pack) -> Tensor:
+        return loss(network(pack), network.output_matrix, pack.labels).loss
+
+    # A loaded model runs in the precision of its weights, half of it on a GPU, though its run may have scored the same
+    # rows under autocast, where norms are in float32: their last digits differ.
+    packs = _packs(model, source, target, prompt)
+    return total(score_rows(packs, score, device=model.device, precision=None))
+
+
+@torch.inference_mode()
+def row_log_probabilities(
+    model: LoadedModel, source: Ragged, target: Ragged, *, prompt: np.ndarray | None
+) -> np.ndarray:
+    """The natural log-probability of each row of target ids after its row of source ids, float64; without the first
+    `prompt` tokens of each, which are given."""
+    order = sorted_by_length(source, target)
+    prompt = None if prompt is None else prompt[order]
+    packs = _packs(model, source.take(order), target.take(order), prompt)
+    scores = score_rows(
+        packs, lambda pack: row_scores(model.model, pack), device=model.device, precision=None
+    )
+    return in_first_order(scores, order)
+
+
+def _packs(model: LoadedModel, source: Ragged, target: Ragged, prompt: np.ndarray | None) -> Iterator[Pack]:
+    packed = model.model.kernel == "varlen"
+    shape = shape_for(model.recipe, (source.lengths, target.lengths), packed=packed)
+    yield from pack_pairs(source, target, shape, prompt=prompt, **model.tokenizers.symbols)

@@ -1,0 +1,96 @@
+"""How well a run translates a text whose translation is known."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from trimtab.config.corpora import ParallelFiles
+from trimtab.data.cache import default_cache
+from trimtab.data.corpus import open_corpus
+from trimtab.data.reference_rows import reference_rows
+from trimtab.data.spool import STANDARD_INPUT, spooled
+from trimtab.decode.search import Search
+from trimtab.errors import input_error
+from trimtab.evaluation.report import BLEU_AND_CHRF, EvaluationReport, RequestedMetrics, Timing, report_on
+from trimtab.evaluation.score_rows import summed_loss
+from trimtab.translator import ExportedModel, LoadedModel, open_model
+
+
+def evaluate(
+    run: str,
+    *,
+    source: Path | str,
+    reference: Path | str,
+    beam: int = 4,
+    length_penalty: float = 1.0,
+    tags: Sequence[str] = (),
+    metrics: RequestedMetrics = BLEU_AND_CHRF,
+) -> EvaluationReport:
+    """Translates `source` with `RUN`, `RUN@last`, `RUN@500` or the folder of an export and scores it against
+    `reference`, line by line.
+
+    `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
+    loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
+
+    The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError where they
+    are missing, unequal, empty or not UTF-8.
+    """
+    metrics.check()  # fails before the work where a library is missing
+    files = ParallelFiles(**_files(source, reference))
+    corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
+    pairs = [corpus.pair(line) for line in range(len(corpus))]
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    model = open_model(run)
+    translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tuple(tags))
+    started = time.perf_counter()
+    outputs = translator.translate(sources)
+    seconds = time.perf_counter() - started
+    tokens = translator.counts.source_tokens + translator.counts.target_tokens
+    return report_on(
+        outputs,
+        sources=sources,
+        references=references,
+        timing=Timing(seconds=seconds, num_tokens=tokens),
+        loss=reference_loss(model, sources, references, tags=tuple(tags)),
+        metrics=metrics,
+        gpus=int(model.device.type == "cuda"),
+    )
+
+
+def _files(source: Path | str, reference: Path | str) -> dict[str, str]:
+    """The paths, standard input copied into a file."""
+    paths = {"source": str(source), "target": str(reference)}
+    piped = [side for side, path in paths.items() if path == STANDARD_INPUT]
+    if len(piped) > 1:
+        raise input_error(
+            "source and reference: both are standard input",
+            got="- and -",
+            allowed="- for one of them",
+            fix="name a file for the other",
+        )
+    for side in piped:
+        paths[side] = str(spooled(sys.stdin.buffer, cache=default_cache()))
+    return paths
+
+
+@torch.inference_mode()
+def reference_loss(
+    model: LoadedModel | ExportedModel,
+    sources: list[str],
+    references: list[str],
+    *,
+    tags: tuple[str, ...] = (),
+) -> float | None:
+    """Nats per target token of the references that fit into `max_tokens`; None where none does."""
+    tokenizers, recipe = model.tokenizers, model.recipe
+    rows = reference_rows(recipe, tokenizers, sources, references, tags=tags)
+    fits = rows.fits
+    if len(fits) == 0:
+        return None
+    source, target, prompt = rows.source.take(fits), rows.target.take(fits), rows.prompt[fits]
+    if isinstance(model, ExportedModel):
+        return -sum(model.log_probabilities(source, target)) / int(target.offsets[-1])
+    return summed_loss(model, source, target, prompt=prompt) / int(rows.target_tokens[fits].sum())

@@ -1,0 +1,50 @@
+"""What a run needs of the model that it trains, beside what every `nn.Module` has."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+Own = TypeVar("Own", bound="TrainableModel")
+
+
+class TrainableModel(Protocol):
+    """An `nn.Module` that a task can train. Weights that do not require a gradient are frozen: they get no gradient, no
+    optimizer state and no decay, and are saved like all others."""
+
+    def __call__(self, batch: Any) -> Tensor:
+        """The forward pass over a batch of the model's task; what its loss is computed from."""
+        ...
+
+    @property
+    def blocks(self) -> Sequence[nn.Module]:
+        """The layers in the order in which they run: what is compiled, checkpointed or sharded one by one."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Width of the residual stream, by which the noam schedule scales."""
+        ...
+
+    @property
+    def output_projection(self) -> Tensor | None:
+        """The matrix that scores what is predicted, `rows dim`, by which a loss cut into chunks multiplies; None where
+        the model has none."""
+        ...
+
+    def num_parameters(self) -> int:
+        """Numbers in its weights, tied ones once."""
+        ...
+
+    def compile_blocks(self) -> None:
+        """Compiles each block, for fixed shapes."""
+        ...
+
+    def role_of(self, name: str) -> Hashable:
+        """What a parameter is for, by its name in `named_parameters`: a `config.optimizers.Role`."""
+        ...
+
+    def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
+        """A copy with weights in half precision, for evaluation or for a run in it; what must not be rounded is not."""
+        ...

@@ -1,0 +1,50 @@
+"""The metrics that a recipe can name, each once, in the order in which people read them."""
+
+from typing import TYPE_CHECKING, Literal
+
+from trimtab.metrics.bleu import BLEU
+from trimtab.metrics.chrf import CHRF
+from trimtab.metrics.chrfpp import CHRFPP
+from trimtab.metrics.comet import COMET
+from trimtab.metrics.loss import LOSS
+from trimtab.metrics.metric import LossMetric, Metric, Nats, TranslationMetric
+from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
+from trimtab.metrics.ter import TER
+
+METRICS: tuple[Metric, ...] = (
+    LOSS,
+    PERPLEXITY,
+    BYTE_PERPLEXITY,
+    BITS_PER_BYTE,
+    BLEU,
+    CHRF,
+    CHRFPP,
+    TER,
+)
+ON_REQUEST: tuple[TranslationMetric, ...] = (COMET,)
+"""Metrics of evaluations alone: they need a setting that recipes have no key for."""
+
+if TYPE_CHECKING:
+    MetricName = str  # a type checker knows no Literal that is made of values
+else:
+    MetricName = Literal[tuple(metric.name for metric in METRICS)]
+
+OF_TRANSLATIONS = {metric.name: metric for metric in METRICS if isinstance(metric, TranslationMetric)}
+"""Metrics for which something is translated, by name."""
+OF_THE_LOSS = {
+    metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
+}
+"""Metrics of language models, which follow from the loss and the number of bytes, by name."""
+_BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
+
+
+def metric_of(name: str) -> Metric:
+    """The metric of a name."""
+    return _BY_NAME[name]
+
+
+def text_scores(loss: float, *, num_targets: int, num_bytes: int) -> dict[str, float]:
+    """The metrics of language models by name, from the nats per target token of a text. What is per byte is NaN where
+    there is no text."""
+    nats = Nats.of(loss, num_targets=num_targets, num_bytes=num_bytes)
+    return {name: metric.compute(nats) for name, metric in OF_THE_LOSS.items()}

@@ -1,0 +1,1 @@
+"""How the model knows where a token is: a file a kind, all with the methods of `kind.Positions`."""

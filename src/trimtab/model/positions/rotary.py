@@ -1,0 +1,41 @@
+"""Rotary positions: queries and keys rotated, so that their product depends on the distance alone."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from trimtab.model.positions.kind import Positions, RotaryCosSin
+
+
+class RotaryPositions(Positions):
+    """A table of cosines and sines. Source: RoFormer, arXiv 2104.09864, equation 15."""
+
+    cos_sin: Tensor
+
+    def __init__(self, *, num_positions: int, size: int, theta: float) -> None:
+        """`size` is that of a head; see `config.positions.Rotary` for `theta`."""
+        super().__init__()
+        self.register_buffer("cos_sin", rotary_table(num_positions, size, theta=theta), persistent=False)
+
+    def rotate(self, positions: Int[Tensor, "tokens"]) -> RotaryCosSin:
+        """The rows of these positions, shaped to multiply heads."""
+        cos, sin = self.cos_sin[positions][:, None, :].chunk(2, dim=-1)
+        return RotaryCosSin(cos, sin)
+
+    def rotary_table(self) -> Float[Tensor, "positions size"]:
+        """The whole table."""
+        return self.cos_sin
+
+    def keep_precision(self, original: Positions) -> None:
+        """Angles of far positions would be wrong in half precision."""
+        assert isinstance(original, RotaryPositions), "the module that this one is a copy of"
+        self.cos_sin = original.cos_sin
+
+
+def rotary_table(positions: int, size: int, *, theta: float) -> Float[Tensor, "positions size"]:
+    """Cosines in the first half of each row, sines in the second."""
+    rates = torch.exp(torch.arange(0, size, 2) * (-math.log(theta) / size))
+    angles = torch.arange(positions)[:, None] * rates
+    return torch.cat([angles.cos(), angles.sin()], dim=1)

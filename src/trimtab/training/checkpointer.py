@@ -1,0 +1,116 @@
+"""Checkpoints of a run that goes on meanwhile: what is saved, how often a full disk is borne, which are healthy."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from torch import nn
+
+from trimtab.checkpoint.background import BackgroundSaver
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.step_folders import list_steps
+from trimtab.checkpoint.store import CheckpointStore
+from trimtab.errors import NoRoom
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.training.findings import Findings
+
+SAVE_TRIES = 3
+"""A full disk is met with training on and trying again at the next checkpoint, so many times."""
+
+
+@dataclass(slots=True)
+class Checkpointer:
+    """Saves in the background; a failure is met at the next save, and at the last one at once."""
+
+    folder: RunFolder
+    store: CheckpointStore
+    model: nn.Module
+    optimizer: Optimizer
+    healthy_after: int
+    """Updates after which a checkpoint is one to go back to."""
+    fingerprints: dict[str, str]
+    findings: Findings
+    saver: BackgroundSaver = field(init=False)
+    failed: int = 0
+    saved: TrainState | None = None
+    waiting: dict[int, int] = field(default_factory=dict[int, int])
+    """Checkpoints that are not healthy yet, with the updates of the weights before each."""
+
+    def __post_init__(self) -> None:
+        self.saver = BackgroundSaver(self.store)
+
+    def save(self, state: TrainState, *, last: bool) -> None:
+        """Begins a checkpoint of this state; where it is the last one, it is on the disk on return.
+
+        Raises NoRoom where the disk was full too often, or is for the last one; RunFailed where writing failed.
+        """
+        if state == self.saved and not last:
+            return
+        self.collect(raising=False)
+        if state != self.saved:
+            self.mark_healthy(state)
+            self.saver.begin(
+                state,
+                model=self.model.state_dict(),
+                optimizer=self.optimizer.state_tensors(),
+                fingerprints=self.fingerprints,
+                beside={
+                    self.folder.data_ledger: json.dumps(state.data, indent=1, ensure_ascii=False).encode()
+                },
+            )
+            self.saved, self.waiting[state.step] = state, state.updates
+        if last:
+            self.collect(raising=True)
+
+    def poll(self) -> None:
+        """Meets the failure of a save that has ended; never waits."""
+        self.meet(self.saver.poll, raising=False)
+
+    def collect(self, *, raising: bool) -> None:
+        """Waits for the save under way, and meets its failure."""
+        self.meet(self.saver.finish, raising=raising)
+
+    def meet(self, look: Callable[[], None], *, raising: bool) -> None:
+        """Bears a full disk some times; `look` tells of it."""
+        under_way = not self.saver.is_idle
+        try:
+            look()
+        except NoRoom as error:
+            self.saved = None
+            self.failed += 1
+            if raising or self.failed >= SAVE_TRIES:
+                raise
+            self.findings.tell(no_room(error, tries_left=SAVE_TRIES - self.failed))
+        else:
+            self.failed = 0 if under_way and self.saver.is_idle else self.failed
+
+    def mark_healthy(self, state: TrainState) -> None:
+        """Marks the checkpoints after which so many updates went well that a run may go back to them.
+
+        Steps that were refused or left out prove nothing. Of a checkpoint that an earlier process took, the updates are
+        counted from now on.
+        """
+        there = list_steps(self.store.folder)
+        self.waiting = {step: updates for step, updates in self.waiting.items() if step <= state.step}
+        for step in there:
+            updates = self.waiting.setdefault(step, state.updates)
+            if state.updates - updates >= self.healthy_after:
+                self.saver.mark_healthy(step)
+
+    def close(self) -> None:
+        """Waits for what is under way; a failure is told."""
+        self.saver.close()
+
+
+def no_room(error: NoRoom, *, tries_left: int) -> Finding:
+    """A checkpoint that did not fit on the disk."""
+    return Finding(
+        code="K907",
+        name="checkpoint-not-saved",
+        severity="warning",
+        message=str(error),
+        why=f"Training goes on; {tries_left} more failed saves end it. The checkpoints before are intact.",
+        fix="free some space",
+    )

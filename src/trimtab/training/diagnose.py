@@ -1,0 +1,111 @@
+"""What a validation shows of the model: whether it collapsed, ignores the source, repeats itself, overflows."""
+
+from dataclasses import dataclass, replace
+
+from trimtab.build import Parts
+from trimtab.data.valid_set import ValidSet
+from trimtab.evaluation.repetition import find_collapse, find_repetition
+from trimtab.finding import Finding
+from trimtab.model.kinds import Model
+from trimtab.training.validation_scores import TranslatedLines, loss_of
+
+LEARNED_SHARE = 0.7
+"""Below this share of the logarithm of the vocabulary a loss shows that something was learned."""
+LEAST_REACTION = 0.01
+"""Sources given to the wrong targets must raise the loss by at least this share of it."""
+FEWEST_PAIRS, SHUFFLED_PAIRS = 8, 256
+"""Pairs whose sources are exchanged; with fewer, the sources may be too much alike to tell."""
+HALF_WAY = 0.5
+"""Before this share of the run loops are normal: a third of the way through the demo a quarter of its lines had one."""
+TOO_EARLY = 0.2
+"""Before this share of the run few distinct translations, and a loss that the source does not change, are normal: a
+model learns which words are common before it learns to translate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found, in the order in which it is reported."""
+
+    findings: list[Finding]
+    source_matters: bool
+    """Whether the loss was seen to rise when sources were exchanged, now or before."""
+
+
+def diagnose(
+    parts: Parts,
+    model: Model,
+    valid: ValidSet,
+    found: TranslatedLines,
+    *,
+    loss: float,
+    share: float,
+    source_matters: bool,
+) -> Diagnosis:
+    """What the loss and the translations of a set show after a `share` of the run.
+
+    That the model gives the same few sentences whatever it reads is an error where the loss says that something was
+    learned; until then it is what any model does at first. Whether the source matters is looked at once something is
+    learned, and until it was seen to; loops are looked for in the second half of a run.
+    """
+    findings: list[Finding] = []
+    learned = has_learned(parts, loss)
+    if share >= TOO_EARLY:
+        if collapse := find_collapse(found.sources, found.outputs):
+            findings.append(collapse if learned else replace(collapse, severity="warning"))
+        if learned and not source_matters and (losses := losses_by_source(parts, model, valid)):
+            source_matters = losses.of_others > losses.own * (1 + LEAST_REACTION)
+            if not source_matters:
+                findings.append(source_ignored(losses.own, losses.of_others))
+    if share >= HALF_WAY and learned and (loops := find_repetition(found.outputs, found.references)):
+        findings.append(loops)
+    return Diagnosis(findings, source_matters)
+
+
+def has_learned(parts: Parts, loss: float) -> bool:
+    """Whether a loss is well below that of a model that knows nothing."""
+    return loss <= LEARNED_SHARE * parts.task.untrained(parts.sources).loss
+
+
+@dataclass(frozen=True, slots=True)
+class LossesBySource:
+    """Nats per target token of the first pairs of a set."""
+
+    own: float
+    """With their own sources."""
+    of_others: float
+    """With each other's."""
+
+
+def losses_by_source(parts: Parts, model: Model, valid: ValidSet) -> LossesBySource | None:
+    """None where the model reads no sources, or there are too few pairs to judge by."""
+    if not parts.packing.shape.has_source or len(valid.source) < FEWEST_PAIRS:
+        return None
+    return LossesBySource(
+        own=loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS),
+        of_others=loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS, shift=1),
+    )
+
+
+def loss_not_finite(valid: ValidSet, loss: float, *, consequence: str) -> Finding:
+    """The model gives no number for a validation set; `consequence` says what was not done therefore."""
+    return Finding(
+        code="E906",
+        name="evaluation-not-finite",
+        severity="error",
+        message=f"the loss of the validation set {valid.name} is {loss:g}{consequence}",
+        why="The weights hold numbers that are not finite, or so large that they overflow.",
+        fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
+    )
+
+
+def source_ignored(right: float, wrong: float) -> Finding:
+    """The loss is the same whatever source a target is given."""
+    return Finding(
+        code="M901",
+        name="source-ignored",
+        severity="error",
+        message=f"with the sources of other lines the loss is {wrong:.3f}, with their own {right:.3f}",
+        why="The model predicts the target from the target alone: sources and targets do not belong together, or the "
+        "encoder does not reach the decoder.",
+        fix="check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`",
+    )

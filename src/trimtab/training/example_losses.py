@@ -1,0 +1,196 @@
+"""The loss of each example of a window that was refused, and its worst examples with their place in the corpora."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from trimtab.build import Parts
+from trimtab.data.cut import pack_pairs
+from trimtab.errors import InputError
+from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length
+from trimtab.finding import Finding
+from trimtab.flow import Window
+from trimtab.guard.outlier import NORMAL_MAD, deviation, median
+
+MOST = 16
+"""Examples of a window that are reported at most."""
+DEVIATIONS = 6.0
+"""An example stands out where its loss per token is so many deviations above the window's median."""
+LEAST_DEVIATION = 0.05
+"""A deviation counts at least as this share of the median."""
+MOST_OF_IT, FEWER_DEVIATIONS = 0.5, 2.0
+"""So does one that holds that share of what the loss of the window lies above its median, where it is above it by so
+many deviations: among a dozen examples one long broken line widens the deviation itself."""
+LONGEST_TEXT = 2000
+"""Characters of a text that `quarantine.jsonl` has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectExample:
+    """One example of a window that was refused."""
+
+    step: int
+    """The step whose window it was, counted from 1."""
+    corpus: str
+    line: int
+    """Counted from 1."""
+    place: str
+    """File and line, where the corpus has files with lines."""
+    source: str
+    target: str
+    """Both as they stand in the corpus; empty where it cannot be read any more."""
+    loss: float
+    """Nats per target token, without dropout, smoothing or truncation."""
+    targets: int
+    """Target tokens that count in the loss."""
+    stands_out: bool
+    """Whether it is not finite or far above the others, rather than only the largest."""
+    reason: str
+
+    def to_dict(self, *, code: str) -> dict[str, Any]:
+        """The line of `quarantine.jsonl`; `code` is that of the refusal, such as S902. Long texts are cut."""
+        return {
+            "step": self.step,
+            "corpus": self.corpus,
+            "line": self.line,
+            "place": self.place,
+            "source": self.source[:LONGEST_TEXT],
+            "target": self.target[:LONGEST_TEXT],
+            "source_characters": len(self.source),
+            "target_characters": len(self.target),
+            "loss": self.loss,
+            "targets": self.targets,
+            "reason": self.reason,
+            "code": code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLosses:
+    """The loss of each example of a window, in the window's order."""
+
+    loss: np.ndarray
+    """Nats per target token, float64; NaN or infinite where it is not finite."""
+    targets: np.ndarray
+    """Target tokens that count, int64."""
+
+
+def suspect_examples(parts: Parts, window: Window, *, step: int) -> list[SuspectExample]:
+    """The examples that stand out of a window by the present weights, at most 16, and at least the worst one.
+
+    First those whose loss is not finite, then by how much of the window's loss lies above what the median example of
+    their length would have. Changes neither weights nor gradients nor any random state; takes about as long as a
+    forward pass.
+    """
+    losses = example_losses(parts, window)
+    finite = np.isfinite(losses.loss)
+    if not finite.any():
+        reason = f"the loss of each of the {len(finite)} examples is not finite: the weights are at fault, no line is"
+        return [_suspect(parts, window, losses, 0, step=step, reason=reason, stands_out=False)]
+    known = losses.loss[finite].tolist()
+    middle = median(known)
+    spread = max(NORMAL_MAD * deviation(known), LEAST_DEVIATION * abs(middle))
+    excess = np.where(finite, (losses.loss - middle) * losses.targets, np.inf)
+    outlying = ~finite | (losses.loss > middle + DEVIATIONS * spread)
+    above = np.where(finite & (excess > 0), excess, 0.0)
+    outlying |= (above > MOST_OF_IT * above.sum()) & (losses.loss > middle + FEWER_DEVIATIONS * spread)
+    worst = [number for number in np.argsort(-excess, kind="stable").tolist() if outlying[number]][:MOST]
+    stands_out = bool(worst)
+    suspects: list[SuspectExample] = []
+    for number in worst or [int(np.argmax(excess))]:
+        found = float(losses.loss[number])
+        reason = (
+            f"loss {found:.3g} a token, the median of the window's {len(finite)} examples is {middle:.3g}"
+        )
+        reason = reason if finite[number] else "its loss is not finite, that of other examples is"
+        reason += "" if stands_out else ": the largest share of the loss, but no outlier"
+        suspects.append(
+            _suspect(parts, window, losses, number, step=step, reason=reason, stands_out=stands_out)
+        )
+    return suspects
+
+
+@torch.no_grad()
+def example_losses(parts: Parts, window: Window) -> ExampleLosses:
+    """The loss of each example by the present weights, without dropout, smoothing or truncation."""
+    order = sorted_by_length(window.source, window.target)
+    prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
+    targets = window.target.lengths - prompt
+    packs = pack_pairs(
+        window.source.take(order),
+        window.target.take(order),
+        parts.packing.shape,
+        prompt=prompt[order],
+        **parts.sources.tokenizers.symbols,
+    )
+    model, was_training = parts.model, parts.model.training
+    model.eval()
+    try:
+        # Compiled once more for evaluation it would take longer than it runs.
+        with torch.compiler.set_stance("force_eager"):
+            scores = score_rows(
+                packs,
+                lambda pack: row_scores(model, pack),
+                device=parts.device,
+                precision=parts.precision,
+            )
+    finally:
+        model.train(was_training)
+    summed = 0.0 - in_first_order(scores, order)  # a loss of nothing is 0, and not -0
+    return ExampleLosses(summed / np.maximum(targets, 1), targets.astype(np.int64))
+
+
+def worst_examples(suspects: Sequence[SuspectExample]) -> Finding:
+    """Says which lines they are; `suspects` are what `suspect_examples` gave."""
+    first, others = suspects[0], len(suspects) - 1
+    more = f" and {others} more" if others else ""
+    said = (
+        f"{first.corpus} line {first.line}{more} stand{'' if others else 's'} out: "
+        if first.stands_out
+        else f"no example stands out; {first.corpus} line {first.line}: "
+    )
+    return Finding(
+        code="S911",
+        name="worst-examples",
+        severity="note",
+        message=f"step {first.step}: {said}{first.reason}",
+        why="One broken line can be the whole of a spike. Where no line stands out, the weights or the learning rate "
+        "are the likelier cause.",
+        fix=f"read them in quarantine.jsonl; `trimtab replay RUN --step {first.step}` says whether data or state is at "
+        "fault",
+        where=first.place,
+    )
+
+
+def _suspect(
+    parts: Parts,
+    window: Window,
+    losses: ExampleLosses,
+    number: int,
+    *,
+    step: int,
+    reason: str,
+    stands_out: bool,
+) -> SuspectExample:
+    corpus, line = parts.sources.corpora[int(window.corpus[number])], int(window.line[number])
+    try:
+        source, target = corpus.pair(line)
+    except (InputError, OSError) as error:
+        # The run goes on from what it has read; a file that was taken away meanwhile must not end it here.
+        source = target = ""
+        reason += f"; it cannot be read any more ({str(error).splitlines()[0]})"
+    return SuspectExample(
+        step=step,
+        corpus=corpus.name,
+        line=line + 1,
+        place=corpus.place(line),
+        source=source,
+        target=target,
+        loss=float(losses.loss[number]),
+        targets=int(losses.targets[number]),
+        stands_out=stands_out,
+        reason=reason,
+    )

@@ -1,0 +1,52 @@
+"""What a run writes down while it trains: metrics, evaluations, samples, health, refused windows, findings."""
+
+from typing import Any
+
+from trimtab.checkpoint.journal import Journal
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.finding import Finding
+from trimtab.flow import TrainState
+from trimtab.progress import Progress
+from trimtab.training.findings import Findings
+
+
+class Logger:
+    """The logs of a run folder, and the progress that hears of the same."""
+
+    def __init__(self, folder: RunFolder, progress: Progress) -> None:
+        self.folder, self.progress = folder, progress
+        self.findings = Findings(folder, progress)
+        self.metrics = Journal(folder.metrics, tell=self.finding)
+        self.evaluations = Journal(folder.evaluations, tell=self.finding)
+        self.samples = Journal(folder.samples, tell=self.finding)
+        self.quarantine = Journal(folder.quarantine, tell=self.finding)
+        self.health = Journal(folder.health, tell=self.finding)
+
+    def evaluation(self, scores: dict[str, Any]) -> None:
+        """One line of `evaluations.jsonl`."""
+        self.evaluations.write(scores)
+        self.progress.evaluation(scores)
+
+    def finding(self, finding: Finding) -> None:
+        """Writes a finding down and tells it."""
+        self.findings.tell(finding)
+
+    def logs_at(self, state: TrainState) -> list[tuple[Journal, int]]:
+        """The logs, each with the last step that it had at a state."""
+        evaluated = (self.evaluations, self.samples, self.health)
+        return [(self.metrics, state.step), *((journal, state.evaluated) for journal in evaluated)]
+
+    @property
+    def logs(self) -> tuple[Journal, ...]:
+        """All that stay open."""
+        return self.metrics, self.evaluations, self.samples, self.quarantine, self.health
+
+    def flush(self) -> None:
+        """Brings the logs to the disk."""
+        for journal in self.logs:
+            journal.flush()
+
+    def close(self) -> None:
+        """Brings them to the disk for good."""
+        for journal in self.logs:
+            journal.close()

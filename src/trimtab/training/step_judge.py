@@ -1,0 +1,72 @@
+"""What finished steps say about a run: which were refused and why, whether steps stall, how the weights move."""
+
+from collections.abc import Callable
+from typing import Any
+
+from trimtab.config.guard import GuardConfig
+from trimtab.finding import Finding
+from trimtab.flow import Refusal, StepReport, TrainState, Window
+from trimtab.training.health import HealthCheck
+from trimtab.training.quarantine import Quarantine
+from trimtab.training.refusals import Refusals
+from trimtab.training.stall import Stalls
+from trimtab.training.stopwatch import Lap
+
+
+class StepJudge:
+    """Counts the steps by their plain numbers, and tells what there is to be told of them."""
+
+    def __init__(
+        self,
+        guard: GuardConfig,
+        new_health: Callable[[], HealthCheck],
+        quarantine: Quarantine,
+        *,
+        tell: Callable[[Finding], None],
+    ) -> None:
+        self.guard, self.new_health, self.quarantine, self.tell = guard, new_health, quarantine, tell
+        self.refusals = Refusals(guard)
+        self.health = new_health()
+        self.stalls = Stalls()
+
+    def begin_at(self, state: TrainState) -> None:
+        """Goes on from a state; health is looked at anew."""
+        self.refusals = Refusals(self.guard)
+        self.refusals.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
+        self.health = self.new_health()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"refusals": self.refusals.to_dict(), "masked": self.refusals.masked}
+
+    @property
+    def must_decide(self) -> bool:
+        """Whether so many steps were refused that it must be decided what that means."""
+        return self.refusals.must_decide
+
+    def after_step(self, report: StepReport) -> None:
+        """Measures a step that is still on the device; never waits for it."""
+        self.health.after_step(report)
+
+    def after_lap(self, lap: Lap, *, step: int, count: int) -> None:
+        """Counts the time of `count` steps, the last of which is `step`."""
+        self.health.waiting.add(steps=count, seconds=lap.whole, waited=lap.waited, device=lap.device)
+        if stalled := self.stalls.after(step, count=count, seconds=lap.whole, waited=lap.waited):
+            self.tell(stalled)
+
+    def judge(self, window: Window, refusal: Refusal, line: dict[str, Any], *, position: int) -> None:
+        """Counts the verdict on a step by its line of the metrics; its window began at `position`."""
+        step, loss, grad_norm = line["step"], line["loss"], line["grad_norm"]
+        self.health.after_flush(
+            grad_norm=grad_norm,
+            clipped=line["clipped"],
+            applied=not line["skipped"],
+            learning_rate=line["learning_rate"],
+        )
+        for finding in self.refusals.after(
+            refusal, step=step, position=position, loss=loss, grad_norm=grad_norm
+        ):
+            self.tell(finding)
+        traced = self.refusals.broken == step
+        for finding in self.quarantine.look_into(window, refusal, step=step, traced=traced):
+            self.tell(finding)

@@ -1,0 +1,101 @@
+"""The numbers of a validation: the loss of a set, its translations, and the metrics of both."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from trimtab.build import Parts
+from trimtab.data.valid_set import ValidSet
+from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
+from trimtab.evaluation.score_rows import score_rows, total
+from trimtab.flow import Pack, Ragged
+from trimtab.metrics.catalogue import OF_TRANSLATIONS
+from trimtab.metrics.metric import MetricSettings, TranslationMetric, Translations
+from trimtab.model.kinds import Model
+from trimtab.translator import Translator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedLines:
+    """Lines of a validation set with their translations."""
+
+    lines: list[int]
+    """Their numbers in the set, from 0."""
+    sources: list[str]
+    references: list[str]
+    outputs: list[str]
+
+
+def loss_of(
+    parts: Parts, model: Model, valid: ValidSet, *, shift: int = 0, pairs: int | None = None
+) -> float:
+    """Nats per target token; `shift` gives each target the source of another, `pairs` takes the first few."""
+    source, target, prompt = valid.source, valid.target, valid.prompt
+    if pairs is not None:
+        source, target = (
+            source.between(0, min(pairs, len(source))),
+            target.between(0, min(pairs, len(target))),
+        )
+        prompt = None if prompt is None else prompt[:pairs]
+    if len(target) == 0:
+        return math.nan
+    if shift:
+        source = shifted(source, shift)
+    count = 0
+
+    def score(pack: Pack) -> Tensor:
+        nonlocal count
+        count += pack.num_targets
+        return parts.stepper.loss(model, pack).loss
+
+    # The run's precision for its half-precision copy too, so that norms are in float32 as in training.
+    packs = parts.packing.pack_pairs(source, target, prompt=prompt)
+    return total(score_rows(packs, score, device=parts.device, precision=parts.precision)) / count
+
+
+def shifted(rows: Ragged, shift: int) -> Ragged:
+    """The rows, each at the place of the one `shift` further on."""
+    return rows.take(np.roll(np.arange(len(rows)), shift))
+
+
+def metrics_of_translations(parts: Parts) -> list[TranslationMetric]:
+    """Those that the recipe names, in its order."""
+    names = parts.recipe.evaluate.metrics
+    return [metric for name in names if (metric := OF_TRANSLATIONS.get(name)) is not None]
+
+
+def translate(parts: Parts, model: Model, valid: ValidSet) -> TranslatedLines:
+    """So many lines of a set as the recipe says; a few where no metric needs them, to see what they look like."""
+    config = parts.recipe.evaluate
+    lines = spread(len(valid.sources), config.lines if metrics_of_translations(parts) else NUM_PROBES)
+    sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
+    outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
+    return TranslatedLines(lines=lines, sources=sources, references=references, outputs=outputs)
+
+
+def translation_scores(parts: Parts, valid: ValidSet, found: TranslatedLines) -> dict[str, Any]:
+    """The metrics of the translations that the recipe names, and how much they repeat themselves."""
+    lines = Translations(
+        outputs=found.outputs,
+        references=found.references,
+        sources=found.sources,
+        settings=MetricSettings(bleu_tokenizer=valid.bleu_tokenizer),
+    )
+    scores: dict[str, Any] = {}
+    for metric in metrics_of_translations(parts):
+        score = metric.compute(lines)
+        scores |= {metric.name: round(score.value, 3), f"{metric.name}_signature": score.signature}
+    scores["distinct_outputs"] = round(distinct_outputs(found.sources, found.outputs), 4)
+    scores["repeated_4grams"] = round(repeated_4grams(found.outputs), 4)
+    scores["lines"] = len(found.lines)
+    return scores
+
+
+def spread(count: int, limit: int | None) -> list[int]:
+    """At most `limit` numbers below `count`, evenly spread."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return [i * count // limit for i in range(limit)]

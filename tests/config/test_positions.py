@@ -1,0 +1,20 @@
+from typing import get_args
+
+import pytest
+
+from trimtab.config.positions import KINDS, EncoderPositions, Rotary, position_settings
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=lambda each: each.kind)
+def test_every_kind_is_found_by_its_name(settings):
+    assert position_settings(settings.kind) == settings()
+
+
+def test_theta_is_for_rotary_positions():
+    assert position_settings("rotary", theta=500.0) == Rotary(500.0)
+
+
+def test_an_encoder_takes_every_kind_that_is_added_or_rotates():
+    # A bias by distance is the same in both directions.
+    tells = {each.kind for each in KINDS if each.adds_vectors or each.rotates}
+    assert tells == set(get_args(EncoderPositions))

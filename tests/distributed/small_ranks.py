@@ -1,0 +1,79 @@
+"""Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE`.
+
+With a world size of 1 it is the slow twin: one process, every micro-batch.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from tests.small_run import small_sources
+from trimtab.build import build
+from trimtab.distributed import ONE_RANK
+from trimtab.distributed.torch_ranks import joined_ranks
+from trimtab.flow import LossOutput, TrainState
+
+STEPS, POISONED = 24, 17
+CHANGES = {
+    "model.dropout": 0.0,
+    "loss.truncate": {"error_norm": 1.0, "after": "6 steps"},
+    "step.tokens_per_micro_batch": 64,
+    "step.batch_warmup": {"start": 48, "over": "6 steps"},
+    "step.clip": {"kind": "adaptive", "first_steps": 6},
+    "guard": {"window": 16, "active_from": 16},
+}
+
+
+def poisoned(objective):
+    def spoilt(batch):
+        out = objective(batch)
+        return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
+
+    return spoilt
+
+
+def train(folder, ranks):
+    """Lines of what each step showed, and at the end everything that the next step depends on. The last rank's loss is
+    not finite in one step."""
+    parts = build(*small_sources(folder, **CHANGES), ranks=ranks)
+    stepper = parts.stepper
+    parts.model.train()
+    state, lines = TrainState(), []
+    for window, batches in parts.stream.batches(state.position):
+        if state.step == STEPS:
+            break
+        stepper.begin(state)
+        whole = stepper.objective
+        if state.step == POISONED and ranks.rank == ranks.world_size - 1:
+            stepper.objective = poisoned(whole)
+        report = stepper.take_step(batches, learning_rate=parts.learning_rate.at(state))
+        stepper.objective = whole
+        numbers = {key: float(getattr(report, key)) for key in ("loss", "objective", "grad_norm", "clipped")}
+        counts = (report.num_targets, report.num_tokens, int(report.truncated or 0), int(report.refusal))
+        lines.append(numbers | {"counts": counts, "batches": len(batches)})
+        state = replace(state, step=state.step + 1, position=window.position)
+    kept = {**parts.model.state_dict(), **stepper.optimizer.state_tensors()}
+    return {"lines": lines, "kept": kept, "clip": stepper.clip.to_dict(), "gate": stepper.gate.to_dict()}
+
+
+def main(folder, rank, world_size):
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    own = folder / f"rank{rank}of{world_size}"
+    if world_size == 1:
+        found = train(own, ONE_RANK)
+    else:
+        meeting = (folder / f"meeting{world_size}").as_uri()
+        with joined_ranks(
+            backend="gloo", init_method=meeting, rank=rank, world_size=world_size, timeout_seconds=120
+        ) as ranks:
+            found = train(own, ranks)
+    torch.save(found["kept"], own / "kept.pt")
+    (own / "found.json").write_text(json.dumps({key: found[key] for key in ("lines", "clip", "gate")}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
