@@ -33,7 +33,7 @@ from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
-from trimtab.export.export_model import build_target
+from trimtab.export.targets import build_target
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
 from trimtab.model.static.opener import StaticOpener

@@ -195,7 +195,7 @@ def objective_of(parts):
         with autocast(parts.precision, parts.device) if parts.precision != "fp32" else nullcontext():
             memory = parts.model.encode(batch.source, batch.layouts[0])
             hidden = parts.model.decode(batch.target, memory, batch.layouts[1], batch.layouts[0])
-            return parts.stepper.loss(hidden, parts.model.output_matrix, batch.labels)
+            return parts.stepper.loss.loss(hidden, parts.model.output_matrix, batch.labels)
 
     return objective
 

@@ -76,7 +76,7 @@ def recipe(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last checkpoint of `trained_run` in the form of transformers; copy it before you change anything in it."""
-    from trimtab.export.export_model import export_model
+    from trimtab.exporting import export_model
 
     return export_model(f"{trained_run}@last", out=tmp_path_factory.mktemp("exports") / "small_hf").folder
 
@@ -84,7 +84,7 @@ def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def onnx_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same checkpoint in the form of ONNX; copy it before you change anything in it."""
-    from trimtab.export.export_model import export_model
+    from trimtab.exporting import export_model
 
     return export_model(
         f"{trained_run}@last", to="onnx", out=tmp_path_factory.mktemp("onnx") / "small"
@@ -100,6 +100,6 @@ def text_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def exported_text(text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same model in the form of transformers; copy it before you change anything in it."""
-    from trimtab.export.export_model import export_model
+    from trimtab.exporting import export_model
 
     return export_model(str(text_run), out=tmp_path_factory.mktemp("text_exports") / "text_hf").folder

@@ -23,7 +23,7 @@ from trimtab.flow import IGNORE
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.step.take_step import take_step
-from trimtab.tasks.text.lines import dropped_examples
+from trimtab.tasks.text.data_checks import dropped_examples
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.translator import load_translator

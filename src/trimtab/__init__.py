@@ -6,14 +6,15 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | export     what the commands call
+    launch | inspection | adapters | exporting    what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     evaluation                                  how likely a model finds given texts, how good its own are
     tasks                                       what differs between tasks: data, batches, loss, checks of their own
     translator                                  a checkpoint ready to translate
+    export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open
-    data | model | engines | loss | step | guard | watch | checkpoint | decode | checks    stages; linter
+    data | model | loss | step | guard | watch | checkpoint | decode | checks    stages; linter
     config | distributed | pace                 the recipe, read without torch; the ranks of a run; how far it is
     flow | progress | gpu | metrics             what travels between the stages; what a run tells; kernels; metrics
     finding                                     what rules and guards say
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from trimtab.evaluation.pairs import score as score
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
-    from trimtab.export.export_model import export_model as export_model
     from trimtab.export.quantized import Quantized as Quantized
+    from trimtab.exporting import export_model as export_model
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
@@ -50,7 +51,7 @@ __version__ = "0.1.0"
 HOMES = {
     "average": "trimtab.averaging.average",
     "greedy_soup": "trimtab.averaging.soup",
-    "export_model": "trimtab.export.export_model",
+    "export_model": "trimtab.exporting",
     "Quantized": "trimtab.export.quantized",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",

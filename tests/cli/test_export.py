@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.refusal import refused
-from tests.export.test_gate import GOOD
+from tests.export.test_translation_gate import GOOD
 from trimtab.errors import RunFailed
-from trimtab.export.export_model import ExportReport
 from trimtab.export.quantized import Quantized
+from trimtab.export.write_export import ExportReport
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def calls(stand_in):
             raise RunFailed("the export of step 5 for hf differs from the trainer; nothing was written")
         return ExportReport(folder=Path("out"), target="hf", step=5, gate=GOOD)
 
-    stand_in("export.export_model", export_model=export_model)
+    stand_in("exporting", export_model=export_model)
     return seen
 
 

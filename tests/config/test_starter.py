@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from trimtab.config.exporting import ExportTarget, obstacles
+from trimtab.config.export_targets import ExportTarget, facts_of, obstacles
 from trimtab.config.load import parse_recipe
 from trimtab.config.starter import init_recipe
 
@@ -29,13 +29,18 @@ def test_its_lines_fit_a_screen():
     assert max(len(line) for line in init_recipe().splitlines()) <= 120
 
 
-@pytest.mark.parametrize("target", get_args(ExportTarget))
+@pytest.mark.parametrize(
+    "target", [each for each in get_args(ExportTarget) if facts_of(each).takes("encoder_decoder")]
+)
 def test_what_it_describes_can_be_exported_for_every_target(target):
     recipe = parse_recipe(init_recipe(), overrides=[f"export=[{target}]"]).recipe
     assert obstacles(target, model=recipe.model, transforms=recipe.data.transforms) == []
     assert recipe.data.tokenizer.normalization == "nmt_nfkc"
 
 
-def test_what_the_one_of_language_models_describes_can_be_exported_for_hf():
+@pytest.mark.parametrize(
+    "target", [each for each in get_args(ExportTarget) if facts_of(each).takes("decoder")]
+)
+def test_what_the_one_of_language_models_describes_can_be_exported_too(target):
     recipe = parse_recipe(init_recipe("language_model")).recipe
-    assert obstacles("hf", model=recipe.model, transforms=recipe.data.transforms) == []
+    assert obstacles(target, model=recipe.model, transforms=recipe.data.transforms) == []

@@ -6,15 +6,18 @@ import shutil
 import pytest
 
 from tests.export.runs import trained
-from tests.export.test_gate import GOOD
+from tests.export.test_translation_gate import GOOD
 from trimtab.export.card import TO_FILL_IN, model_card
-from trimtab.export.export_model import build_target
+from trimtab.export.targets import build_target
+from trimtab.export.write_export import GivenText, LinesProof
 from trimtab.translator import load_model
 
 
 def card(run):
     model = load_model(f"{run}@last", device="cpu")
-    return model_card(model, target=build_target("hf"), gate=GOOD, name="mine")
+    proof = LinesProof(model, GivenText())
+    own = build_target("hf").card(model, name="mine", tags=proof.tags())
+    return model_card(model, proof.words("mine", own), own, gate=GOOD, name="mine")
 
 
 def test_it_says_recipe_data_scores_proof_and_limits_and_leaves_licences_to_be_filled_in(

@@ -1,9 +1,24 @@
-from trimtab.export.export_model import TARGETS, build_target
-from trimtab.export.target import Target
+import torch
+
+from trimtab.export.hf.llama_opened import OpenedText
+from trimtab.export.hf.marian_engine import open_hugging_face
+from trimtab.export.target import ContinuesPrompts, Engine, TextEngine, Trained, TranslatesLines
+from trimtab.flow import Translates
+from trimtab.translator import load_model
 
 
-def test_every_target_that_can_be_named_is_one():
-    for name in TARGETS:
-        target = build_target(name)
-        assert isinstance(target, Target)
-        assert target.name == name
+def test_an_engine_of_a_translator_is_something_that_decoding_takes(exported_run):
+    model = open_hugging_face(exported_run, device=torch.device("cpu"))
+    assert isinstance(model, Engine)
+    assert isinstance(model, Translates)
+    assert not isinstance(model, TextEngine)
+
+
+def test_a_language_model_continues_prompts_and_translates_no_lines(exported_text):
+    opened = OpenedText(exported_text)
+    assert isinstance(opened, ContinuesPrompts)
+    assert not isinstance(opened, TranslatesLines)
+
+
+def test_a_loaded_run_is_something_that_can_be_exported(trained_run):
+    assert isinstance(load_model(str(trained_run), device="cpu"), Trained)

@@ -13,7 +13,7 @@ from trimtab.data.byte_pieces import byte_model
 from trimtab.data.exact_text import NEWLINE, ExactText
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizer import train_tokenizer
-from trimtab.export.text_lines import GateText
+from trimtab.export.samples import GateText
 from trimtab.model.decoder_only import DecoderOnly
 
 LINES = [line for pair in demo_pairs(600) for line in pair]

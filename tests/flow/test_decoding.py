@@ -1,6 +1,6 @@
 import pytest
 
-from trimtab.engines.ctranslate2 import CTranslate2Model
+from trimtab.export.ctranslate2.engine import CTranslate2Model
 from trimtab.flow import DecoderSession, FeedsAtOnce, SearchesItself, Translates
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import Session

@@ -8,6 +8,7 @@ from trimtab.launch import train
 from trimtab.training.diverged import FAR_ABOVE, LAST, ended_diverged
 
 UNTRAINED = math.log(100)
+OF_HUNDRED_IDS = {"untrained": UNTRAINED, "name": "ln(vocabulary)"}
 HUGE = 2 * UNTRAINED
 ALONE = {"data.valid": None, "evaluate.every": "900 steps", "checkpoint.every": "900 steps"}
 """Without a validation set, whose loss would tell it too."""
@@ -19,7 +20,7 @@ def steps(*losses, **more):
 
 
 def codes(lines):
-    found = ended_diverged(lines, num_ids=100)
+    found = ended_diverged(lines, **OF_HUNDRED_IDS)
     return [] if found is None else [found.code]
 
 
@@ -55,7 +56,7 @@ def test_the_bound_is_as_the_page_says():
 def test_a_step_that_was_not_finite_counts_as_such_whatever_its_loss():
     lines = [*steps(UNTRAINED), *steps(2.0, 2.0, 2.0, refused="not_finite", skipped=True)]
     assert codes(lines) == ["S908"]
-    assert "2 (not applied), 2 (not applied), 2 (not applied)" in str(ended_diverged(lines, num_ids=100))
+    assert "2 (not applied), 2 (not applied), 2 (not applied)" in str(ended_diverged(lines, **OF_HUNDRED_IDS))
 
 
 @pytest.mark.parametrize("why", ["overflow", "masked", "loss_spike", "gradient_spike"])
@@ -101,7 +102,7 @@ def test_a_run_whose_last_steps_are_not_finite_ends_with_an_error(tmp_path, firs
 
 def test_what_a_shorter_part_of_the_run_ended_with_is_over_where_it_goes_on_and_recovers(tmp_path):
     line = small_line(tmp_path, **{**ALONE, "length": "4 steps"})
-    line.recorder.findings.standing = [ended_diverged(steps(UNTRAINED, "nan", "nan"), num_ids=100)]
+    line.recorder.findings.standing = [ended_diverged(steps(UNTRAINED, "nan", "nan"), **OF_HUNDRED_IDS)]
     line.train()
     assert line.recorder.findings.standing == []
 

@@ -65,7 +65,7 @@ def test_refused_steps_are_told_traced_from_the_first_and_end_in_a_decision(judg
 
 
 def test_what_a_checkpoint_keeps_of_it_comes_back_with_new_health(judge):
-    judge.judge(WINDOW, Refusal.LOSS_SPIKE, line(1, skipped=True), position=0)
+    judge.judge(WINDOW, Refusal.NOT_FINITE, line(1, skipped=True), position=0)
     saved, health = judge.to_dict(), judge.health
     judge.begin_at(TrainState(step=1, guard=saved | {"masked": [[4, 5]]}))
     assert judge.to_dict() == saved | {"masked": [[4, 5]]}

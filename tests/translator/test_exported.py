@@ -8,9 +8,9 @@ from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.evaluation.pairs import score
 from trimtab.evaluation.translations import evaluate
+from trimtab.export.manifest import MANIFEST, RECIPE
+from trimtab.export.open_export import is_export
 from trimtab.translator import ExportedModel, load_translator, open_model
-from trimtab.translator.export_card import CARD, RECIPE
-from trimtab.translator.exported import is_export
 
 LINES = [source for source, _ in small_pairs(60, seed=9)]
 LONG = " ".join(LINES[:12])
@@ -72,15 +72,15 @@ def test_a_tag_that_is_none_is_wrong_input(exported_run):
 )
 def test_a_card_that_does_not_fit_is_wrong_input(exported_run, tmp_path, change, message):
     copy = shutil.copytree(exported_run, tmp_path / "copy")
-    card = json.loads((copy / CARD).read_text())
-    (copy / CARD).write_text(json.dumps([] if change is None else {**card, **change}))
+    card = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps([] if change is None else {**card, **change}))
     with pytest.raises(InputError, match=message):
         open_model(str(copy))
 
 
 def test_a_card_that_is_no_json_is_wrong_input(exported_run, tmp_path):
     copy = shutil.copytree(exported_run, tmp_path / "copy")
-    (copy / CARD).write_text("{")
+    (copy / MANIFEST).write_text("{")
     with pytest.raises(InputError, match="no valid JSON"):
         open_model(str(copy))
 
@@ -112,15 +112,15 @@ def test_other_weights_than_those_that_were_proven_are_wrong_input(exported_run,
 
 def test_a_card_that_names_another_file_as_the_weights_is_wrong_input(exported_run, tmp_path):
     copy = shutil.copytree(exported_run, tmp_path / "copy")
-    card = json.loads((copy / CARD).read_text())
+    card = json.loads((copy / MANIFEST).read_text())
     tokenizer = card["tokenizers"][0]
-    (copy / CARD).write_text(json.dumps({**card, "weights": {**tokenizer}}))
+    (copy / MANIFEST).write_text(json.dumps({**card, "weights": {**tokenizer}}))
     with pytest.raises(InputError, match=r"weights in source\.spm"):
         open_model(str(copy))
 
 
 def test_a_folder_without_its_card_is_no_export(exported_run, tmp_path):
     copy = shutil.copytree(exported_run, tmp_path / "copy")
-    (copy / CARD).unlink()
+    (copy / MANIFEST).unlink()
     with pytest.raises(InputError):
         open_model(str(copy))

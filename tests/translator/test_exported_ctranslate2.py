@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.export.export_model import export_model
+from trimtab.exporting import export_model
 from trimtab.translator.exported import load_exported
 
 pytest.importorskip("ctranslate2")

@@ -3,10 +3,10 @@ import shutil
 
 import pytest
 
-from trimtab.engines.onnx_runtime import OnnxModel
 from trimtab.errors import InputError
+from trimtab.export.manifest import MANIFEST, RECIPE
+from trimtab.export.onnx.engine import OnnxModel
 from trimtab.translator import load_translator, open_model
-from trimtab.translator.export_card import CARD, RECIPE
 
 
 @pytest.fixture
@@ -15,9 +15,9 @@ def copy(onnx_run, tmp_path):
 
 
 def with_card(folder, change):
-    card = json.loads((folder / CARD).read_text())
+    card = json.loads((folder / MANIFEST).read_text())
     change(card)
-    (folder / CARD).write_text(json.dumps(card))
+    (folder / MANIFEST).write_text(json.dumps(card))
 
 
 def test_the_engine_is_that_of_the_card(onnx_run):

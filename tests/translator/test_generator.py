@@ -10,8 +10,8 @@ from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import Writing
 from trimtab.errors import InputError
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.prompted import Prompted
 from trimtab.translator.generator import PROMPTS_AT_ONCE, Generator
-from trimtab.translator.prompted import Prompted
 
 CPU = torch.device("cpu")
 

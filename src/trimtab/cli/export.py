@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.arguments import Json, Run, Tag
+from trimtab.config.export_targets import target_help
 
 
 def export(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to make; nothing may be there yet.")],
-    to: Annotated[
-        str, typer.Option(metavar="TARGET", help="hf: Hugging Face's transformers; ctranslate2; or onnx.")
-    ] = "hf",
+    to: Annotated[str, typer.Option(metavar="TARGET", help=target_help())] = "hf",
     quantization: Annotated[
         str,
         typer.Option(
@@ -41,8 +40,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Export a model for another library, compared with the trainer on 200 real lines; exit 1 where it differs."""
-    from trimtab.export.export_model import export_model
     from trimtab.export.quantized import MOST_LOSS, Quantized
+    from trimtab.exporting import export_model
 
     report = export_model(
         run,

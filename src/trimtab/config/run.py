@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.exporting import ExportTarget
+from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from trimtab.config.corpora import ValidFiles
+from trimtab.config.pairs_alone import refuse_pairs_alone
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpus
 from trimtab.data.exact_text import ExactText
@@ -21,7 +22,6 @@ from trimtab.flow import Ragged
 from trimtab.metrics.catalogue import OF_THE_LOSS, text_scores
 from trimtab.metrics.perplexity import BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.translator import ExportedModel, LoadedModel, open_model
-from trimtab.translator.pairs_alone import refuse_pairs_alone
 
 PASSAGES_AT_ONCE = 512
 INSTEAD_OF_TEXT = "score its translations: --source FILE --reference FILE"

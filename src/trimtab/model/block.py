@@ -65,7 +65,7 @@ class SelfAttention(nn.Module):
         self, x: Float[Tensor, "tokens dim"], rotary: RotaryCosSin | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries `tokens heads size`, keys and values `tokens kv_heads size`; rotated where there are angles."""
-        parts = self.qkv(x).view(len(x), -1, self.size)
+        parts = self.qkv(x).view(x.shape[0], -1, self.size)
         queries, keys, values = parts.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
         if self.norm_queries is not None and self.norm_keys is not None:
             queries, keys = self._normed(queries, self.norm_queries), self._normed(keys, self.norm_keys)

@@ -22,8 +22,9 @@ LEFT_OUT = frozenset(
 """Steps that did not move the weights and say nothing about them: windows may be bad where weights are good."""
 
 
-def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Finding | None:
-    """The finding of a whole run, whose steps are lines of `metrics.jsonl`, with a vocabulary of so many ids.
+def ended_diverged(steps: Iterable[Mapping[str, Any]], *, untrained: float, name: str) -> Finding | None:
+    """The finding of a whole run, whose steps are lines of `metrics.jsonl`; a model that has learned nothing loses
+    `untrained` nats a target, which is called `name`.
 
     Warm-started weights may be far off at first, so losses must also be above that of the first step.
     """
@@ -32,8 +33,7 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, num_ids: int) -> Findi
         return None
     last = deque([first], maxlen=LAST)
     last.extend(counted)
-    untrained = math.log(num_ids)
-    above = f"{FAR_ABOVE:g} times ln(vocabulary), which a model that knows nothing has ({untrained:.4g})"
+    above = f"{FAR_ABOVE:g} times {name}, which a model that knows nothing has ({untrained:.4g})"
     bound = FAR_ABOVE * untrained
     if bound < FIRST * _loss(first) < math.inf:
         above, bound = (

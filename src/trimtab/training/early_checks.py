@@ -7,7 +7,7 @@ from torch import nn
 
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.exporting import obstacles
+from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
 from trimtab.errors import InputError, input_error

@@ -10,7 +10,6 @@ import torch
 from trimtab.finding import Finding
 from trimtab.flow import Pack
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
 from trimtab.model.positions.kind import RotaryCosSin
 from trimtab.watch.activations import Activations, activations, out_of_bounds
@@ -91,7 +90,7 @@ def one_pass(model: Model, pack: Pack) -> Generator[Inside]:
     a GPU it runs a copy.
     """
     tokens = {"encoder": pack.num_tokens - pack.num_targets, "decoder": pack.num_targets}
-    if isinstance(model, DecoderOnly):
+    if not model.config.has_encoder:
         tokens["decoder"] = pack.num_tokens  # what is only given is read too
     blocks = {
         name: module

@@ -39,7 +39,8 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
     """A finding where the run has ended with spoilt weights; what a shorter part of it ended with is over."""
     recorder.findings.look_again_for("S908")
     steps = read_journal(recorder.logger.folder.metrics)
-    if finding := ended_diverged(steps, num_ids=parts.sources.tokenizer.num_ids):
+    untrained, name = parts.task.untrained(parts.sources)
+    if finding := ended_diverged(steps, untrained=untrained, name=name):
         recorder.finding(finding)
 
 

@@ -6,19 +6,18 @@ from pathlib import Path
 import torch
 
 from trimtab.config.given_path import RUN, path_text
+from trimtab.config.pairs_alone import refuse_pairs_alone
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import USUAL, Writing
-from trimtab.model.decoder_only import DecoderOnly
-from trimtab.translator.exported import is_export
-from trimtab.translator.exported_text import load_exported_text, translates
+from trimtab.export.open_export import is_export
+from trimtab.model.prompted import Prompted
+from trimtab.translator.exported import load_exported_text, translates
 from trimtab.translator.generator import Generator
 from trimtab.translator.load import load_model
-from trimtab.translator.pairs_alone import refuse_pairs_alone
-from trimtab.translator.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
 CPU_BATCH_TOKENS = 4096
@@ -56,7 +55,7 @@ def load_generator(spec: str, *, device: str | None = None) -> Generator:
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
         )
     model = load_model(spec, device=device)
-    if not isinstance(model.model, DecoderOnly):
+    if model.model.config.has_encoder:
         raise translates(spec)
     refuse_pairs_alone(model.recipe, name=model.name)
     return _generator(

@@ -13,7 +13,6 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import input_error
 from trimtab.flow import Translates
-from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.translator.tagged import Tagged
@@ -46,7 +45,7 @@ def translation_setup(
 
 def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
     """The model as a search sees it; InputError for a language model that was not trained on pairs."""
-    if not isinstance(model, DecoderOnly):
+    if model.config.has_encoder:
         return model
     target = tokenizers.target
     if SEPARATOR not in target.symbols:

@@ -9,7 +9,7 @@ from tests.model.test_decoder_only import build as build_decoder
 from tests.model.test_encoder_decoder import build as build_encoder_decoder
 from tests.streams import pack_of, stream_of
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.exporting import obstacles
+from trimtab.config.export_targets import obstacles
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.attention import attend
 from trimtab.model.decoder_session import PromptSession

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.language_run import PAIRS, language_parts
-from trimtab.tasks.text.lines import unknown_pieces
+from trimtab.tasks.text.data_checks import unknown_pieces
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 
 

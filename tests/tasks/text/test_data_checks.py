@@ -1,8 +1,14 @@
 import pytest
 
 from tests.language_run import language_parts
-from tests.small_run import small_parts
-from trimtab.tasks.text.data_checks import data_checks
+from tests.small_run import small_parts, small_recipe
+from trimtab.build import build
+from trimtab.config.load import load_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.errors import InputError
+from trimtab.progress import Silent
+from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.data_checks import blank_references, data_checks, dropped_examples
 
 TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 
@@ -17,3 +23,31 @@ def test_tags_and_pairs_that_are_trained_on_are_found_in_a_validation_set(tmp_pa
         each.code for each in data_checks(small_parts(tmp_path, **TWICE, **{"data.train.0.tags": ["<x>"]}))
     }
     assert {"D204"} < codes
+
+
+@pytest.mark.parametrize(("least", "severity"), [(2, None), (4, "warning"), (6, "error")])
+def test_examples_that_filters_drop_are_counted_by_reason(tmp_path, least, severity):
+    parts = small_parts(tmp_path, **{"data.transforms": [{"kind": "length", "min": least}]})
+    results = list(dropped_examples(parts))
+    assert [(each.code, each.severity) for each in results] == ([("D202", severity)] if severity else [])
+    for each in results:
+        share = len(parts.sources.sample.dropped) / 200
+        assert each.message.startswith(f"{share:.1%} of the first 200 examples are dropped: ")
+        assert f" {share:.1%}" in each.message.partition(":")[2]
+
+
+@pytest.mark.parametrize(("blank", "severity"), [(0, None), (3, "warning"), (24, "error")])
+def test_blank_validation_lines_are_found(tmp_path, blank, severity):
+    recipe = small_recipe(tmp_path)
+    lines = (tmp_path / "dev.de").read_text().splitlines()
+    (tmp_path / "dev.de").write_text("".join(f"{line}\n" for line in [" "] * blank + lines[blank:]))
+    loaded = resolve_paths(load_recipe(recipe))
+    sources = open_sources(loaded, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    results = list(blank_references(build(loaded, sources)))
+    assert [(each.code, each.severity) for each in results] == ([("D203", severity)] if severity else [])
+
+
+def test_where_everything_is_dropped_there_is_nothing_to_train_on(tmp_path):
+    small_parts(tmp_path)  # leaves its tokenizer, which would find no text to be trained on
+    with pytest.raises(InputError, match="nothing is left to train on"):
+        small_parts(tmp_path, **{"data.transforms": [{"kind": "length", "min": 7}]})

@@ -44,7 +44,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     wanted = run.written("export")
     if run.tool != "trimtab" or wanted is None:
         return
-    from trimtab.config.exporting import obstacles
+    from trimtab.config.export_targets import obstacles
     from trimtab.config.load import parse_recipe
 
     recipe = parse_recipe(run.document.text, path=Path(run.document.path)).recipe

@@ -1,4 +1,5 @@
-"""Checks of text before the first step for which no model runs."""
+"""Checks of text before the first step for which no model runs: unknown tokens, dropped examples, blank lines, and what
+the corpora show."""
 
 from collections.abc import Iterator
 
@@ -7,8 +8,11 @@ from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
-from trimtab.tasks.text.lines import blank_references, dropped_examples, unknown_pieces
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
+
+UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
+DROPPED_WARNING, DROPPED_ERROR = 0.05, 0.5
+BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 
 
 def data_checks(parts: Checked) -> Iterator[Finding]:
@@ -24,3 +28,58 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
     texts = {name: v.documents for name, v in parts.sources.valid.items() if v.documents is not None}
     yield from documents_in_training(parts.sources.corpora, texts)
     yield from untagged_sets(parts.recipe.data)
+
+
+def unknown_pieces(parts: Checked) -> Iterator[Finding]:
+    """The share of tokens for which the vocabulary has no piece."""
+    for side in parts.examples.sides():
+        share = float((side.rows.values == side.tokenizer.unknown).mean()) if side.rows.values.size else 0.0
+        if share > UNKNOWN_WARNING:
+            yield Finding(
+                code="D201",
+                name="unknown-pieces",
+                severity="error" if share > UNKNOWN_ERROR else "warning",
+                message=f"{share:.1%} of the {side.name} tokens are unknown to the vocabulary "
+                f"(bound {UNKNOWN_WARNING:.1%})",
+                why="Unknown tokens carry no meaning, and the model learns to write them.",
+                fix=f"set {side.key}.byte_fallback: true, or train the tokenizer on this text",
+            )
+
+
+def dropped_examples(parts: Checked) -> Iterator[Finding]:
+    """The share of examples that are not trained on."""
+    sample = parts.sources.sample
+    reasons = [example.reason for example in sample.dropped]
+    share = len(reasons) / max(1, sample.seen)
+    if share > DROPPED_WARNING:
+        counted = ", ".join(
+            f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons))
+        )
+        yield Finding(
+            code="D202",
+            name="examples-dropped",
+            severity="error" if share > DROPPED_ERROR else "warning",
+            message=f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
+            why="What is dropped is not learned; a filter or limit does not fit this text.",
+            fix="loosen data.transforms or raise data.max_tokens"
+            + (", which source and target share" if parts.examples.kind.one_row else "")
+            + "; `trimtab data inspect` shows examples",
+        )
+
+
+def blank_references(parts: Checked) -> Iterator[Finding]:
+    """The share of validation pairs of which one side has no text."""
+    for valid in parts.sources.valid.values():
+        pairs = zip(valid.sources, valid.references, strict=True)
+        blank = sum(not source.strip() or not reference.strip() for source, reference in pairs)
+        share = blank / max(1, len(valid.sources))
+        if share > BLANK_WARNING:
+            yield Finding(
+                code="D203",
+                name="blank-validation-lines",
+                severity="error" if share > BLANK_ERROR else "warning",
+                message=f"{blank:,} of the {len(valid.sources):,} pairs of the validation set {valid.name} are blank "
+                f"on a side (bound {BLANK_WARNING:.0%})",
+                why="Scores against blank references say nothing, and they choose the best checkpoint.",
+                fix="take the blank lines out of both files, or name others under data.valid",
+            )

@@ -6,8 +6,10 @@ import torch
 
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
+from trimtab.data.piece_map import PieceMap, map_pieces
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
+from trimtab.model.warm_start import RowMap, take_weights
 from trimtab.tasks.task import OwnChecks, Task
 from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
 from trimtab.tasks.text.data_checks import data_checks
@@ -16,9 +18,9 @@ from trimtab.tasks.text.decoding import five_lines
 from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss, untrained
-from trimtab.tasks.text.old_weights import take_text_weights
 from trimtab.tasks.text.probing import TextExamples
 from trimtab.tasks.text.sight import sees_what_it_should
+from trimtab.translator.load import LoadedModel
 
 
 def text_task(name: str, kind: TextKind) -> Task:
@@ -50,3 +52,19 @@ def text_task(name: str, kind: TextKind) -> Task:
 def model_of_datasets(recipe: Recipe, sources: Sources, *, device: torch.device) -> Model:
     """The model with its first weights, sized by the vocabularies of the data."""
     return build_model(recipe, sources.tokenizers, device=device)
+
+
+def take_text_weights(old: LoadedModel, sources: Sources, model: Model, *, name: str) -> str:
+    """Puts the weights of `old` into the model, piece by piece where vocabularies differ, each side from the same side
+    of the old run; says what was mapped. Raises InputError where the models differ."""
+    here = sources.tokenizers
+    target = map_pieces(old.tokenizers.target, here.target)
+    shared = old.tokenizers.shared and here.shared
+    source = target if shared else map_pieces(old.tokenizers.source, here.source)
+    take_weights(model, old.model, source=rows_of(source), target=rows_of(target), name=name)
+    return str(target) if shared else f"source: {source}; target: {target}"
+
+
+def rows_of(pieces: PieceMap) -> RowMap:
+    """The map of a vocabulary, as the model takes it."""
+    return RowMap(pieces.same, pieces.spelled)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.finding import Finding
-from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.weights import named
@@ -46,7 +45,7 @@ def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
 def untied(model: Model, tied: str | bool) -> str:
     """Which matrices are not tied as said; empty where all are."""
     target = model.embedding.weight.data_ptr()
-    if isinstance(model, DecoderOnly):
+    if not model.config.has_encoder:
         as_said = (model.output_matrix.data_ptr() == target) == tied
         return "" if as_said else "the output matrix and the embeddings"
     source = model.embedding if model.source_embedding is None else model.source_embedding

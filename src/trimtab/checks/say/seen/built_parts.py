@@ -13,7 +13,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="The model must be asked for the token that follows what it has been shown; asked for the one "
         "shown it learns to copy, asked for a later one it learns to leave out.",
         fix="look at where decoder inputs are made from targets: they are shifted once, by one",
-        home="training/preflight/labels.py",
+        home="tasks/text/labels.py",
         symptoms=(
             "loss is too low",
             "output repeats the word before",
@@ -29,7 +29,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="What is lost is not learned, what is there twice counts twice, and a wrong count of targets "
         "scales every gradient.",
         fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
-        home="training/preflight/labels.py",
+        home="tasks/text/labels.py",
         symptoms=("fewer examples than expected",),
     ),
     SeenPage(
@@ -40,7 +40,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the loss of a single label is not what the model predicts at its place",
         why="The loss compares a prediction with a label that is not its own, or not as cross-entropy does.",
         fix="look for labels that are shifted a second time, in the loss or in the model",
-        home="training/preflight/labels.py",
+        home="tasks/text/labels.py",
         symptoms=(
             "loss does not fall as far as it should",
             "output leaves words out",
@@ -55,7 +55,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and what "
         "the model writes is useless.",
         fix="look at the causal mask of the decoder's self-attention",
-        home="training/preflight/sight.py",
+        home="tasks/text/sight.py",
         symptoms=(
             "loss is too good to be true",
             "loss is low and the translations are bad",
@@ -70,7 +70,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="A model learns nothing from what it does not see: without the tokens before it writes no language, "
         "without a source it translates none.",
         fix="look at how the decoder reads it: self-attention, attention to the source, embeddings of the target",
-        home="training/preflight/sight.py",
+        home="tasks/text/sight.py",
         symptoms=(
             "output has nothing to do with the input",
             "every input gives the same output",
@@ -85,7 +85,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="What a text means must not depend on which others it is trained beside: when the model is used they "
         "are not there.",
         fix="look at the boundaries of segments, and at the mask of attention",
-        home="training/preflight/sight.py",
+        home="tasks/text/sight.py",
         symptoms=(
             "translations depend on the batch size",
             "validation differs from training",
@@ -99,7 +99,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="an example alone gives other vectors than beside others",
         why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
         fix="look at the mask of padding, and at how positions are counted",
-        home="training/preflight/sight.py",
+        home="tasks/text/sight.py",
         symptoms=(
             "translations depend on the batch size",
             "loss depends on the padding",

@@ -44,7 +44,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="a checkpoint did not fit on the disk",
         why="Training goes on for some more tries; the checkpoints before are intact.",
         fix="free some space",
-        home="training/saving.py",
+        home="training/checkpointer.py",
         symptoms=("disk is full", "no checkpoint was saved"),
     ),
     SeenPage(

@@ -11,7 +11,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
         why="Unknown tokens carry no meaning, and the model learns to write them.",
         fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
-        home="training/preflight/text.py",
+        home="tasks/text/data_checks.py",
         symptoms=("unknown tokens in the output", "characters are missing in the output"),
     ),
     SeenPage(
@@ -22,7 +22,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="many of the first examples are dropped by a filter or a limit",
         why="What is dropped is not learned; a filter or limit does not fit this text.",
         fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
-        home="training/preflight/text.py",
+        home="tasks/text/data_checks.py",
         symptoms=("long sentences are translated badly", "fewer examples than expected"),
     ),
     SeenPage(
@@ -33,7 +33,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="pairs of a validation set have no text on one side",
         why="Scores against blank references say nothing, and they choose the best checkpoint.",
         fix="take the blank lines out of both files, or name others under data.valid",
-        home="training/preflight/text.py",
+        home="tasks/text/data_checks.py",
         symptoms=("validation score is zero", "best checkpoint is a bad one"),
     ),
     SeenPage(
@@ -109,7 +109,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="Two symbols with one id cannot be told apart: a model that learns padding as the end never "
         "stops, or stops at once.",
         fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
-        home="training/preflight/symbols.py",
+        home="tasks/text/symbols.py",
         symptoms=(
             "translations never end",
             "translations are empty",
@@ -123,7 +123,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="lines come back from the tokenizer with other letters",
         why="What the tokenizer does not keep can be neither read nor written by the model.",
         fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
-        home="training/preflight/symbols.py",
+        home="tasks/text/symbols.py",
         symptoms=(
             "characters are missing in the output",
             "letters are replaced in the output",
@@ -214,7 +214,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="five lines could not be translated with the untrained model",
         why="The first evaluation would fail in the same way.",
         fix="read the message: it names what is wrong",
-        home="training/preflight/decoding.py",
+        home="tasks/text/decoding.py",
         symptoms=("crashes at the first evaluation",),
     ),
 )

@@ -1,0 +1,222 @@
+"""What models may be exported for, and which keys of a recipe each of these cannot express.
+
+A target is a name in `ExportTarget`, its facts in `facts_of`, and the folder of that name in `trimtab.export`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, assert_never, get_args, runtime_checkable
+
+from trimtab.config.positions import KINDS, NoPositions, Rotary
+from trimtab.errors import Problem
+
+ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
+
+PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
+GATED_ACTIVATIONS = ("swiglu", "geglu")
+CHANGES_TEXT = {
+    "normalize": "changes each line before the tokenizer does",
+    "protect": "puts symbols into each line and takes them out of the translation",
+    "context": "puts other sentences before each line",
+}
+"""Transforms that a translation needs, and what they do to it."""
+
+
+@runtime_checkable
+class Kind(Protocol):
+    """A part of a recipe; its class is not named here, so that the command line knows the targets without pydantic."""
+
+    @property
+    def kind(self) -> str:
+        """Which of its union it is."""
+        ...
+
+
+def _nothing(model: Any) -> Iterator[Problem]:
+    """Every model of the kind can be exported."""
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What is known of a target without its library."""
+
+    label: str
+    """What the help of the command calls it."""
+    weights: tuple[str, ...] = ("float32",)
+    """Kinds of weights that `--quantization` may ask for; float32 is exact."""
+    translators: Callable[[Any], Iterator[Problem]] | None = _nothing
+    """What of an encoder-decoder stands in the way; None where it takes no encoder-decoder."""
+    language_models: Callable[[Any], Iterator[Problem]] | None = None
+    """What of a decoder stands in the way; None where it takes no decoder."""
+
+    def takes(self, kind: str) -> bool:
+        """Whether any model of a kind can be exported."""
+        return (self.language_models if kind == "decoder" else self.translators) is not None
+
+
+def facts_of(target: ExportTarget) -> TargetFacts:
+    """The facts of a target."""
+    match target:
+        case "hf":
+            return TargetFacts(
+                label="Hugging Face's transformers",
+                translators=_seq2seq_obstacles,
+                language_models=llama_obstacles,
+            )
+        case "ctranslate2":
+            # It has every norm, activation and tie that a recipe can ask for. (int16 is left out:
+            # few CPUs have it, and it is as large as float16. int8 is int8_float32.)
+            half = ("float16", "bfloat16")
+            int8 = ("int8_float16", "int8_bfloat16", "int8_float32", "int8")
+            return TargetFacts(
+                label="CTranslate2", weights=("float32", *half, *int8), translators=_bias_obstacles(target)
+            )
+        case "onnx":
+            # The last is int8 for processors without VNNI.
+            return TargetFacts(
+                label="ONNX Runtime",
+                weights=("float32", "float16", "int8", "int8_reduced"),
+                translators=_bias_obstacles(target),
+            )
+        case "torch_export":
+            return TargetFacts(
+                label="a program of PyTorch",
+                translators=None,
+                language_models=_program_obstacles,
+            )
+        case _:
+            assert_never(target)
+
+
+def target_help() -> str:
+    """The targets and what they are, for the help of the command."""
+    return "; ".join(f"{name}: {facts_of(name).label}" for name in get_args(ExportTarget)) + "."
+
+
+def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -> list[Problem]:
+    """A problem for each key that stands in the way of an export, with the values that could be exported.
+
+    What only the vocabularies of a run can tell is not among them.
+    """
+    facts = facts_of(target)
+    if model.kind == "encoder_decoder" and facts.translators is not None:
+        return [*facts.translators(model), *_of_transforms(transforms)]
+    if model.kind == "decoder" and facts.language_models is not None:
+        return list(facts.language_models(model))
+    return [_another_kind(str(model.kind), target)]
+
+
+def llama_obstacles(model: Any) -> Iterator[Problem]:
+    """Which language models neither Llama's arithmetic nor that of Qwen3 computes exactly: a problem for each key, with
+    the values that could be exported.
+
+    LlamaForCausalLM has rotary positions, RMSNorm before each sub-layer and behind the last, a gated feed-forward
+    block, shared heads of keys and values, and biases in all linear maps or in none. Qwen3ForCausalLM adds what
+    `qk_norm` is, one RMSNorm for all heads of queries and one for those of keys, and has no biases in its feed-forward
+    blocks. (OLMo 2 norms the queries of all heads as one vector, and behind the sub-layers.)
+    """
+    wanted = {"positions": Rotary.kind, "norm": "rms", "norm_position": "before", "prefix": "causal"}
+    for key, value in wanted.items():
+        if (got := getattr(model, key)) != value:
+            yield _no_llama(key, got, value)
+    if model.activation not in GATED_ACTIVATIONS:
+        yield _no_llama("activation", model.activation, " or ".join(GATED_ACTIVATIONS))
+    if model.qk_norm and model.bias:
+        yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false")
+
+
+def _program_obstacles(model: Any) -> Iterator[Problem]:
+    """A program reads rows from left to right and is not told where a prefix ends."""
+    if model.prefix != "causal":
+        yield Problem(
+            what="model.prefix: a program of torch.export does not see where a prefix ends",
+            got=model.prefix,
+            allowed="causal",
+            fix="train with another `model.prefix` to export for torch_export",
+        )
+
+
+def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
+    """Pegasus and MarianMT: see `export/hf/marian.py`."""
+    before = model.norm_position == "before"
+    if model.norm != "layer":
+        yield _refused("model.norm", model.norm, "layer", "hf")
+    if model.activation not in PLAIN_ACTIVATIONS:
+        yield _refused("model.activation", model.activation, ", ".join(PLAIN_ACTIVATIONS), "hf")
+    if before and model.tie_embeddings != "all":
+        yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before", "hf")
+    tables = tuple(each.kind for each in KINDS if each.adds_vectors and (before or not each.is_trained))
+    hint = "" if before else ", with norm_position: after"
+    if model.positions not in tables:
+        yield _refused("model.positions", model.positions, " or ".join(tables) + hint, "hf")
+    own = model.decoder_positions
+    allowed = (*tables, NoPositions.kind) if before else tables
+    if own is not None and own not in allowed:
+        yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint, "hf")
+
+
+def _bias_obstacles(target: ExportTarget) -> Callable[[Any], Iterator[Problem]]:
+    """Positions that add something to the scores of attention, which the exported graphs have no place for."""
+
+    def found(model: Any) -> Iterator[Problem]:
+        without = ", ".join(each.kind for each in KINDS if not each.has_bias)
+        for key, settings in zip(
+            ("positions", "decoder_positions"), model.all_position_settings, strict=True
+        ):
+            if settings.has_bias:
+                yield _refused(f"model.{key}", settings.kind, without, target)
+
+    return found
+
+
+def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
+    for number, transform in enumerate(transforms):
+        if transform.kind in CHANGES_TEXT:
+            yield Problem(
+                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an exported tokenizer cannot",
+                got=f"kind: {transform.kind}",
+                allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
+                fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
+            )
+
+
+def _another_kind(kind: str, target: ExportTarget) -> Problem:
+    """The error for a kind of model that the target does not take at all, and the targets that do."""
+    is_decoder = kind == "decoder"
+    takers = [
+        each
+        for each in get_args(ExportTarget)
+        if (facts_of(each).language_models if is_decoder else facts_of(each).translators)
+    ]
+    own, other = (
+        ("a language model", "an encoder-decoder")
+        if is_decoder
+        else ("an encoder-decoder", "a language model")
+    )
+    named = " or ".join(takers)
+    return Problem(
+        what=f"model.kind: an export for {target} is of {other}, not of {own}",
+        got=kind,
+        allowed=f"{'encoder_decoder' if is_decoder else 'decoder'}; of {own}, an export for {named}",
+        fix=f"export it for {named} instead of {target}: `--to {takers[0]}`, or `export: [{takers[0]}]` in the recipe",
+    )
+
+
+def _no_llama(key: str, got: str, allowed: str) -> Problem:
+    return Problem(
+        what=f"model.{key}: neither LlamaForCausalLM nor Qwen3ForCausalLM computes this exactly",
+        got=got,
+        allowed=allowed,
+        fix=f"train with another `model.{key}` to export for hf",
+    )
+
+
+def _refused(key: str, got: str, allowed: str, target: ExportTarget) -> Problem:
+    whose = "no class of transformers" if target == "hf" else f"no export for {target}"
+    return Problem(
+        what=f"{key}: {whose} computes this exactly",
+        got=got,
+        allowed=allowed,
+        fix=f"train with another `{key}` to export for {target}",
+    )

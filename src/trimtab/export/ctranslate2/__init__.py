@@ -1,0 +1,1 @@
+"""`--to ctranslate2`: translators for CTranslate2."""

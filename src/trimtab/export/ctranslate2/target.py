@@ -1,0 +1,206 @@
+"""`--to ctranslate2`: a folder that CTranslate2 loads, with the tokenizer files that its users need beside it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentencepiece import SentencePieceProcessor
+
+from trimtab.config.export_targets import obstacles
+from trimtab.config.run import Recipe
+from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.device import choose_device
+from trimtab.errors import Problem
+from trimtab.export.ctranslate2.engine import CTranslate2Model, open_ctranslate2, require_ctranslate2
+from trimtab.export.ctranslate2.files import CONFIG, WEIGHTS, read_vocabularies
+from trimtab.export.ctranslate2.spec import model_spec
+from trimtab.export.manifest import unknown_manifest
+from trimtab.export.quantized import EXACT
+from trimtab.export.target import TargetCard, Trained
+from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
+from trimtab.flow import Ragged
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+EPSILON = {"layer": 1e-5, "rms": 1e-6}
+"""Of the norms. The library has defaults of its own, which are others."""
+
+
+@dataclass(frozen=True, slots=True)
+class CTranslate2:
+    """Every shape of encoder-decoder that a recipe can have; see `spec`.
+
+    Weights are stored as `quantization` says; the library computes in what the device has: a CPU in float32, and int8
+    where the weights are.
+    """
+
+    quantization: str = EXACT
+    name: str = "ctranslate2"
+    files: tuple[str, ...] = (WEIGHTS, CONFIG)
+    """Weights and settings; the vocabularies follow from the tokenizers, which the manifest has besides."""
+
+    def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
+        """Every key of the recipe that stands in the way."""
+        require_ctranslate2()
+        return obstacles("ctranslate2", model=recipe.model, transforms=recipe.data.transforms)
+
+    def write(self, trained: Trained, folder: Path) -> None:
+        """Weights, settings, vocabularies, and the tokenizers' own models."""
+        source, target = trained.tokenizers.source, trained.tokenizers.target
+        assert isinstance(trained.model, EncoderDecoder), "other kinds are refused before anything is written"
+        spec = model_spec(trained.model, num_source_ids=source.num_ids)
+        spec.register_source_vocabulary(pieces_of(source))
+        spec.register_target_vocabulary(pieces_of(target))
+        for key, value in settings(trained).items():
+            setattr(spec.config, key, value)
+        spec.validate()
+        spec.optimize(None if self.quantization == EXACT else self.quantization)
+        spec.save(str(folder))
+        write_models(trained.tokenizers, folder, both=True)
+
+    def open(
+        self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
+    ) -> CTranslate2Model:
+        """The library's translator, whose sizes, symbols and vocabularies must be those of the recipe's model."""
+        model, target = recipe.model, tokenizers.target
+        sizes = {
+            "source_ids": tokenizers.source.num_ids,
+            "target_ids": target.num_ids,
+            "dim": model.dim,
+            "encoder_layers": model.encoder_layers,
+            "decoder_layers": model.decoder_layers,
+        }
+        if any(not each.rotates for each in model.all_position_settings):
+            sizes["positions"] = recipe.data.max_tokens
+        for found, own in zip(read_vocabularies(folder), (tokenizers.source, target), strict=True):
+            if found != pieces_of(own):
+                raise unknown_manifest(folder, got="vocabularies with other pieces than the tokenizers have")
+        return open_ctranslate2(
+            folder,
+            device=device or choose_device(),
+            never=never_written(target),
+            expected=sizes,
+            symbols=symbols_of(target),
+        )
+
+    def as_users_open_it(self, folder: Path) -> "OpenedCTranslate2":
+        """What the library makes of the folder, on the CPU."""
+        tokenizers = [SentencePiece((folder / name).read_bytes()) for name in (SOURCE, TARGET)]
+        model = open_ctranslate2(folder, device=torch.device("cpu"), never=never_written(tokenizers[1]))
+        return OpenedCTranslate2(model, source=tokenizers[0].processor, target=tokenizers[1].processor)
+
+    def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
+        """How the library uses the folder, and where it differs from the trainer."""
+        return TargetCard(
+            library="ctranslate2", usage=self.usage(name, tags=tags), limits=self.limits(trained)
+        )
+
+    def usage(self, folder: str, *, tags: Sequence[str] = ()) -> str:
+        """Python that translates a line, the tags before it."""
+        before = f"{json.dumps(list(tags), ensure_ascii=False)} + " if tags else ""
+        return (
+            "import ctranslate2\nimport sentencepiece\n\n"
+            f"folder = {json.dumps(folder, ensure_ascii=False)}\n"
+            f'source = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{SOURCE}")\n'
+            f'target = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{TARGET}")\n'
+            "translator = ctranslate2.Translator(folder)\n"
+            f'pieces = {before}source.encode("A line.", out_type=str)\n'
+            "found = translator.translate_batch([pieces], beam_size=4, max_decoding_length=2 * len(pieces) + 11,\n"
+            "                                   min_decoding_length=0, disable_unk=True)\n"
+            "print(target.decode(found[0].hypotheses[0]))"
+        )
+
+    def limits(self, trained: Trained) -> tuple[str, ...]:
+        """What of the trainer's search has no place in such a folder."""
+        longest = trained.recipe.data.max_tokens
+        told = [
+            f"It reads at most {longest} tokens, end symbol included. `trimtab translate` cuts longer lines in pieces; "
+            "the library itself cuts them off or fails.",
+            "`translate_batch` stops when as many hypotheses have ended as the beam is wide (`patience`), and gives at "
+            "`max_decoding_length` what has no end. `trimtab translate` searches on until nothing open can win, and "
+            "scores no translation without its end.",
+            "`min_decoding_length` is 1 in the library by default, which forbids the empty translation: the code above "
+            "says 0, as in training.",
+            "What the library suppresses (`disable_unk`, `suppress_sequences`) it leaves out of the softmax, so that "
+            "other scores rise and another hypothesis may win, where the model gives it much. `trimtab translate` "
+            "does not.",
+            "`trimtab translate` searches with it greedily or by beam. Samples, forced prefixes, blocked repeats and "
+            "several models together need the run, or an export for hf.",
+        ]
+        if self.quantization != EXACT:
+            told.append(
+                f"The weights are {self.quantization}: texts differ in some lines from those of the trainer, as the "
+                "proof says."
+            )
+        if trained.tokenizers.source.symbols:
+            told.append(
+                "Tags are pieces of their own before those of the line: "
+                + ", ".join(f"`{each}`" for each in trained.tokenizers.source.symbols)
+                + ". In a text they are letters like others."
+            )
+        return tuple(told)
+
+
+class OpenedCTranslate2:
+    """See `export.target.TranslatesLines`."""
+
+    def __init__(
+        self, model: CTranslate2Model, *, source: SentencePieceProcessor, target: SentencePieceProcessor
+    ) -> None:
+        self.model, self.source, self.target = model, source, target
+        self.source_ids = {piece: id for id, piece in enumerate(model.source)}
+
+    def encode(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
+        """The ids that the library's vocabulary has for the pieces of each line, tags before them and end behind.
+
+        What sentencepiece has no piece for it gives as it stands, and the library reads that as unknown."""
+        end = self.model.target[self.model.end]
+        unknown = self.source.unk_id()
+        pieces = self.source.encode(list(lines), out_type=str)
+        return [[self.source_ids.get(each, unknown) for each in (*tags, *line, end)] for line in pieces]
+
+    def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:
+        """The natural log-probability of each target token, by `score_batch`."""
+        return self.model.log_probabilities(source, target)
+
+    def search(self, source: Ragged, *, beam: int, limits: Sequence[int]) -> list[list[int]]:
+        """The best that `translate_batch` finds, told the trainer's limits."""
+        found = self.model.search(source, limits=limits, beam=beam, n=1, length_penalty=1.0, exact=True)
+        return [few[0][0] for few in found]
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """What sentencepiece makes of the pieces of each row."""
+        return [self.target.decode([self.model.target[id] for id in row]) for row in rows]
+
+
+def settings(trained: Trained) -> dict[str, Any]:
+    """What `config.json` says; the end symbol is put behind each source by the library."""
+    return {
+        **symbols_of(trained.tokenizers.target),
+        "add_source_bos": False,
+        "add_source_eos": True,
+        "layer_norm_epsilon": EPSILON[trained.recipe.model.norm],
+    }
+
+
+def symbols_of(target: SentencePiece) -> dict[str, str]:
+    """The special pieces as `config.json` names them."""
+    return {
+        "unk_token": target.piece(target.unknown),
+        "bos_token": target.piece(target.start),
+        "eos_token": target.piece(target.end),
+        "decoder_start_token": target.piece(target.start),
+    }
+
+
+def pieces_of(tokenizer: SentencePiece) -> list[str]:
+    """Every piece by its id, which is what the library calls a vocabulary."""
+    return [tokenizer.piece(id) for id in range(tokenizer.num_ids)]
+
+
+def never_written(tokenizer: SentencePiece) -> list[int]:
+    """The ids that no translation has: padding, start and unknown."""
+    return sorted({tokenizer.pad, tokenizer.start, tokenizer.unknown} - {tokenizer.end})

@@ -1,0 +1,1 @@
+"""`--to hf`: Pegasus and MarianMT for translators, Llama and Qwen3 for decoders, as transformers loads them."""

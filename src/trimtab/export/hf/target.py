@@ -1,0 +1,75 @@
+"""`--to hf`: a folder that Hugging Face's transformers loads without any code of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+import torch
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.run import Recipe
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.device import choose_device
+from trimtab.errors import Problem
+from trimtab.export.hf import llama, marian
+from trimtab.export.hf.library import CONFIG, WEIGHTS, require_transformers
+from trimtab.export.hf.llama_engine import LlamaModel
+from trimtab.export.hf.llama_opened import OpenedText
+from trimtab.export.hf.llama_shape import class_name
+from trimtab.export.hf.marian_engine import HuggingFaceModel
+from trimtab.export.hf.marian_files import CLASSES
+from trimtab.export.hf.marian_opened import OpenedHuggingFace
+from trimtab.export.plain_files import read_object
+from trimtab.export.target import TargetCard, Trained
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+LIBRARY = "transformers"
+
+
+@dataclass(frozen=True, slots=True)
+class HuggingFace:
+    """Pegasus and MarianMT for encoder-decoders, Llama and Qwen3 for decoders; see `marian` and `llama`."""
+
+    name: str = "hf"
+    files: tuple[str, ...] = (WEIGHTS,)
+
+    def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
+        """Every key of the recipe that no class can express."""
+        require_transformers()
+        form = llama if isinstance(recipe.model, DecoderModel) else marian
+        return form.supports(recipe, tokenizers)
+
+    def write(self, trained: Trained, folder: Path) -> None:
+        """Weights, settings of model and search, tokenizer."""
+        match trained.model:
+            case DecoderOnly() as model:
+                llama.write(model, trained.tokenizer, folder, window=trained.recipe.data.max_tokens)
+            case EncoderDecoder() as model:
+                marian.write(trained, model, folder)
+            case _:
+                assert_never(trained.model)
+
+    def open(
+        self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
+    ) -> HuggingFaceModel | LlamaModel:
+        """The class of the recipe with the weights of the folder, in float32."""
+        form = llama if isinstance(recipe.model, DecoderModel) else marian
+        return form.open_engine(folder, recipe, tokenizers, device=device or choose_device())
+
+    def as_users_open_it(self, folder: Path) -> OpenedHuggingFace | OpenedText:
+        """What `from_pretrained` makes of the folder, on the CPU in float32."""
+        translates = read_object(folder, CONFIG)["model_type"] in CLASSES
+        return marian.as_users_open_it(folder) if translates else OpenedText(folder)
+
+    def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
+        """How transformers uses the folder, and where it differs from the trainer."""
+        if isinstance(trained.model, DecoderOnly):
+            return TargetCard(
+                library=LIBRARY,
+                usage=llama.usage(name),
+                limits=tuple(llama.limits(trained.tokenizer, window=trained.recipe.data.max_tokens)),
+                class_name=class_name(trained.model.config),
+            )
+        return TargetCard(library=LIBRARY, usage=marian.usage(name, tags=tags), limits=marian.limits(trained))

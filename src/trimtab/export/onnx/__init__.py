@@ -1,0 +1,1 @@
+"""`--to onnx`: translators for ONNX Runtime."""

@@ -1,0 +1,55 @@
+"""What stands before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
+
+import math
+
+import torch
+
+from trimtab.export.onnx.layers import Rows
+from trimtab.export.onnx.nodes import Nodes
+from trimtab.export.onnx.rounded import embedded
+from trimtab.model.encoder_decoder import EncoderDecoder
+
+ALL = -1
+"""What is left, as a size."""
+
+
+def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecoder, side: str) -> str:
+    """Vectors of ids with their positions, unless these are rotary; `tokens dim`."""
+    source = side == "source"
+    own = model.source_embedding if source else None
+    table, name = (model.embedding, "embedding") if own is None else (own, "source_embedding")
+    size = model.num_ids if own is None else len(own.weight)
+    x = embedded(nodes, nodes.op("Reshape", ids, nodes.whole(ALL)), table.weight[:size], name)
+    positions = model.source_positions if source else model.target_positions
+    table = positions.table()
+    if table is None:
+        return x
+    # Sines of both sides are one table, as learned vectors are not.
+    weight = f"{side}_positions" if [*positions.parameters()] else "sines"
+    found = nodes.weight(weight, lambda: table.to(nodes.dtype))
+    shape = nodes.op("Concat", rows.rows, rows.length, nodes.whole(model.config.dim), axis=0)
+    placed = nodes.op("Add", nodes.op("Reshape", x, shape), nodes.op("Gather", found, places))
+    return nodes.op("Reshape", placed, nodes.whole(ALL, model.config.dim))
+
+
+def turns(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tuple[str, str] | None:
+    """Cosines and sines of places, `length half`, in float32; none where positions are not rotary."""
+    name = f"{side}_turns"
+    table = (model.source_positions if side == "source" else model.target_positions).rotary_table()
+    if table is None:
+        return None
+    found = nodes.op("Gather", nodes.weight(name, lambda: table.float()), places)
+    half = table.shape[1] // 2
+    cos, sin = nodes.ops("Split", found, nodes.whole(half, half), count=2, axis=1)
+    return cos, sin
+
+
+def places_between(nodes: Nodes, first: str, end: str) -> str:
+    """Whole numbers from the first to before the end, both lists of one."""
+    one, other = (nodes.op("Squeeze", each, nodes.whole(0)) for each in (first, end))
+    return nodes.op("Range", one, other, nodes.scalar(1, torch.int64))
+
+
+def hidden_unless(nodes: Nodes, seen: str) -> str:
+    """0 where something may be seen, minus infinity elsewhere."""
+    return nodes.op("Where", seen, nodes.scalar(0.0), nodes.scalar(-math.inf))

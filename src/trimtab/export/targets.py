@@ -1,0 +1,38 @@
+"""The targets of exports by their names."""
+
+from typing import assert_never, get_args
+
+from trimtab.config.export_targets import ExportTarget, facts_of
+from trimtab.errors import input_error
+from trimtab.export.ctranslate2.target import CTranslate2
+from trimtab.export.hf.target import HuggingFace
+from trimtab.export.onnx.target import Onnx
+from trimtab.export.quantized import EXACT, check_kind
+from trimtab.export.target import Target
+from trimtab.export.torch_export.target import TorchExport
+
+TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
+
+
+def build_target(name: str, quantization: str = EXACT) -> Target:
+    """The target of a name; InputError where there is none, or none with such weights."""
+    known = next((each for each in TARGETS if each == name), None)
+    if known is None:
+        raise input_error(
+            f"--to {name}: not known",
+            got=name,
+            allowed=" or ".join(TARGETS),
+            fix=f"say --to {TARGETS[0]}",
+        )
+    check_kind(quantization, target=name, kinds=facts_of(known).weights)
+    match known:
+        case "hf":
+            return HuggingFace()
+        case "ctranslate2":
+            return CTranslate2(quantization)
+        case "onnx":
+            return Onnx(quantization)
+        case "torch_export":
+            return TorchExport()
+        case _:
+            assert_never(known)

@@ -1,0 +1,1 @@
+"""`--to torch_export`: language models as one program that PyTorch alone runs."""

@@ -1,0 +1,68 @@
+"""A language model as a program of `torch.export`: rows of ids of one length in, all their logits out."""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from trimtab.flow import Stream
+from trimtab.model.block import DecoderBlock
+from trimtab.model.decoder_only import DecoderOnly
+
+PROGRAM = "model.pt2"
+
+
+class RowDecoder(nn.Module):
+    """A decoder over rows that are filled up behind their ends, in place of packed streams.
+
+    Attention is causal, so what stands behind the end of a row changes nothing before it.
+    """
+
+    def __init__(self, model: DecoderOnly) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Int[Tensor, "rows length"]) -> Float[Tensor, "rows length vocabulary"]:
+        """The float32 logits after each token of each row."""
+        rows, length = ids.shape
+        row = torch.arange(length, device=ids.device)
+        positions = row.expand(rows, length).flatten()
+        segments = torch.arange(rows, device=ids.device)[:, None].expand(rows, length).flatten()
+        boundaries = torch.arange(rows + 1, device=ids.device, dtype=torch.int32) * length
+        stream = Stream(ids.flatten(), positions, segments, boundaries, longest=self.model.max_positions)
+        x = self.model.embed_target(stream)
+        rotary, bias = (
+            self.model.target_positions.rotate(positions),
+            self.model.target_positions.bias(row, row),
+        )
+        if bias is not None:
+            bias = bias.masked_fill(row[:, None] < row, -torch.inf)
+
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            parts = [each.unflatten(0, (rows, length)).transpose(1, 2) for each in (queries, keys, values)]
+            shared = keys.shape[1] != queries.shape[1]
+            found = F.scaled_dot_product_attention(
+                *parts, attn_mask=bias, is_causal=bias is None, enable_gqa=shared
+            )
+            return found.transpose(1, 2).flatten(0, 1)
+
+        for block in self.model.decoder.blocks:
+            assert isinstance(block, DecoderBlock)
+            x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
+        logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)[:, : self.model.num_ids]
+        return logits.float().unflatten(0, (rows, length))
+
+
+def write_program(model: DecoderOnly, folder: Path) -> None:
+    """Writes the program for any number of rows and any length up to that of the model's positions."""
+    example = torch.zeros((2, min(4, model.max_positions)), dtype=torch.long)
+    sizes = {
+        0: torch.export.Dim("rows", min=1),
+        1: torch.export.Dim("length", min=1, max=model.max_positions),
+    }
+    with torch.no_grad():
+        program = torch.export.export(RowDecoder(model), (example,), dynamic_shapes=(sizes,))
+    torch.export.save(program, folder / PROGRAM)

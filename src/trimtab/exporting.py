@@ -1,0 +1,38 @@
+"""`trimtab export`: a run in the form of another library, proven on real text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trimtab.export.quantized import Quantized, quantized_by
+from trimtab.export.targets import build_target
+from trimtab.export.write_export import ExportReport, GivenText, write_export
+from trimtab.translator import load_model
+
+
+def export_model(
+    run: str,
+    *,
+    to: str = "hf",
+    out: Path | str,
+    source: Path | str | None = None,
+    reference: Path | str | None = None,
+    tags: Sequence[str] = (),
+    quantized: Quantized | str | None = None,
+) -> ExportReport:
+    """Writes `RUN`, `RUN@last` or `RUN@500` in the form of another library and proves it on 200 real lines.
+
+    The lines are those of the run's validation sets, or of its corpora where it has none, or `source` and `reference`
+    with `tags`. `out` appears when the export has passed: log-probabilities of every token within 1e-4 in float32, and
+    the same translations by beam search with 4 hypotheses, but for ties. With rounded weights (`quantized`, a kind such
+    as `"int8"` or a `Quantized` with the loss that is allowed) the translations must be within that loss.
+
+    A language model is compared on 200 texts, of which `source` may name the file: by all logits, and by what both
+    write greedily after the first half of a text.
+
+    Raises InputError with every key of the recipe that stands in the way, before anything is written; RunFailed, with
+    what differs, where the export does not pass, and then there is no folder.
+    """
+    quantized = quantized_by(quantized)
+    target = build_target(to, quantized.kind)
+    given = GivenText(source=source, reference=reference, tags=tuple(tags))
+    return write_export(load_model(run, device="cpu"), target, Path(out), given=given, quantized=quantized)

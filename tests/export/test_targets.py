@@ -1,0 +1,30 @@
+from pathlib import Path
+
+import pytest
+
+import trimtab.export
+from trimtab.config.export_targets import facts_of
+from trimtab.errors import InputError
+from trimtab.export.target import Target
+from trimtab.export.targets import TARGETS, build_target
+
+FOLDERS = {
+    path.name for path in Path(trimtab.export.__file__).parent.iterdir() if (path / "target.py").exists()
+}
+
+
+def test_every_target_that_can_be_named_is_one_in_a_folder_of_its_name():
+    for name in TARGETS:
+        for weights in facts_of(name).weights:
+            target = build_target(name, weights)
+            assert isinstance(target, Target)
+            assert target.name == name
+    assert set(TARGETS) == FOLDERS
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_first_weights_are_exact_and_others_are_refused_with_those_there_are(name):
+    assert facts_of(name).weights[0] == "float32"
+    with pytest.raises(InputError) as caught:
+        build_target(name, "int3")
+    assert caught.value.problems[0].allowed == ", ".join(facts_of(name).weights)
