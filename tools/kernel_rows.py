@@ -9,16 +9,19 @@ ENGINES = {
     "trimtab": "trimtab",
     "trimtab flash4": "trimtab, FlashAttention-4 installed",
     "hf": "transformers' Llama, eager",
-    "hf_layers": "the same, each layer compiled",
-    "hf_compiled": "the same, compiled whole",
+    "hf_layers": "transformers' Llama, each layer compiled",
+    "hf_compiled": "transformers' Llama, compiled as a whole",
 }
 
 
 def share_rows(result: Result) -> Iterator[str]:
     """A row for each size and engine: its share of the peak, and what a step took."""
-    yield f"Documents of {result['length']:,} tokens, {result['tokens_per_step']:,} tokens a step; {result['formula']}:"
+    yield (
+        f"Documents of {result['length']:,} tokens, {result['tokens_per_step']:,} tokens per step. FLOPs are counted "
+        f"as {result['formula']}:"
+    )
     yield ""
-    yield "| parameters | engine | share of the peak | tokens/s | ms a step (least, most) | peak GiB |"
+    yield "| parameters | engine | share of the peak | tokens/s | ms per step (min, max) | peak GiB |"
     yield "|---|---|---|---|---|---|"
     for name, arm in result["arms"].items():
         times = arm["step_ms_of_repetitions"]
@@ -35,7 +38,7 @@ def share_rows(result: Result) -> Iterator[str]:
 
 def loss_rows(result: Result) -> Iterator[str]:
     """A row for each size and kind of loss."""
-    yield "Forward and backward, bfloat16; workspace is what is there at the worst moment beyond both gradients:"
+    yield "Forward and backward in bfloat16. Workspace is the peak memory beyond both gradients:"
     yield ""
     yield "| tokens x width x vocabulary | loss | ms | workspace, MiB | error of the gradient |"
     yield "|---|---|---|---|---|"

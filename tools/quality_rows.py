@@ -5,7 +5,7 @@ from typing import Any
 
 Result = Mapping[str, Any]
 SHOWN = 60
-"""Words of a generated text that the page has; all of it stands in the result."""
+"""Words of a generated text that the page shows; the result file has all of it."""
 
 
 def averaging_rows(result: Result) -> Iterator[str]:
@@ -18,7 +18,7 @@ def averaging_rows(result: Result) -> Iterator[str]:
     spread, seeds = result["spread"], len(result["arms"])
     yield f"{result['set']} dev lines, beam {result['beam']}; {length} of training, {seeds} {seeds_of(seeds)}:"
     yield ""
-    yield "| weights | BLEU | against the single best | chrF | against it | loss | against it |"
+    yield "| weights | BLEU | change from the single best | chrF | change | loss | change |"
     yield "|---|---|---|---|---|---|---|"
     for kind, measures in spread.items():
         cells = [kind]
@@ -98,7 +98,7 @@ def language_model_rows(result: Result) -> Iterator[str]:
         )
         yield ""
     if "valid" in arms:
-        yield "| text | tokens | bytes | perplexity a token | perplexity a byte | bits a byte |"
+        yield "| text | tokens | bytes | perplexity per token | perplexity per byte | bits per byte |"
         yield "|---|---|---|---|---|---|"
         for name, told in arms["valid"]["sets"].items():
             yield (
@@ -108,8 +108,8 @@ def language_model_rows(result: Result) -> Iterator[str]:
         yield ""
     if "texts" in arms:
         yield (
-            f"What it writes, drawn at a temperature of {arms['texts']['temperature']:g} from the likeliest "
-            f"{arms['texts']['top_p']:.0%}, its first {SHOWN} words:"
+            f"The first {SHOWN} words of its texts, sampled with temperature {arms['texts']['temperature']:g} and "
+            f"top-p {arms['texts']['top_p']:g}:"
         )
         yield ""
         for each in arms["texts"]["texts"]:

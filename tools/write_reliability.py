@@ -44,25 +44,28 @@ def page(
 ) -> str:
     """The whole page."""
     lines = [
-        "# What a run survives",
+        "# Reliability",
         "",
-        "Written by `tools/write_reliability.py` from `tests/faults/rows.toml` and from what `just faults` counted",
-        "(`benchmarks/fault_suite.json`). *EXACT*: the run ends with the bits of one that nobody disturbed. *SAFE*:",
-        "the last committed checkpoint is intact and found. *SAYS*: the message names cause, place and what to do.",
+        "The fault suite (`just faults`) injects faults into real runs. `tools/write_reliability.py` generates this",
+        "page from `tests/faults/rows.toml` and from the counts in `benchmarks/fault_suite.json`.",
         "",
-        "## What was tried, and what held",
+        "- *EXACT*: the run ends with the same bits as an undisturbed run.",
+        "- *SAFE*: the last committed checkpoint is intact, and the run finds it.",
+        "- *SAYS*: the message names the cause, the place and the fix.",
+        "",
+        "## Results",
         "",
         *summary(results),
         "",
         f"Tests that need a GPU: {on_a_gpu(gpu)}",
         "",
-        "## What guards and checksums cost",
+        "## Cost of guards and checksums",
         "",
         *(f"- {name}: {cost(found)}" for name, found in costs),
         "",
-        "## The faults one by one",
+        "## All faults",
         "",
-        "| | fault | what should happen | tested | steps lost, at most |",
+        "| | fault | expected | tested | most steps lost |",
         "|---|---|---|---|---|",
         *(row_line(row, results) for row in rows),
         "",
@@ -88,8 +91,8 @@ def summary(results: dict[str, Any] | None) -> Iterator[str]:
     seconds = sum(each["seconds"] for each in results["tests"].values())
     yield ""
     yield f"{results['machine']}; torch {results['versions']['torch']}; {seconds / 60:.0f} minutes in all. A corruption"
-    yield "held where it was noticed, a healthy run where nothing was said, everything else where the run ended as"
-    yield "if nothing had happened or, if it could not go on, said why and lost no checkpoint."
+    yield "held if it was detected, and a healthy run if it had no finding. Any other fault held if the run ended as an"
+    yield "undisturbed one or, where it could not continue, gave the reason and lost no checkpoint."
 
 
 def on_a_gpu(found: dict[str, Any] | None) -> str:
@@ -134,7 +137,7 @@ def steps_lost(row: Row, results: dict[str, Any] | None) -> str:
 
 def remarks(rows: Sequence[Row]) -> Iterator[str]:
     """What is missing, or not as one would wish."""
-    yield "## What is missing, or not as one would wish"
+    yield "## Known gaps"
     yield ""
     yield from (f"- {row.number}, {row.fault}: {row.note}." for row in rows if row.note)
 

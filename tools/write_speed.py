@@ -37,7 +37,10 @@ BEGINNINGS = {"formats_on_cpu": "formats_"}
 LIBRARIES = ("torch", "transformers", "ctranslate2", "onnxruntime")
 QUIET = 0.25
 """Cores that other programs may use while something is timed on a CPU."""
-SEARCHES = {"exact": "until nothing open can win", "enough": "until as many have ended as the beam is wide"}
+SEARCHES = {
+    "exact": "until no open hypothesis can win",
+    "enough": "until as many have finished as the beam is wide",
+}
 
 Result = Mapping[str, Any]
 
@@ -65,22 +68,22 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
     """The whole page."""
     sections = {
         "translation_speed": ("Training", training_rows),
-        "quality_race": ("Until it is as good", race_rows),
-        "lm_speed": ("Language models: the share of the GPU's arithmetic", share_rows),
-        "loss_kernels": ("The loss over a large vocabulary", loss_rows),
-        "beam_speed": ("Translating", beam_rows),
-        "formats_on_cpu": ("One model in every form, on a CPU", format_rows),
-        "precision_table": ("Precisions", precision_rows),
+        "quality_race": ("Quality against training time", race_rows),
+        "lm_speed": ("Language models: share of the GPU's peak", share_rows),
+        "loss_kernels": ("Cross-entropy over a large vocabulary", loss_rows),
+        "beam_speed": ("Translation", beam_rows),
+        "formats_on_cpu": ("Export formats on a CPU", format_rows),
+        "precision_table": ("Precision", precision_rows),
         "data_pipeline": ("The data pipeline alone", pipeline_rows),
-        "averaging": ("What averaging the weights gains", averaging_rows),
-        "decoder_only_translation": ("An encoder-decoder or a decoder alone", decoder_rows),
+        "averaging": ("Weight averaging", averaging_rows),
+        "decoder_only_translation": ("Encoder-decoder or decoder-only", decoder_rows),
         "lm_quality": ("A language model", language_model_rows),
     }
     lines = [
-        "# How fast it is",
+        "# Speed",
         "",
-        "Written by `tools/write_speed.py` from the results in `benchmarks/`: every figure stands in one of them, with",
-        "its repetitions, of which it is the median. Tokens are real ones of source and target, never slots.",
+        "`tools/write_speed.py` generates this page from the results in `benchmarks/`. Each figure is the median of",
+        "its repetitions, which the result file lists. Tokens are real source and target tokens, without padding.",
     ]
     for name, (title, rows) in sections.items():
         lines += ["", f"## {title}", ""]
@@ -108,8 +111,8 @@ def source_of(result: Result) -> Iterator[str]:
 
 def training_rows(result: Result) -> Iterator[str]:
     """A row for each preset."""
-    peers = "HF Trainer as it comes | HF Trainer, grouped by length | Eole"
-    yield f"| preset | trimtab, tokens/s | waits for data | {peers} | times the best |"
+    peers = "HF Trainer, default order | HF Trainer, grouped by length | Eole"
+    yield f"| preset | trimtab, tokens/s | time waiting for data | {peers} | speedup over the fastest of them |"
     yield "|---|---|---|---|---|---|---|"
     arms = result["arms"]
     for preset in dict.fromkeys(name.split()[0] for name in arms):
@@ -148,7 +151,7 @@ def race_rows(result: Result) -> Iterator[str]:
     """A row for each set of lines."""
     theirs, training = result["peer"], result["arms"].get("training")
     after = f"{theirs['training_seconds']:.0f} s ({theirs['card']})"
-    yield "| dev lines | trimtab, BLEU / chrF | after | HF Trainer, BLEU / chrF | after |"
+    yield "| dev lines | trimtab, BLEU / chrF | training time | HF Trainer, BLEU / chrF | training time |"
     yield "|---|---|---|---|---|"
     for kind, scores in theirs["scores"].items():
         ours = result["arms"].get(kind)
@@ -164,8 +167,8 @@ def beam_rows(result: Result) -> Iterator[str]:
     """A row for each engine."""
     yield f"{result['lines']:,} lines, beam {result['beam']}, the same weights:"
     yield ""
-    heads = ("engine", "seconds, warmed up", "the first time", "sentences/s", "BLEU / chrF")
-    yield f"| {' | '.join(heads)} | times as long as trimtab | setting |"
+    heads = ("engine", "seconds, warm", "first pass", "sentences/s", "BLEU / chrF")
+    yield f"| {' | '.join(heads)} | time relative to trimtab | setting |"
     yield "|---|---|---|---|---|---|---|"
     for name, arm in result["arms"].items():
         times = result.get("times_as_fast", {}).get(name, 1.0)
@@ -181,11 +184,18 @@ def format_rows(result: Result) -> Iterator[str]:
     yield (
         f"{model['preset'] or 'own sizes'}: {model['parameters'] / 1e6:.1f}M parameters, vocabulary of "
         f"{model['vocabulary']:,}; {result['lines']:,} lines, beam {result['beam']}, {result['threads']} threads; "
-        f"each pass in a process of its own."
+        f"each pass in a separate process."
     )
     yield ""
-    heads = ("searches", "output tokens/s", "lines/s", "loads in", "memory: floor, loaded, peak", "on disk")
-    yield f"| form | {' | '.join(heads)} | BLEU / chrF | lines unlike PyTorch's | batch |"
+    heads = (
+        "search ends",
+        "output tokens/s",
+        "lines/s",
+        "load time",
+        "memory: floor, loaded, peak",
+        "on disk",
+    )
+    yield f"| form | {' | '.join(heads)} | BLEU / chrF | lines that differ from PyTorch | batch |"
     yield "|---" * (len(heads) + 4) + "|"
     for name, arm in result["arms"].items():
         cells = [
@@ -219,18 +229,18 @@ def format_remarks(result: Result) -> Iterator[str]:
     """The proofs, how quiet the machine was, and what is compared with what."""
     for name, gate in result["exports"].items():
         loss, worst = gate["loss"], f"{gate['worst_token']:.0e}"
-        told = f"beam search changes {gate['translated_otherwise']} lines"
+        found = f"beam search changes {gate['translated_otherwise']} lines"
         if loss:
-            told = f"chrF {loss['chrf']:.1f} against the trainer's text, {loss['changed']:.1%} of the lines changed"
-        yield f"- {name}: on {gate['lines']} lines a token's log-probability differs by {worst}; {told}."
+            found = f"chrF {loss['chrf']:.1f} against the trainer's text, {loss['changed']:.1%} of the lines changed"
+        yield f"- {name}: on {gate['lines']} lines a token's log-probability differs by {worst}; {found}."
     others = [arm["cores_used_by_others"] for arm in result["arms"].values()]
     if others:
         busy = f"{min(others):.1f} to {max(others):.1f}"
         yield f"- Other programs used {busy} of the {result['cores']} cores meanwhile; BLEU {signature_of(result)}."
     yield (
-        "- Memory is physical: before the model is there (libraries alone), when it is loaded, and at its peak in "
-        "translating. A batch is told in source tokens with padding for trimtab and CTranslate2 alone, in sentences "
-        "for `generate`; of several that were tried the fastest."
+        "- Memory is resident memory: with the libraries alone, with the model loaded, and at its peak during "
+        "translation. The batch size is in source tokens with padding for trimtab and CTranslate2 alone, in sentences "
+        "for `generate`; it is the fastest of those we tried."
     )
 
 
@@ -260,7 +270,7 @@ def pipeline_rows(result: Result) -> Iterator[str]:
     """A row for each number of workers."""
     names = [name.split(", ") for name in result["arms"]]
     kinds, counts = (list(dict.fromkeys(each)) for each in zip(*names, strict=True)) if names else ([], [])
-    yield f"| from raw text | {' | '.join(counts)} | times what the GPU takes in |"
+    yield f"| from raw text, tokens/s | {' | '.join(counts)} | relative to what the GPU consumes |"
     yield "|---" * (len(counts) + 2) + "|"
     for kind in kinds:
         arms = [result["arms"].get(f"{kind}, {count}") for count in counts]

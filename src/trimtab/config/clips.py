@@ -12,25 +12,25 @@ class ClipGlobalNorm(Settings):
 
     kind: Literal["global_norm"] = "global_norm"
     at: float = Field(default=1.0, gt=0)
-    """Largest norm of the whole gradient; 1 is usual."""
+    """Maximum norm of the whole gradient; 1 is usual."""
 
 
 class ClipAdaptive(Settings):
-    """Scales each tensor's gradient down to a multiple of what its norm has been (AdaGC, arXiv 2502.11034)."""
+    """Scales each tensor's gradient down to a multiple of its past norm (AdaGC, arXiv 2502.11034)."""
 
     kind: Literal["adaptive"] = "adaptive"
     at: float = Field(default=1.05, gt=1)
-    """Largest norm of a tensor's gradient, times the moving average of its own clipped norms."""
+    """Maximum norm of a tensor's gradient, relative to the moving average of its own clipped norms."""
     decay: float = Field(default=0.98, ge=0, lt=1)
-    """Of the moving average."""
+    """Decay of the moving average."""
     first: float = Field(default=1.0, gt=0)
-    """Global norm that is clipped to until the averages are known."""
+    """Global norm to clip to until the averages are known."""
     first_steps: int = Field(default=100, ge=1)
-    """How many updates that lasts."""
+    """Number of updates until then."""
 
 
 class ClipOff(Settings):
-    """Measures the gradient norm and leaves the gradient as it is."""
+    """Measures the gradient norm without changing the gradient."""
 
     kind: Literal["off"] = "off"
 

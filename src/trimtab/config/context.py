@@ -9,24 +9,25 @@ from trimtab.config.settings import Settings, refused
 
 
 class ContextTransform(Settings):
-    """Puts sentences of the same document before each sentence, which the model then reads along (Tiedemann and
-    Scherrer 2017, arXiv 1708.05943). Only corpora given as `documents` have such neighbours."""
+    """Puts preceding sentences of the same document before each sentence, as context for the model (Tiedemann and
+    Scherrer 2017, arXiv 1708.05943). Only corpora given as `documents` have such sentences."""
 
     kind: Literal["context"] = "context"
     sentences: int = Field(default=2, ge=1, le=64)
-    """How many sentences before the current one, at most. Where `max_tokens` is too small for all of them, the oldest
-    are left out; the current sentence is always whole."""
+    """Maximum number of sentences before the current one. If `max_tokens` is too small for all of them, the oldest are
+    dropped; the current sentence is always complete."""
     sides: Literal["source", "both"] = "both"
-    """Context on the source side alone, or on both; a translation then goes on from the model's own sentences."""
+    """Context on the source side only, or on both; a translation then continues from the model's own previous
+    sentences."""
     loss: Literal["current", "all"] = "current"
-    """What is learned: the current sentence (a document is then translated sentence by sentence, doc2sent), or all of
-    them (it is translated in chunks of `sentences` + 1 sentences, doc2doc)."""
+    """What counts in the loss: the current sentence (a document is then translated sentence by sentence, doc2sent), or
+    all of them (it is translated in chunks of `sentences` + 1 sentences, doc2doc)."""
     vary: bool = True
-    """Each example has a random number of these sentences, 0 to `sentences`, so that the model also translates the
-    first sentences of documents. With false it has as many as there are, and evaluations while it trains, which read
-    each sentence by itself, say little; `trimtab evaluate --documents` reads in context."""
+    """Give each example a random number of these sentences, 0 to `sentences`, so that the model also translates the
+    first sentences of documents. With false, it gets as many as there are; evaluations during training, which read each
+    sentence alone, then mean little. `trimtab evaluate --documents` reads in context."""
     separator: str = "<sep>"
-    """The symbol after each sentence of the context, a piece of the vocabulary that no text ever becomes."""
+    """The symbol after each sentence of the context, a piece of the vocabulary that no text can produce."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "ContextTransform":

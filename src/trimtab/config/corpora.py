@@ -44,19 +44,20 @@ class ParallelFiles(Settings):
     target: str | int
     """Path of the target text; with `pairs`, the column's name or number (counted from 1)."""
     pairs: str | None = None
-    """Path of a .tsv, .jsonl or .tmx file (also .gz, .xz, .zst) or a .parquet file that holds both sides. Column names
-    in a TSV are read from its first line; with column numbers it has no such line. In TMX, source and target are the
-    codes of two languages. Parquet needs `pip install "trimtab[arrow]"`."""
+    """Path of a .tsv, .jsonl or .tmx file (also .gz, .xz, .zst) or a .parquet file that holds both sides. In a TSV,
+    column names refer to the first line; with column numbers there is no such line. In TMX, source and target are two
+    language codes. Parquet needs `pip install "trimtab[arrow]"`."""
     documents: str | None = None
-    """Path of a .jsonl file (also .gz, .xz, .zst) with a document a line; `source` and `target` name its two lists of
-    sentences, equally long. Each sentence pair is an example, and the transform `context` knows those before it."""
+    """Path of a .jsonl file (also .gz, .xz, .zst) with one document per line; `source` and `target` name its two lists
+    of sentences, which have the same length. Each sentence pair is an example, and the transform `context` adds the
+    sentences before it."""
     dataset: str | None = None
-    """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two columns of
-    text, `translation.en` one inside another. Needs `pip install "trimtab[arrow]"`."""
+    """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two text
+    columns, with `translation.en` for a nested one. Needs `pip install "trimtab[arrow]"`."""
     split: str | None = None
-    """With `dataset`, the split to read, where it has several."""
+    """With `dataset`, the split to read if there are several."""
     name: str = ""
-    """What the ledger and the reports call this corpus; by default made from the path."""
+    """Name of this corpus in the ledger and in reports; by default derived from the path."""
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
 
@@ -111,16 +112,16 @@ class TrainCorpus(ParallelFiles):
     """A corpus to train on."""
 
     text: str | None = None
-    """Path of a text in one language (plain, .gz, .xz or .zst), in place of `source` and `target`. For language models
-    it holds documents: blocks between blank lines, or the field `text` of the objects of a .jsonl file, one a line. For
-    translation each line is both sides, and the transform `denoise` spoils the source, so that the model learns to
-    write the language; give it a tag then."""
+    """Path of a text in one language (plain, .gz, .xz or .zst), instead of `source` and `target`. For language models
+    it holds documents: blocks between blank lines, or the field `text` of the objects in a .jsonl file, one per line.
+    For translation, each line is both source and target, and the transform `denoise` corrupts the source, so that the
+    model learns to write the language; give such a corpus a tag."""
     weight: float = Field(default=1.0, gt=0, le=1000)
-    """Times the corpus's natural sampling rate: 2 shows each line twice an epoch. Never touches the loss."""
+    """Factor on the natural sampling rate of the corpus: 2 shows each line twice per epoch. Never changes the loss."""
     both_directions: bool = False
-    """Train from target to source as well, on the same files; then `tags` and `reverse_tags` say which way."""
+    """Also train from target to source, on the same files; `tags` and `reverse_tags` then select the direction."""
     reverse_tags: tuple[str, ...] = ()
-    """Symbols put before each target line where it is read as a source: `tags: [<2de>], reverse_tags: [<2en>]`."""
+    """Symbols put before each target line when it is the source: `tags: [<2de>], reverse_tags: [<2en>]`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -154,10 +155,10 @@ class ValidFiles(ParallelFiles):
     """A validation set."""
 
     text: str | None = None
-    """Path of documents in one language, in place of `source` and `target`, as `data.train` has them; for language
-    models only."""
+    """Path of documents in one language, instead of `source` and `target`, as in `data.train`; only for language
+    models."""
     bleu_tokenizer: BleuTokenizer = "13a"
-    """How sacreBLEU cuts words: languages without spaces need char, zh or ja-mecab."""
+    """How sacreBLEU splits words: languages without spaces need char, zh or ja-mecab."""
 
     @model_validator(mode="before")
     @classmethod

@@ -16,28 +16,31 @@ class DataConfig(Settings):
     """What the run reads, and how text becomes ids."""
 
     root: str | None = None
-    """Folder that relative paths below start from; itself relative to the recipe's folder, which is the default."""
+    """Folder that relative paths below start from. It is itself relative to the recipe's folder, which is the
+    default."""
     train: tuple[TrainCorpus, ...] = Field(min_length=1)
     """The corpora to train on."""
     temperature: float = Field(default=1.0, ge=1.0, le=1000)
-    """Above 1, small corpora are seen more often than their size says: shares are (weight · lines)^(1 / temperature),
-    and an epoch stays as long. 5 is usual for many languages of very different size (arXiv 1907.05019)."""
+    """Above 1, small corpora are sampled more often than their size suggests: shares are (weight · lines)^(1 /
+    temperature), and the length of an epoch does not change. 5 is usual for many languages of very different size
+    (arXiv 1907.05019)."""
     stages: tuple[Stage, ...] = ()
-    """Other weights in other parts of the run: `[{until: 2000 steps, weights: {news: 0}}, {weights: {news: 4}}]`."""
+    """Different weights in different parts of the run: `[{until: 2000 steps, weights: {news: 0}}, {weights: {news:
+    4}}]`."""
     valid: dict[str, ValidFiles] = Field(default={})
     """One validation set, or several by name."""
     tokenizer: Tokenizer = SentencePieceTokenizer()
-    """How text becomes ids: on both sides, or on the target's alone where `source_tokenizer` is written."""
+    """How text becomes ids: on both sides, or on the target side only if `source_tokenizer` is set."""
     source_tokenizer: SentencePieceTokenizer | None = None
-    """A vocabulary of the source's own, as for two languages in different scripts: each of the two tokenizers is then
-    trained on its side's lines alone, and tags are pieces of this one. By default both sides share `tokenizer`."""
+    """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the
+    lines of its side, and tags are pieces of this one. By default both sides share `tokenizer`."""
     transforms: tuple[Transform, ...] = ()
-    """Applied in this order to each pair, online, before sentencepiece; `denoise` after it, to what it gives."""
+    """Applied to each pair in this order while reading, before tokenization; `denoise` is applied after it."""
     max_tokens: int = Field(default=256, ge=2, le=65536)
-    """Longest side in tokens, end symbol included; longer training pairs are dropped and counted. Of language models
-    the longest row: longer documents are split, and nothing of them is dropped."""
+    """Maximum length of a side in tokens, end symbol included; longer training pairs are dropped and counted. For
+    language models, the maximum length of a row: longer documents are split, and nothing is dropped."""
     workers: int | Literal["auto"] = "auto"
-    """Processes that read and tokenise; changes nothing but speed. 0 does it in the training process."""
+    """Processes that read and tokenize; they change only the speed. With 0, the training process does it."""
 
     @field_validator("valid", mode="before")
     @classmethod

@@ -27,62 +27,62 @@ class DecoderModel(Settings):
     has_encoder: ClassVar[bool] = False
     kind: Literal["decoder"] = "decoder"
     preset: DecoderPreset | None = None
-    """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
+    """Sets dim, heads, layers and feed_forward; keys written beside it take precedence."""
     dim: int = Field(default=0, ge=8, le=65536)
-    """Width of embeddings and of the residual stream; from the preset where one is named."""
+    """Width of embeddings and of the residual stream; from the preset if there is one."""
     heads: int = Field(default=0, ge=1, le=1024)
-    """Attention heads; they divide dim."""
+    """Attention heads; their number must divide dim."""
     kv_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Heads of keys and values, each shared by as many heads of queries: grouped-query attention (arXiv 2305.13245,
-    section 2.2). The cache of a text being written shrinks to kv_heads / heads of its size. By default as many as
-    `heads`."""
+    """Heads for keys and values, each shared by several query heads: grouped-query attention (arXiv 2305.13245, section
+    2.2). The decoding cache shrinks to kv_heads / heads of its size. By default as many as `heads`."""
     layers: int = Field(default=0, ge=1, le=1000)
     """Layers, each of self-attention and a feed-forward block."""
     feed_forward: int = Field(default=0, ge=8, le=1_000_000)
-    """Width between the linear maps of a feed-forward block. A gated block has three maps instead of two, so that 8/3
-    of dim makes it as large as a plain one with 4 times dim."""
+    """Inner width of a feed-forward block. A gated block has three matrices instead of two, so 8/3 of dim makes it as
+    large as a plain one with 4 times dim."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    """On embeddings and on the output of each sub-layer. A model that sees its text about once needs none."""
+    """Applied to embeddings and to the output of each sub-layer. A model that sees its text about once needs none."""
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
-    """Only 0: no fast kernel has it (decision 0004)."""
+    """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: PositionKind = "rotary"
-    """How the model knows where a token stands: queries and keys turned by an angle (RoFormer, arXiv 2104.09864),
-    learned vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), a penalty on the scores of
-    attention by distance (ALiBi, arXiv 2108.12409; over padded rows, which is slower on a GPU), or nothing but how many
-    tokens come before it (arXiv 2203.16634)."""
+    """How the model encodes the position of a token: rotation of queries and keys (RoFormer, arXiv 2104.09864), learned
+    vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), a penalty on attention scores by distance
+    (ALiBi, arXiv 2108.12409; it uses padded rows, which are slower on a GPU), or only the number of preceding tokens
+    (arXiv 2203.16634)."""
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
-    """The wavelengths of rotary positions run from 2π to nearly 2π times this; a larger one is for longer texts."""
+    """The wavelengths of rotary positions range from 2π to nearly 2π times this; use a larger value for longer
+    texts."""
     norm: Literal["layer", "rms"] = "rms"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after"] = "before"
-    """Before each sub-layer, which trains at any depth, or after the addition as in the first transformer."""
+    """Before each sub-layer, which trains at any depth, or after the addition as in the original transformer."""
     qk_norm: bool = False
-    """RMSNorm on the queries and keys of each head before they are turned, with one gain for all heads: no attention
-    logit can then grow without bound (arXiv 2302.05442, section 2.1; arXiv 2309.14322 for small models)."""
+    """RMSNorm on the queries and keys of each head before rotation, with one gain for all heads, so that no attention
+    logit can grow without bound (arXiv 2302.05442, section 2.1; arXiv 2309.14322 for small models)."""
     activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "swiglu"
-    """Of the feed-forward blocks. `silu` and `swish` are two names of x sigmoid(x); `swiglu` and `geglu` gate with a
-    second map (arXiv 2002.05202, equation 6)."""
+    """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
+    gating matrix (arXiv 2002.05202, equation 6)."""
     bias: bool = False
-    """Biases in the linear maps of attention and feed-forward blocks. The norms are not meant: `norm: layer` has a bias
-    in any case, `norm: rms` has none; embeddings and output have none either."""
+    """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
+    always has a bias, `norm: rms` never. Embeddings and output have none either."""
     tie_embeddings: bool = True
     """One matrix for input and output (arXiv 1608.05859), or two."""
     prefix: Literal["causal", "bidirectional"] = "causal"
-    """How the tokens of a prompt, which are given and do not count in the loss, see each other: `causal` like all
-    others, each those before it; `bidirectional` all of the prompt, as an encoder sees its source (prefix language
-    model, arXiv 1910.10683, section 3.2.1). Text without prompts is read causally in both."""
+    """Attention within a prompt, whose tokens do not count in the loss: `causal` as everywhere else, or
+    `bidirectional`, as an encoder sees its source (prefix language model, arXiv 1910.10683, section 3.2.1). Text
+    without prompts is causal in both."""
     residual: Literal["half", "float32"] = "half"
-    """Precision of the residual stream on a GPU under `precision: bf16_mixed`: that of the products, which moves half
-    as many bytes between them, or float32. Norms, softmax and loss are computed in float32 in both. Everywhere else the
+    """Precision of the residual stream on a GPU under `precision: bf16_mixed`: that of the matrix products, which
+    halves the memory traffic between them, or float32. Norms, softmax and loss use float32 in both. Everywhere else the
     stream has the precision of the weights: float32, or bfloat16 under `precision: bf16`."""
 
     warm_start: str | None = None
-    """Begin from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
-    model must be the same but for dropout and how it is tied; the vocabulary may be another, which is mapped piece by
-    piece (arXiv 2402.09977). The path starts from the recipe's folder."""
+    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
+    model must be the same except for dropout and tied matrices; the vocabulary may differ and is mapped piece by piece
+    (arXiv 2402.09977). The path is relative to the recipe's folder."""
     warm_start_sha256: str | None = None
-    """Of the weights; filled in when the run begins, so that its recipe says what it began from. Where it is written,
-    the weights must be these."""
+    """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
+    it is set, the weights must match."""
 
     @property
     def reads_prefix(self) -> bool:

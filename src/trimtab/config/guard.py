@@ -6,26 +6,27 @@ from trimtab.config.settings import Settings, refused
 
 
 class GuardConfig(Settings):
-    """Steps that are not applied: what is not finite always; outliers of loss and gradient norm where this is on."""
+    """Which steps to skip: always those that are not finite, and with `outliers` those with an outlying loss or
+    gradient norm."""
 
     outliers: bool = True
-    """Refuse a step whose loss or gradient norm is far above the last accepted ones."""
+    """Skip a step whose loss or gradient norm is far above that of the last accepted steps."""
     window: int = Field(default=128, ge=16, le=4096)
-    """Accepted steps that are remembered."""
+    """Number of accepted steps in the statistics."""
     active_from: int = Field(default=64, ge=8)
     """Accepted steps before the first verdict on outliers."""
     loss_deviations: float = Field(default=8.0, ge=3)
-    """How far above the median the loss may be, in deviations (1.4826 times the median absolute deviation)."""
+    """Maximum distance of the loss above the median, in deviations (1.4826 times the median absolute deviation)."""
     norm_deviations: float = Field(default=10.0, ge=3)
-    """How far above the median the logarithm of the gradient norm may be, in deviations."""
+    """Maximum distance of the logarithm of the gradient norm above its median, in deviations."""
     cap: int = Field(default=8, ge=2, le=1000)
-    """So many refused in a row are looked into: where an older window has its old loss, the data has changed, and the
-    new level is learned; where it is worse, the run goes back."""
+    """After this many skipped steps in a row, the run evaluates an earlier batch. If it has its old loss, the data has
+    changed and the guard accepts the new level; if the loss is higher, the run rolls back."""
     healthy_after: int = Field(default=200, ge=1)
-    """A checkpoint is healthy, and the run may go back to it, after so many updates more."""
+    """Updates after which a checkpoint counts as healthy, so that the run may roll back to it."""
     rewinds: int = Field(default=3, ge=0, le=100)
-    """How often in 1,000 steps a run may go back to a healthy checkpoint, leaving out the windows around what spoilt
-    it; then it ends. With 0 it ends at once."""
+    """How often in 1,000 steps a run may roll back to a healthy checkpoint, leaving out the steps around the spike;
+    after that, it ends. With 0 it ends at once."""
 
     @model_validator(mode="after")
     def _active_within_the_window(self) -> "GuardConfig":

@@ -1,4 +1,4 @@
-"""What is minimised."""
+"""The loss to minimize."""
 
 from typing import Literal
 
@@ -9,21 +9,21 @@ from trimtab.units import Duration
 
 
 class Truncate(Settings):
-    """Leaves out of the objective the tokens that look like mistakes of the data: those whose error norm
-    ||p - onehot(label)||, with p the model's distribution, is large (error norm truncation, arXiv 2310.00840).
+    """Drops tokens from the objective that look like errors in the data: those with a large error norm ||p -
+    onehot(label)||, where p is the model's distribution (error norm truncation, arXiv 2310.00840).
 
-    The norm lies between 0 and sqrt 2. It is sqrt(1 + q^2) where the model gives nothing to the label and q to one
-    other token, and near 1 where it is merely unsure. Tokens left out are still counted as targets of the step.
+    The norm is between 0 and sqrt 2. It is sqrt(1 + q^2) if the model gives no probability to the label and q to one
+    other token, and near 1 if the model is merely unsure. Dropped tokens still count as targets of the step.
     """
 
     error_norm: float = Field(default=1.2, gt=0, lt=1.4143)
-    """Tokens above this are left out: 1.2 is a label without probability while another token has two thirds."""
+    """Tokens above this are dropped. 1.2 means a label without probability while another token has two thirds."""
     after: Duration = Duration(1000, "steps")
-    """From when on: a model that knows nothing yet cannot tell mistakes from news."""
+    """When truncation starts: an untrained model cannot tell errors from rare text."""
 
 
 class CrossEntropyLoss(Settings):
-    """Cross-entropy over the vocabulary, summed over targets and divided by the window's number of targets."""
+    """Cross-entropy over the vocabulary, summed over targets and divided by the number of targets of the step."""
 
     kind: Literal["cross_entropy"] = "cross_entropy"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
@@ -31,7 +31,7 @@ class CrossEntropyLoss(Settings):
     z_loss: float = Field(default=0.0, ge=0, le=1)
     """Weight of (log Z)², which keeps logits from drifting (PaLM, arXiv 2204.02311, section 5)."""
     truncate: Truncate | None = None
-    """Which tokens are left out, for noisy data; by default none."""
+    """Which tokens to drop, for noisy data; by default none."""
 
 
 LossConfig = CrossEntropyLoss

@@ -32,65 +32,65 @@ class EncoderDecoderModel(Settings):
     reads_prefix: ClassVar[bool] = False
     kind: Literal["encoder_decoder"] = "encoder_decoder"
     preset: Preset | None = None
-    """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
+    """Sets dim, heads, layers and feed_forward; keys written beside it take precedence."""
     dim: int = Field(default=0, ge=8, le=65536)
-    """Width of embeddings and of the residual stream; from the preset where one is named."""
+    """Width of embeddings and of the residual stream; from the preset if there is one."""
     heads: int = Field(default=0, ge=1, le=1024)
-    """Attention heads; they divide dim."""
+    """Attention heads; their number must divide dim."""
     encoder_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Heads of the encoder alone; by default `heads`."""
+    """Heads of the encoder; by default `heads`."""
     decoder_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Heads of the decoder alone, of its attention to the source too; by default `heads`."""
+    """Heads of the decoder, including its attention to the source; by default `heads`."""
     kv_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Heads of keys and values, each shared by as many heads of queries: grouped-query attention (arXiv 2305.13245,
-    section 2.2). A translator's cache shrinks to kv_heads / heads of its size. By default as many as `heads`."""
+    """Heads for keys and values, each shared by several query heads: grouped-query attention (arXiv 2305.13245, section
+    2.2). The decoding cache shrinks to kv_heads / heads of its size. By default as many as `heads`."""
     encoder_kv_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Those of the encoder alone, which keeps no cache; by default `kv_heads`."""
+    """Key and value heads of the encoder, which has no cache; by default `kv_heads`."""
     decoder_kv_heads: int | None = Field(default=None, ge=1, le=1024)
-    """Those of the decoder alone; by default `kv_heads`."""
+    """Key and value heads of the decoder; by default `kv_heads`."""
     encoder_layers: int = Field(default=0, ge=1, le=1000)
-    """Layers of the encoder; a deep encoder beside a shallow decoder translates faster (arXiv 2006.10369)."""
+    """Layers of the encoder; a deep encoder with a shallow decoder translates faster (arXiv 2006.10369)."""
     decoder_layers: int = Field(default=0, ge=1, le=1000)
     """Layers of the decoder."""
     feed_forward: int = Field(default=0, ge=8, le=1_000_000)
-    """Width between the two linear maps of a feed-forward block."""
+    """Inner width of a feed-forward block."""
     encoder_feed_forward: int | None = Field(default=None, ge=8, le=1_000_000)
-    """That of the encoder alone; by default `feed_forward`."""
+    """Inner width in the encoder; by default `feed_forward`."""
     decoder_feed_forward: int | None = Field(default=None, ge=8, le=1_000_000)
-    """That of the decoder alone; by default `feed_forward`."""
+    """Inner width in the decoder; by default `feed_forward`."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """On embeddings and on the output of each sub-layer."""
+    """Applied to embeddings and to the output of each sub-layer."""
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
-    """Only 0: no fast kernel has it (decision 0004)."""
+    """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: EncoderPositions = "sinusoidal"
-    """How the model knows where a token stands: sines added to the embeddings (arXiv 1706.03762, section 3.5), learned
-    vectors added to them, or queries and keys turned by an angle (RoFormer, arXiv 2104.09864)."""
+    """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5),
+    learned vectors added to them, or rotation of queries and keys (RoFormer, arXiv 2104.09864)."""
     decoder_positions: PositionKind | None = None
-    """Those of the decoder alone; by default `positions`. A penalty on the scores of self-attention by distance (ALiBi,
-    arXiv 2108.12409) is for it alone, and runs over padded rows. It also learns with none, since a token sees how many
-    come before it (arXiv 2203.16634; arXiv 2305.19466)."""
+    """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
+    distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
+    how many precede it (arXiv 2203.16634; arXiv 2305.19466)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after"] = "before"
-    """Before each sub-layer, which trains at any depth, or after the addition as in the first transformer."""
+    """Before each sub-layer, which trains at any depth, or after the addition as in the original transformer."""
     activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
-    """Of the feed-forward blocks. `silu` and `swish` are two names of x sigmoid(x); `swiglu` and `geglu` gate with a
-    second map (arXiv 2002.05202, equation 6), which makes the block half as large again at the same feed_forward."""
+    """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
+    gating matrix (arXiv 2002.05202, equation 6), which makes the block half as large again at the same feed_forward."""
     bias: bool = True
-    """Biases in the linear maps of attention and feed-forward blocks. The norms are not meant: `norm: layer` has a bias
-    in any case, `norm: rms` has none; embeddings and output have none either."""
+    """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
+    always has a bias, `norm: rms` never. Embeddings and output have none either."""
     tie_embeddings: Literal["all", "decoder", "none"] = "all"
-    """One matrix for source, target and output, or one for target and output (arXiv 1608.05859) beside the source's
-    own, or three. With `data.source_tokenizer` the source must have its own."""
+    """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
+    source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
     warm_start: str | None = None
-    """Begin from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
-    model must be the same but for dropout and how it is tied; the vocabulary may be another, which is mapped piece by
-    piece: a piece that both have keeps its vector, a new one has the mean of those that the old tokenizer cuts it into
-    (arXiv 2402.09977). The path starts from the recipe's folder."""
+    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
+    model must be the same except for dropout and tied matrices. The vocabulary may differ and is mapped piece by piece:
+    a piece in both keeps its vector, a new one gets the mean of the pieces that the old tokenizer splits it into (arXiv
+    2402.09977). The path is relative to the recipe's folder."""
     warm_start_sha256: str | None = None
-    """Of the weights; filled in when the run begins, so that its recipe says what it began from. Where it is written,
-    the weights must be these."""
+    """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
+    it is set, the weights must match."""
 
     @model_validator(mode="before")
     @classmethod

@@ -30,42 +30,42 @@ class Best(Settings):
     set: str | None = None
     """Name of a validation set; by default the first."""
     metric: MetricName = "chrf"
-    """The score that is compared; which value of it is best is said under Metrics in `docs/recipe.md`. For language
-    models the default is `loss`."""
+    """The score to compare; `docs/recipe.md` lists under Metrics which value is best. For language models the default
+    is `loss`."""
 
 
 class EvaluateConfig(Settings):
     """When and how the validation sets are scored."""
 
     every: Duration = Duration(500, "steps")
-    """How often; there is one at the end in any case. In a run of fewer than 500 steps the default is a tenth of it."""
+    """How often; the run always ends with one. In a run of fewer than 500 steps the default is a tenth of the run."""
     metrics: tuple[MetricName, ...] = ("bleu", "chrf")
-    """`loss` is always measured. For metrics of translations the validation sets are translated. Those of language
-    models follow from the loss and are their default; only the ones per byte compare models of different tokenizers.
-    Each is described under Metrics in `docs/recipe.md`."""
+    """`loss` is always measured. Translation metrics translate the validation sets. Metrics of language models are
+    derived from the loss and are their default; only those per byte are comparable across tokenizers. `docs/recipe.md`
+    describes each under Metrics."""
     beam: int = Field(default=1, ge=1, le=64)
     """Beam size for these translations; 1 is greedy."""
     lines: int | None = Field(default=500, ge=1)
-    """Translate at most so many lines of each set, spread evenly; null takes all."""
+    """Translate at most this many lines of each set, spread evenly; null translates all."""
     samples: int = Field(default=5, ge=0, le=100)
-    """Lines of the first set whose translations go to `samples.jsonl`."""
+    """Number of lines of the first set whose translations go to `samples.jsonl`."""
     best: Best = Best()
-    """What the best checkpoint is chosen by."""
+    """How to choose the best checkpoint."""
     weights: Weights = "raw"
-    """What is scored, and what `RUN`, `RUN@last` and `RUN@500` then mean: the weights as they are trained, or their
-    moving average (`step.ema`). The other is `RUN@500:raw` or `RUN@500:ema`."""
+    """Which weights to evaluate, and what `RUN`, `RUN@last` and `RUN@500` mean: the trained weights, or their moving
+    average (`step.ema`). The others are then `RUN@500:raw` or `RUN@500:ema`."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after so many evaluations in a row without a new best."""
+    """Stop after this many evaluations in a row without a new best."""
 
 
 class CheckpointConfig(Settings):
     """When the run is saved."""
 
     every: Duration = Duration(500, "steps")
-    """How often; there is one at the end in any case."""
+    """How often; the run always ends with one."""
     keep: int = Field(default=3, ge=1)
-    """Newest checkpoints kept; besides, the best one, for an older checkpoint that of its time, and one that the run
-    can go back to (`guard.rewinds`)."""
+    """Number of newest checkpoints to keep. The run also keeps the best one, the best one known to an older checkpoint,
+    and one to roll back to (`guard.rewinds`)."""
 
 
 class Recipe(Settings):
@@ -74,19 +74,19 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What is learned: to translate a source, or to go on with a text. A language model has `model: {kind: decoder}`,
-    reads corpora given as `text`, and parallel ones as rows of source and target; its defaults differ for
-    `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`."""
+    """What to train: a translation model or a language model. A language model has `model: {kind: decoder}` and reads
+    `text` corpora, or parallel ones as rows of source and target. Its defaults differ for `loss.label_smoothing` (0),
+    `data.tokenizer.normalization` (identity) and the metrics of `evaluate`."""
     data: DataConfig
-    """What is read, and how text becomes ids."""
+    """What to read, and how text becomes ids."""
     model: Model
-    """The shape of the model: of an encoder-decoder, or of a decoder alone for language models."""
+    """The architecture: an encoder-decoder, or a decoder for language models."""
     loss: LossConfig = LossConfig()
-    """What is minimised."""
+    """The loss to minimize."""
     step: StepConfig = StepConfig()
-    """How one update is made."""
+    """How one update works."""
     guard: GuardConfig = GuardConfig()
-    """Which steps are refused, and what happens where many are."""
+    """Which steps to skip, and what to do if there are many."""
     length: Duration
     """How long to train."""
     evaluate: EvaluateConfig = EvaluateConfig()
@@ -94,10 +94,10 @@ class Recipe(Settings):
     checkpoint: CheckpointConfig = CheckpointConfig()
     """When the run is saved."""
     export: tuple[ExportTarget, ...] = ()
-    """What the model is meant for later, such as `[ctranslate2]`: a recipe that could not be exported for it is refused
-    before training. `trimtab export` writes the export itself, and takes any target."""
+    """Formats to export to later, such as `[ctranslate2]`: trimtab refuses a recipe that could not be exported to them
+    before it trains. `trimtab export` writes the export and accepts any format."""
     seed: int = Field(default=1, ge=0, lt=2**63)
-    """Of the first weights, the order of examples, dropout and everything else that is drawn."""
+    """Seed of the initial weights, the order of examples, dropout and all other random numbers."""
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +111,7 @@ class Recipe(Settings):
 
     @property
     def is_language_model(self) -> bool:
-        """Whether texts are gone on with, rather than translated."""
+        """Whether it continues texts rather than translating them."""
         return self.task == "language_model"
 
     @property

@@ -31,85 +31,85 @@ class Warms(Settings):
 
 
 class Constant(Warms):
-    """The same rate throughout, after an optional warmup."""
+    """A constant learning rate, after an optional warmup."""
 
     without_warmup: ClassVar[str] = "leave it out: the rate is the same throughout then"
     kind: Literal["constant"] = "constant"
     warmup: Duration | None = None
-    """How long the rate rises from zero; by default not at all."""
+    """How long the learning rate rises linearly from zero; by default not at all."""
 
 
 class LinearWarmup(Warms):
-    """Up over `warmup`, then down in a line to zero at `length`."""
+    """Rises over `warmup`, then falls linearly to zero at `length`."""
 
     kind: Literal["linear_warmup"] = "linear_warmup"
     warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
 
 
 class InverseSqrt(Warms):
-    """Up over `warmup`, then falling with one over the square root of the step."""
+    """Rises over `warmup`, then falls with the inverse square root of the step."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     warmup: Duration = Duration(4000, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
 
 
 class Cosine(Warms):
-    """Up over `warmup`, then down along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
+    """Rises over `warmup`, then falls along half a cosine (arXiv 1608.03983) to `floor` at `length`."""
 
     kind: Literal["cosine"] = "cosine"
     warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
     floor: float = Field(default=0.0, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
+    """Share of the peak learning rate that remains at the end."""
 
 
 class WarmupStableDecay(Warms):
-    """Up over `warmup`, level, then down to `floor` over the last share of the run (arXiv 2405.18392)."""
+    """Rises over `warmup`, stays constant, then falls to `floor` over the last part of the run (arXiv 2405.18392)."""
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
     warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
     decay_share: float = Field(default=0.2, gt=0, le=1)
-    """Share of `length` at its end in which the rate falls."""
+    """Share of `length`, at its end, in which the learning rate falls."""
     shape: Literal["linear", "sqrt"] = "sqrt"
-    """Falls in a line, or as 1 - sqrt of the time gone (section 3.1)."""
+    """Linear decay, or 1 - sqrt of the elapsed share of the decay (section 3.1)."""
     floor: float = Field(default=0.0, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
+    """Share of the peak learning rate that remains at the end."""
 
 
 class OneCycle(Warms):
-    """Up along half a cosine from `start`, down along another to `floor` (arXiv 1708.07120)."""
+    """Rises along half a cosine from `start`, and falls along another to `floor` (arXiv 1708.07120)."""
 
     kind: Literal["one_cycle"] = "one_cycle"
     warmup: Duration | None = None
     """By default 30% of `length`."""
     start: float = Field(default=0.04, gt=0, lt=1)
-    """Share of the peak rate at the beginning."""
+    """Share of the peak learning rate at the beginning."""
     floor: float = Field(default=4.0e-6, ge=0, lt=1)
-    """Share of the peak rate that is left at the end."""
+    """Share of the peak learning rate that remains at the end."""
 
 
 class Exponential(Warms):
-    """Up over `warmup`, then down by the same factor every step, to `floor` at `length`."""
+    """Rises over `warmup`, then falls by a constant factor per step, to `floor` at `length`."""
 
     kind: Literal["exponential"] = "exponential"
     warmup: Duration = Duration(500, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
     floor: float = Field(default=0.1, gt=0, lt=1)
-    """Share of the peak rate that is left at the end."""
+    """Share of the peak learning rate that remains at the end."""
 
 
 class Noam(Warms):
-    """`inverse_sqrt` with the rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3): `learning_rate` is a
-    factor, and the peak is learning_rate / sqrt(dim * warmup). For recipes that come from elsewhere; the peak is
-    printed when the run begins."""
+    """`inverse_sqrt` with the learning rate of "Attention Is All You Need" (arXiv 1706.03762, equation 3):
+    `learning_rate` is a factor, and the peak is learning_rate / sqrt(dim * warmup). Use it to reproduce recipes of
+    other tools; the peak is printed when the run begins."""
 
     without_warmup: ClassVar[str] = "write how many steps it takes; the peak follows from them"
     kind: Literal["noam"] = "noam"
     warmup: Duration = Duration(4000, "steps")
-    """How long the rate rises in a line from zero."""
+    """How long the learning rate rises linearly from zero."""
 
     @model_validator(mode="after")
     def _warmup_in_steps(self) -> "Noam":

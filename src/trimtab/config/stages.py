@@ -7,14 +7,15 @@ from trimtab.units import Duration
 
 
 class Stage(Settings):
-    """A part of the run with weights of its own: begin with much crawled text, end with what the model is for."""
+    """A part of the run with its own weights: for example, start with much crawled text and end with the target
+    domain."""
 
     until: Duration | None = None
-    """Where it ends, such as `2000 steps`, counted from the start of the run. The last stage has none: it runs to
+    """Where it ends, such as `2000 steps`, counted from the start of the run. The last stage has none and lasts until
     the end."""
     weights: dict[str, float] = Field(min_length=1)
-    """Weights by the `name` of the corpus. 0 leaves a corpus out; one that is not named here keeps its `weight`. Only
-    their proportions count: an epoch is as long in every stage as it is without stages."""
+    """Weights by the `name` of the corpus. 0 skips a corpus; one that is not named here keeps its `weight`. Only their
+    proportions count: an epoch is as long in every stage as it is without stages."""
 
     @field_validator("until", mode="after")
     @classmethod

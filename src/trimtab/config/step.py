@@ -32,15 +32,15 @@ Precision = Literal["auto", "fp32", "tf32", "bf16_mixed", "fp16_mixed", "bf16"]
 
 
 class BatchWarmup(Settings):
-    """Steps that begin small and grow to `tokens_per_step`: early gradients point so clearly that fewer tokens show the
-    way (McCandlish et al. 2018, arXiv 1812.06162). The learning rate is not changed by it."""
+    """Starts with small steps and grows them to `tokens_per_step`: early gradients are so consistent that fewer tokens
+    suffice (McCandlish et al. 2018, arXiv 1812.06162). This does not change the learning rate."""
 
     start: int = Field(ge=1)
     """Target tokens of the first step."""
     over: Duration = Duration(2000, "steps")
-    """When `tokens_per_step` is reached, in steps."""
+    """Steps until `tokens_per_step` is reached."""
     shape: Literal["linear", "doubling"] = "linear"
-    """A little more with every step, or twice as much at equal distances (as in arXiv 1711.00489)."""
+    """Linear growth, or doubling at equal intervals (as in arXiv 1711.00489)."""
 
     @model_validator(mode="after")
     def _in_steps(self) -> "BatchWarmup":
@@ -56,57 +56,58 @@ class BatchWarmup(Settings):
 
 
 class Ema(Settings):
-    """A moving average of the weights, kept beside them in every checkpoint; training itself does not notice. Use it as
-    `RUN@ema`, or train with `evaluate.weights: ema`."""
+    """An exponential moving average of the weights, stored in every checkpoint; it does not influence training. Use it
+    as `RUN@ema`, or train with `evaluate.weights: ema`."""
 
     decay: float = Field(default=0.9999, ge=0, lt=1)
-    """Share of the average that stays at each refresh: 0.999 looks back over about 1,000 of them."""
+    """Share of the average that remains at each refresh: 0.999 averages over about 1,000 of them."""
     warmup: bool = True
-    """At the t-th refresh the share is at most (1 + t) / (10 + t) (TensorFlow's `ExponentialMovingAverage` with
-    `num_updates`; Marian, OpenNMT-py and diffusers do the same), so that the average is always that of about the last
-    tenth of the run and the first weights are soon forgotten."""
+    """Limits the decay at refresh t to (1 + t) / (10 + t) (as TensorFlow's `ExponentialMovingAverage` with
+    `num_updates`, Marian, OpenNMT-py and diffusers), so that the average always covers about the last tenth of the run
+    and soon forgets the initial weights."""
     every: int = Field(default=1, ge=1)
-    """Updates from one refresh to the next, as `average_every` of OpenNMT-py and `ema_update_freq` of fairseq. Skipped
-    steps are no updates."""
+    """Updates between refreshes, as `average_every` of OpenNMT-py and `ema_update_freq` of fairseq. Skipped steps are
+    not updates."""
 
 
 class StepConfig(Settings):
-    """How one step is made."""
+    """How one training step works."""
 
     tokens_per_step: int = Field(default=32768, ge=1)
     """Target tokens that count in the loss, all micro-batches and ranks together."""
     batch_warmup: BatchWarmup | None = None
-    """Steps that begin smaller than that; by default they are all alike."""
+    """Starts with smaller steps; by default all steps have the same size."""
     tokens_per_micro_batch: int | None = Field(default=None, ge=1)
-    """How many target slots run at once on one rank; changes speed and memory, never the arithmetic. By default
-    8192, or the whole step where that is smaller."""
+    """Target slots that run at once on one rank; changes speed and memory, never the arithmetic. By default 8192, or
+    the whole step if that is smaller."""
     source_tokens_per_micro_batch: int | None = Field(default=None, ge=1)
-    """Source slots that go with them; follows from the corpus, and stands in the resolved recipe."""
+    """Source slots to go with them; derived from the corpus and written to the resolved recipe."""
     precision: Precision = "auto"
-    """auto takes bf16_mixed where the GPU has it, fp16_mixed with loss scaling on older ones, fp32 on a CPU; with these
-    weights are fp32. `tf32` is fp32 whose products round their factors to 10 bits on a GPU; `fp32` never does. `bf16`
-    has weights and gradients in bfloat16 too, 12 bytes for each weight in place of 16: updates are computed in fp32 and
-    stored by stochastic rounding, so that small ones count on average (arXiv 2502.20566). The gradients of
-    micro-batches add up in bfloat16 too, so there the cut does change the arithmetic a little."""
+    """`auto` uses bf16_mixed if the GPU supports it, fp16_mixed with loss scaling on older GPUs, and fp32 on a CPU;
+    weights are fp32 in all of them. `tf32` is fp32 whose matrix products round their inputs to 10 bits on a GPU; `fp32`
+    never does. `bf16` also stores weights and gradients in bfloat16, 12 bytes per weight instead of 16: updates are
+    computed in fp32 and stored with stochastic rounding, so that small ones count on average (arXiv 2502.20566). There,
+    gradients of micro-batches also accumulate in bfloat16, so splitting a step changes the result slightly."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
-    """How the learning rate goes over the run. A default warmup that is
-    longer than the run is a twentieth of it (that of `noam`, from which its peak follows, is refused)."""
+    """How the learning rate changes over the run. A default warmup that is longer than the run becomes a twentieth of
+    it (for `noam`, whose peak depends on the warmup, it is an error)."""
     clip: Clip = ClipGlobalNorm()
-    """How large gradients are bounded."""
+    """How large gradients are clipped."""
     weight_clip: float | None = Field(default=None, ge=1)
-    """After each update no weight of a matrix is larger than this many times the largest it began with (arXiv
+    """After each update, limits the weights of a matrix to this many times its largest initial weight (arXiv
     2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
     ema: Ema | None = None
-    """A moving average of the weights, kept beside them; by default there is none."""
+    """An exponential moving average of the weights; by default there is none."""
     deterministic: bool = False
-    """Only deterministic kernels: two runs on one GPU give the same bits, slower. On a CPU it is always so."""
+    """Use only deterministic kernels: two runs on one GPU give the same bits, at lower speed. On a CPU this is always
+    the case."""
     compile: Literal["auto", "on", "off"] = "auto"
-    """Compile the model's blocks on a GPU; auto does where the run is long enough for it to pay."""
+    """Compile the model's blocks on a GPU; `auto` does so if the run is long enough to benefit."""
     cuda_graph: Literal["auto", "on", "off"] = "auto"
-    """Record a whole step on a GPU after the first few, and launch each later one at once instead of kernel by kernel,
-    with the same arithmetic; auto does wherever steps have one shape: in half precision."""
+    """Record a whole step on a GPU as a CUDA graph after the first few, and launch later steps as one unit, with the
+    same arithmetic. `auto` does so if all steps have one shape, which is the case in half precision."""
 
     @model_validator(mode="after")
     def _warmup_begins_small(self) -> "StepConfig":

@@ -11,7 +11,7 @@ from trimtab.config.settings import Settings
 
 
 class NormalizeTransform(Settings):
-    """Unicode form, white space joined and stripped, control characters removed."""
+    """Applies a Unicode form, collapses and strips white space, and removes control characters."""
 
     kind: Literal["normalize"] = "normalize"
     form: Literal["nfc", "nfkc", "none"] = "nfc"
@@ -23,11 +23,11 @@ class LengthFilter(Settings):
 
     kind: Literal["length"] = "length"
     unit: Literal["words", "characters"] = "words"
-    """What is counted: words by spaces, or characters."""
+    """What to count: words separated by spaces, or characters."""
     min: int = Field(default=1, ge=0)
-    """Shortest side that is kept."""
+    """Minimum length of a side."""
     max: int = Field(default=200, ge=1)
-    """Longest side that is kept."""
+    """Maximum length of a side."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "LengthFilter":
@@ -41,9 +41,9 @@ class RatioFilter(Settings):
 
     kind: Literal["ratio"] = "ratio"
     max: float = Field(default=4.0, gt=1.0)
-    """Largest ratio that is kept."""
+    """Maximum ratio."""
     min_characters: int = Field(default=20, ge=0)
-    """Pairs with no side longer than this are kept, since short strings vary."""
+    """Pairs with no side longer than this are kept, because the ratio of short strings varies."""
 
 
 class CharacterRunFilter(Settings):
@@ -51,28 +51,28 @@ class CharacterRunFilter(Settings):
 
     kind: Literal["character_run"] = "character_run"
     max: int = Field(default=16, ge=1)
-    """Longest run that is kept."""
+    """Maximum run length."""
 
 
 class DenoiseTransform(Settings):
-    """Spoils sources after they have become pieces, in training only, so that the model learns to write text from what
-    is left of it. Its default is the infilling of BART (Lewis et al. 2020, arXiv 1910.13461)."""
+    """Corrupts sources after tokenization, in training only, so that the model learns to restore the text. The default
+    is the infilling of BART (Lewis et al. 2020, arXiv 1910.13461)."""
 
     kind: Literal["denoise"] = "denoise"
     only: tuple[str, ...] = ()
-    """The `name`s of the corpora whose sources are spoiled; by default all that are given as `text`."""
+    """The `name`s of the corpora whose sources are corrupted; by default all that are given as `text`."""
     unit: Literal["words", "pieces"] = "words"
-    """What is taken out or moved as a whole: words by spaces, or pieces, for languages without spaces."""
+    """The unit to remove or move: words separated by spaces, or pieces, for languages without spaces."""
     infill: float = Field(default=0.3, ge=0, le=1)
-    """Share of the words taken out in spans; each span leaves one `<mask>`."""
+    """Share of words removed in spans; one `<mask>` replaces each span."""
     mean_span: float = Field(default=3.0, ge=1, le=100)
-    """Mean length of these spans, which is Poisson distributed; an empty one only puts a `<mask>` in."""
+    """Mean length of these spans, which is Poisson distributed; an empty span only inserts a `<mask>`."""
     mask: float = Field(default=0.0, ge=0, le=1)
-    """Share of the words replaced by a `<mask>` one by one."""
+    """Share of words replaced by one `<mask>` each."""
     delete: float = Field(default=0.0, ge=0, le=1)
-    """Share of the words left out; one stays in any case. 0.1 is usual (Lample et al. 2018, arXiv 1711.00043)."""
+    """Share of words deleted; at least one word stays. 0.1 is usual (Lample et al. 2018, arXiv 1711.00043)."""
     shuffle: int = Field(default=0, ge=0, le=1000)
-    """No word is moved further than this; 0 moves none. 3 is usual (arXiv 1711.00043)."""
+    """Maximum distance that a word moves; 0 moves none. 3 is usual (arXiv 1711.00043)."""
 
     @model_validator(mode="after")
     def _does_something(self) -> "DenoiseTransform":
@@ -94,21 +94,21 @@ ProtectedKind = Literal["url", "email", "tag", "placeholder", "number"]
 
 
 class ProtectTransform(Settings):
-    """Keeps what must be copied through translation: in a pair, each text that matches a pattern on both sides becomes
-    a symbol `<ph0>`, `<ph1>` ... of the vocabulary; in a translation the symbols become the source's texts again."""
+    """Protects text that must be copied: in a pair, each text that matches a pattern on both sides becomes a symbol
+    `<ph0>`, `<ph1>` ... of the vocabulary; in a translation, the texts of the source replace the symbols again."""
 
     kind: Literal["protect"] = "protect"
     patterns: tuple[ProtectedKind, ...] = ("url", "email", "tag", "placeholder", "number")
-    """What is protected: URLs, e-mail addresses, tags and entities of XML and HTML, placeholders (`%s`, `%(name)s`,
+    """What to protect: URLs, e-mail addresses, tags and entities of XML and HTML, placeholders (`%s`, `%(name)s`,
     `%1$s`, `{0}`, `{name}`, `${name}`, `%NAME%`), whole numbers without separators."""
     expressions: tuple[str, ...] = ()
     """Regular expressions of your own, such as product names: `['LibreOffice \\w+']`."""
     symbols: int = Field(default=16, ge=1, le=1000)
-    """How many different texts of a line can be protected; further ones stay as they are. Each is a piece of the
+    """Maximum number of different protected texts per line; further ones are not protected. Each is a piece of the
     vocabulary."""
     exact: bool = True
-    """Each protected text stands in the translation as often as in the source: what the model left out is put at the
-    end, what it wrote too often is left out. With false, what it wrote is put back as it is."""
+    """Make each protected text occur as often in the translation as in the source: missing ones are appended, surplus
+    ones removed. With false, symbols are only replaced where the model wrote them."""
 
     @model_validator(mode="after")
     def _readable(self) -> "ProtectTransform":

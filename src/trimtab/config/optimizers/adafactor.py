@@ -13,16 +13,16 @@ class Adafactor(Settings):
 
     kind: Literal["adafactor"] = "adafactor"
     learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
+    """The peak learning rate, which the schedule scales at each step."""
     clip_update: float = Field(default=1.0, gt=0)
-    """An update whose root mean square is above this is scaled down to it (section 6)."""
+    """Updates with a larger root mean square are scaled down to this (section 6)."""
     decay_exponent: float = Field(default=0.8, gt=0, lt=1)
     """The second moment's decay at step t is 1 - t^(-decay_exponent) (section 7.2)."""
     eps: float = Field(default=1.0e-30, gt=0)
     """Added to the squared gradient."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
+    """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
-    """Other rates for embeddings, hidden matrices, the output or vectors; by default all have one."""
+    """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 0
-    """How many tensors of the size of each weight it keeps, at least."""
+    """Minimum number of state tensors per weight, each of the weight's size."""

@@ -9,21 +9,21 @@ from trimtab.config.settings import Settings
 
 
 class AdamW(Settings):
-    """AdamW (arXiv 1711.05101); decay is not applied to biases, norms and embeddings."""
+    """AdamW (arXiv 1711.05101), without decay on biases, norms and embeddings."""
 
     kind: Literal["adamw"] = "adamw"
     learning_rate: float = Field(default=5.0e-4, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
+    """The peak learning rate, which the schedule scales at each step."""
     betas: tuple[float, float] = (0.9, 0.98)
     """Decay of the moving averages of the gradient and of its square."""
     eps: float = Field(default=1.0e-8, gt=0, le=1)
-    """Added to the root of the second moment, so that nothing is divided by zero."""
+    """Added to the root of the second moment, to avoid division by zero."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
+    """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
-    """Other rates for embeddings, hidden matrices, the output or vectors; by default all have one."""
+    """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 2
-    """How many tensors of the size of each weight it keeps, at least."""
+    """Minimum number of state tensors per weight, each of the weight's size."""
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "AdamW":

@@ -9,27 +9,27 @@ from trimtab.config.settings import Settings
 
 
 class AdEMAMix(Settings):
-    """AdamW with a second momentum that remembers some ten thousand gradients (arXiv 2409.03137, algorithm 1): for long
-    runs, in which old gradients still point the right way. Keeps half as much again as AdamW for each weight."""
+    """AdamW with a second momentum that averages over some ten thousand gradients (arXiv 2409.03137, algorithm 1), for
+    long runs in which old gradients remain useful. Its state is half as large again as that of AdamW."""
 
     kind: Literal["ademamix"] = "ademamix"
     learning_rate: float = Field(default=5.0e-4, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
+    """The peak learning rate, which the schedule scales at each step."""
     betas: tuple[float, float, float] = (0.9, 0.999, 0.9999)
     """Decay of the fast momentum, of the mean square of the gradient, and of the slow momentum."""
     alpha: float = Field(default=8.0, ge=0, le=100)
-    """Weight of the slow momentum, where the fast one has 1; the paper has 4 to 10 (section 3)."""
+    """Weight of the slow momentum relative to the fast one; the paper uses 4 to 10 (section 3)."""
     mixing_warmup_steps: int = Field(default=10000, ge=1)
-    """Updates in which alpha rises from 0 and the slow momentum's decay from that of the fast one; the paper takes the
+    """Updates over which alpha rises from 0 and the slow momentum's decay from that of the fast one; the paper uses the
     whole run. With the final values from the start, training may diverge early (section 3)."""
     eps: float = Field(default=1.0e-8, gt=0, le=1)
-    """Added to the root of the second moment, so that nothing is divided by zero."""
+    """Added to the root of the second moment, to avoid division by zero."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
+    """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
-    """Other rates for embeddings, hidden matrices, the output or vectors; by default all have one."""
+    """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 3
-    """How many tensors of the size of each weight it keeps, at least."""
+    """Minimum number of state tensors per weight, each of the weight's size."""
 
     @model_validator(mode="after")
     def _betas_between_zero_and_one(self) -> "AdEMAMix":

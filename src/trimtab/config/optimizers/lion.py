@@ -9,20 +9,21 @@ from trimtab.config.settings import Settings
 
 
 class Lion(Settings):
-    """Moves every weight by the same amount, in the sign of its momentum (arXiv 2302.06675, algorithm 2); wants a rate
-    3 to 10 times lower than AdamW's and a decay as many times higher (section 5)."""
+    """Moves every weight by the same amount, in the direction of the sign of its momentum (arXiv 2302.06675, algorithm
+    2); it needs a learning rate 3 to 10 times lower than AdamW and a weight decay that many times higher (section
+    5)."""
 
     kind: Literal["lion"] = "lion"
     learning_rate: float = Field(default=1.0e-4, gt=0, le=10)
-    """The peak rate; the schedule says which share of it holds at a step."""
+    """The peak learning rate, which the schedule scales at each step."""
     betas: tuple[float, float] = (0.9, 0.99)
-    """Share of the momentum in the sign that is stepped along, and decay of the momentum."""
+    """Share of the momentum in the update direction, and decay of the momentum."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
-    """Share of a weight, times the learning rate, taken off in each update."""
+    """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
-    """Other rates for embeddings, hidden matrices, the output or vectors; by default all have one."""
+    """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 1
-    """How many tensors of the size of each weight it keeps, at least."""
+    """Minimum number of state tensors per weight, each of the weight's size."""
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "Lion":

@@ -7,21 +7,20 @@ from pydantic import Field
 from trimtab.config.settings import Settings
 
 Role = Literal["embedding", "hidden", "output", "vector"]
-"""What a weight is for, which is read off its name."""
+"""The purpose of a weight, derived from its name."""
 
 
 class LearningRateMultipliers(Settings):
-    """What the learning rate is multiplied by for the weights of each role, all through the schedule: muP (arXiv
-    2203.03466, table 8) has Adam's rate of hidden matrices fall as 1 / width and keeps the others. Weight decay is a
-    share times the rate, so it is multiplied too; it is for hidden matrices alone, so that a `weight_decay` divided by
-    `hidden` takes off as much as without. `learning_rate` in metrics.jsonl is the schedule's, without multipliers."""
+    """Factors on the learning rate for the weights of each role, throughout the schedule: muP (arXiv 2203.03466, table
+    8) scales Adam's learning rate for hidden matrices with 1 / width and keeps the others. Weight decay is proportional
+    to the learning rate, so it is scaled too; it applies only to hidden matrices, so divide `weight_decay` by `hidden`
+    to keep it. `learning_rate` in metrics.jsonl is that of the schedule, without these factors."""
 
     embedding: float = Field(default=1.0, ge=1e-4, le=1e4)
-    """Tables that are looked up by a number: of tokens, and of learned positions. A matrix that is tied to the output
-    is one of these."""
+    """Embedding tables: of tokens, and of learned positions. A matrix that is tied to the output belongs here."""
     hidden: float = Field(default=1.0, ge=1e-4, le=1e4)
-    """Matrices of the linear maps within the layers, attention and feed-forward blocks."""
+    """Matrices of the linear layers in attention and feed-forward blocks."""
     output: float = Field(default=1.0, ge=1e-4, le=1e4)
-    """The matrix that scores the vocabulary, where `model.tie_embeddings` leaves it one of its own."""
+    """The output matrix, if `model.tie_embeddings` leaves it separate."""
     vector: float = Field(default=1.0, ge=1e-4, le=1e4)
     """Gains of norms, and biases."""

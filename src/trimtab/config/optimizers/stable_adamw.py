@@ -6,7 +6,7 @@ from trimtab.config.optimizers.adamw import AdamW
 
 
 class StableAdamW(AdamW):
-    """AdamW whose rate is lowered, tensor by tensor, where the second moment lags behind the gradients: Adafactor's
+    """AdamW that lowers the learning rate of a tensor while its second moment lags behind the gradients: Adafactor's
     update clipping in AdamW (arXiv 2304.13013, algorithm 2)."""
 
     kind: Literal["stable_adamw"] = "stable_adamw"  # type: ignore[assignment]
