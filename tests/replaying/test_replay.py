@@ -18,7 +18,7 @@ from trimtab.progress import Silent
 from trimtab.replaying import replay as replaying
 from trimtab.replaying.replay import replay
 from trimtab.step.learning_rate import LearningRate
-from trimtab.training import record
+from trimtab.training import stopwatch
 
 
 def contents(folder):
@@ -50,7 +50,7 @@ def ticking(monkeypatch):
         now += draw.uniform(0.006, 0.018)  # it is read five times a step
         return now
 
-    monkeypatch.setattr(record, "time", SimpleNamespace(perf_counter=read))
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(perf_counter=read))
 
 
 @pytest.fixture

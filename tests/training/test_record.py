@@ -101,3 +101,13 @@ def test_the_progress_hears_of_each_step_and_how_far_the_run_is(tmp_path):
     line.train()
     assert [each["step"] for each in line.told.steps] == [1, 2, 3, 4, 5]
     assert line.told.shares == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+def test_a_step_of_which_a_part_was_clipped_says_so_and_is_counted_where_all_of_it_was(tmp_path):
+    line = small_line(tmp_path)
+    window, _ = next(line.parts.stream.host_batches(0))
+    for step, clipped in ((1, 0.0), (2, 0.4), (3, 1.0)):
+        made = dataclasses.replace(report(loss=1.0, skipped=0.0), clipped=torch.tensor(clipped))
+        line.recorder.pending.append(Pending({"step": step, "tokens": 10}, made, window, position=0))
+    assert line.recorder.flush(TrainState(step=3)).clips == 1
+    assert [each["clipped"] for each in line.log("metrics")] == [False, True, True]

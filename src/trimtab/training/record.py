@@ -151,7 +151,7 @@ class Recorder:
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
             refusal = Refusal(int(of_step.pop("refusal")))
-            state = counted(state, refusal, clipped=bool(of_step["clipped"]))
+            state = counted(state, refusal, clips=int(of_step["clipped"]))
             line = each.line
             line |= metrics_of(
                 of_step, refusal, learning_rate=each.report.learning_rate, updates=state.updates
@@ -206,13 +206,13 @@ def plain_numbers(reports: list[StepReport], *, truncates: bool) -> list[dict[st
     return [dict(zip(fields, flat[i : i + size], strict=True)) for i in range(0, len(flat), size)]
 
 
-def counted(state: TrainState, refusal: Refusal, *, clipped: bool) -> TrainState:
-    """The state with one more verdict in its counts."""
+def counted(state: TrainState, refusal: Refusal, *, clips: int) -> TrainState:
+    """The state with one more verdict in its counts; `clips` is 1 where the whole gradient was clipped."""
     applied = refusal == Refusal.NONE
     return replace(
         state,
         updates=state.updates + applied,
-        clips=state.clips + clipped,
+        clips=state.clips + clips,
         skips=state.skips + (not applied),
     )
 
