@@ -31,7 +31,8 @@ def without_places(recipe: Recipe) -> dict[str, Any]:
     so that a run goes on where its data was moved."""
     tree = recipe.model_dump(mode="json")
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
-        for key in corpus.paths:
+        files = {"source", "target", "text"} if corpus.kind.source_and_target == "paths" else {*corpus.paths}
+        for key in files:
             del written[key]
     return tree
 
