@@ -26,12 +26,12 @@ from four_sentences import four_sentences
 from trimtab.build import build
 from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.preflight.weights import gathered
+from trimtab.types import TrainState
 
 SHARES = (1, 4, 16)
 STEPS = 20

@@ -34,12 +34,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from trimtab.flow import Stream
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
-from trimtab.model.layout import Layout, layout_of, spans_of
+from trimtab.model.sequence_layout import SequenceLayout, sequence_layout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
 from trimtab.model.tiled.tiles import TILES, Tile
+from trimtab.types import Stream
 
 CUDA = torch.device("cuda")
 HEADS = {"base": 8, "big": 16}
@@ -135,9 +135,9 @@ def layouts(lengths):
     positions = torch.arange(len(segments)) - boundaries[:-1].repeat_interleave(counts)
     stream = Stream(segments, positions, segments, boundaries, LONGEST).to(CUDA)
     return {
-        "tiled": Layout(stream.boundaries, LONGEST, None, None, spans_of(stream)),
-        "varlen": Layout(stream.boundaries, LONGEST, None, None),
-        "padded": layout_of(stream, padded=True),
+        "tiled": SequenceLayout(stream.boundaries, LONGEST, None, None, spans_of(stream)),
+        "varlen": SequenceLayout(stream.boundaries, LONGEST, None, None),
+        "padded": sequence_layout(stream, padded=True),
     }
 
 

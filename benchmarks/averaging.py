@@ -33,10 +33,10 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
 from trimtab.evaluation.translations import reference_loss
+from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
-from trimtab.translator import load_model
 
 BEAM, LAST = 4, 5
 SINGLE_BEST = "single best"

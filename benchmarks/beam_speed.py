@@ -34,11 +34,11 @@ from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
 from trimtab.export.targets import build_target
+from trimtab.inference import load_model
+from trimtab.inference.recorded import in_growing_shapes
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
 from trimtab.model.static.opener import StaticOpener
-from trimtab.translator import load_model
-from trimtab.translator.recorded import in_growing_shapes
 
 REPETITIONS = 3
 WARM_LINES = 64

@@ -24,12 +24,12 @@ import torch.nn.functional as F
 from record import Record
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from trimtab.flow import Stream
 from trimtab.model.attention import attend
 from trimtab.model.attention_flash4 import attend_flash4
 from trimtab.model.attention_varlen import attend_varlen
-from trimtab.model.layout import Layout, spans_of
+from trimtab.model.sequence_layout import SequenceLayout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
+from trimtab.types import Stream
 
 CUDA = torch.device("cuda")
 REPETITIONS, CALLS = 5, 10
@@ -85,7 +85,7 @@ def drawn(args, size):
     boundaries = torch.arange(0, args.tokens + 1, args.length, device=CUDA, dtype=torch.int32)
     places = torch.arange(args.tokens, device=CUDA)
     stream = Stream(places, places % args.length, places // args.length, boundaries, args.length)
-    layout = Layout(boundaries, args.length, None, None, spans_of(stream))
+    layout = SequenceLayout(boundaries, args.length, None, None, spans_of(stream))
     return (q.contiguous(), k.contiguous(), v), layout
 
 

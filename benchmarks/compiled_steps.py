@@ -21,9 +21,9 @@ from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.device import set_arithmetic
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
+from trimtab.types import TrainState
 
 WINDOWS, STEPS, PROFILED = 6, 30, 3
 KERNELS_TOLD = 45

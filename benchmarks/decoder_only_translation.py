@@ -30,9 +30,9 @@ from timed_run import unchecked
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.evaluation.translations import reference_loss
+from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.tasks.task_of import open_sources
-from trimtab.translator import load_model
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 DECODER = "en_de_decoder.yaml"

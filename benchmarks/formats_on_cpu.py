@@ -30,9 +30,9 @@ from pathlib import Path
 
 from record import Record
 
+from trimtab.inference import load_model
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
-from trimtab.translator import load_model
 
 ONE_PASS = Path(__file__).parent / "formats_one_pass.py"
 WARM_LINES = 32

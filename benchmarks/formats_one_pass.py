@@ -86,7 +86,7 @@ class ByTrimtab:
 
         torch.set_num_threads(job["threads"])
         import trimtab
-        from trimtab.translator import together  # noqa: F401  # what is public is imported when it is first asked for
+        from trimtab.inference import together  # noqa: F401  # what is public is imported when it is first asked for
 
         self.job, self.trimtab = job, trimtab
         self.libraries = {name: importlib.import_module(name) for name in ("torch", *job["libraries"])}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from trimtab.flow import IGNORE, LossOutput
 from trimtab.step.accumulate import accumulate
+from trimtab.types import IGNORE, LossOutput
 
 CUTS = (1, 2, 4)
 

@@ -20,12 +20,12 @@ from healthy_runs import RUNS
 from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.health import HealthCheck
 from trimtab.training.validation_scores import loss_of
+from trimtab.types import TrainState
 
 
 def main():

@@ -23,8 +23,8 @@ from trimtab.config.load import load_recipe
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.writing import Writing
 from trimtab.evaluation.texts import report_on_text
+from trimtab.inference import load_generator, load_model
 from trimtab.launch import train
-from trimtab.translator import load_generator, load_model
 
 RECIPE = Path(__file__).parents[1] / "recipes/lm_en_small.yaml"
 PROMPTS = ("The kernel", "To insert a table", "This package provides")

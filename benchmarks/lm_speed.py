@@ -33,14 +33,13 @@ from lm_clock import BETAS, DECAY, RATE, WINDOWS, kernels, measured, operations_
 from lm_llama import theirs
 from record import Record
 
-import trimtab.model.layout
+import trimtab.model.sequence_layout
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import CrossEntropyLoss
 from trimtab.config.optimizers import AdamW
 from trimtab.config.overrides import apply_overrides
 from trimtab.config.step import ClipGlobalNorm
-from trimtab.flow import Pack, Stream
 from trimtab.loss.build import build_loss
 from trimtab.model.attention_flash4 import flash4_runs_on
 from trimtab.model.decoder_only import DecoderOnly
@@ -51,6 +50,7 @@ from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import autocast
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs
 from trimtab.step.take_step import take_step
+from trimtab.types import PackedBatch, Stream
 
 MICRO = {"tiny": 32768, "small": 65536, "base": 32768, "big": 16384}
 """Tokens of a pack where nothing is said."""
@@ -117,7 +117,7 @@ def use(attention):
     if attention == "flash4":
         assert flash4_runs_on(torch.device("cuda")), "flash-attn-4 does not run here"
     else:
-        trimtab.model.layout.flash4_runs_on = lambda _: False
+        trimtab.model.sequence_layout.flash4_runs_on = lambda _: False
 
 
 def in_time(args, work):
@@ -228,7 +228,7 @@ def pack_of(args, rng, lengths):
         args.length,
     )
     source = Stream(nothing, nothing, nothing, torch.zeros_like(target.boundaries), 1)
-    return Pack(source, target, ids.roll(-1), len(lengths), tokens, tokens).to(args.device)
+    return PackedBatch(source, target, ids.roll(-1), len(lengths), tokens, tokens).to(args.device)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ import torch.nn.functional as F
 from record import Record
 
 from trimtab.config.loss import CrossEntropyLoss
-from trimtab.flow import IGNORE
 from trimtab.loss.build import SLOW_CHUNK_BYTES, build_loss
 from trimtab.loss.rows import PLAIN
+from trimtab.types import IGNORE
 
 SMOOTHING = 0.1
 WARM_UP = 3

@@ -26,12 +26,12 @@ import torch
 from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import IGNORE, LossOutput, Stream
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.progress import Silent
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
+from trimtab.types import IGNORE, LossOutput, Stream
 
 WINDOWS = {"cpu": (3, 3), "cuda": (20, 3)}
 """Windows that are trained on, and timed repetitions, by device."""
@@ -172,7 +172,9 @@ def batch_of(window, rows, longest, parts):
             ids[place, : len(ragged.row(row))] = ragged.row(row)
         real = torch.from_numpy(np.arange(width) < ragged.lengths[rows][:, None]).to(device)
         boundaries = torch.arange(len(rows) + 1, dtype=torch.int32, device=device) * width
-        layouts.append(Layout(boundaries, width, torch.arange(len(rows) * width, device=device), real))
+        layouts.append(
+            SequenceLayout(boundaries, width, torch.arange(len(rows) * width, device=device), real)
+        )
         sides.append((torch.from_numpy(ids).to(device), real))
     (source, _), (target, real) = sides
     inputs = torch.cat([torch.full_like(target[:, :1], tokenizer.start), target[:, :-1]], dim=1)

@@ -30,11 +30,11 @@ from trimtab.build import build
 from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.preflight import every_check
 from trimtab.training.validation_scores import loss_of
+from trimtab.types import TrainState
 
 STEPS = 6
 """Enough for a step to be recorded as a CUDA graph, and launched."""

@@ -24,7 +24,7 @@ from timed_run import RECIPE, data_in
 
 import trimtab.launch
 from trimtab.config.load import load_recipe
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 from trimtab.units import Duration
 
 PEER = Path(__file__).parent / "hf_translation.json"

@@ -18,10 +18,10 @@ from plain_progress import PlainProgress
 
 from trimtab.config.load import load_recipe
 from trimtab.decode.search import Search
+from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
-from trimtab.translator import load_model
 
 
 def main():

@@ -32,7 +32,6 @@ from trimtab.config.loss import CrossEntropyLoss
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.optimizers import AdamW
 from trimtab.config.step import ClipGlobalNorm
-from trimtab.flow import TrainState
 from trimtab.loss.build import build_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.step.clip.build import build_clip
@@ -41,6 +40,7 @@ from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.precision import autocast
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import take_step
+from trimtab.types import TrainState
 
 NUM_IDS, LENGTH = 32000, 32
 BOUND = 0.05

@@ -31,14 +31,14 @@ import torch
 from torch._dynamo.utils import counters
 from torch.profiler import ProfilerActivity, profile
 
-import trimtab.model.layout as layout
+import trimtab.model.sequence_layout as layout
 from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
+from trimtab.types import TrainState
 
 RATE = 1e-4
 """Small, as the same windows come again and again."""
@@ -183,7 +183,7 @@ def trained(run, preset, windows=None):
         "packs_per_step": len(steps[0]),
         "precision": parts.precision,
         "compile": parts.recipe.step.compile,
-        "tiled": layout.layout_of(steps[0][0].target, padded=parts.model.kernel == "padded").spans
+        "tiled": layout.sequence_layout(steps[0][0].target, padded=parts.model.kernel == "padded").spans
         is not None,
         "first_loss": loss,
         "seconds_to_open": round(opened - begun, 1),

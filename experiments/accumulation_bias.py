@@ -27,7 +27,6 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.optimizers import AdamW
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
-from trimtab.flow import LossOutput, Pack, Ragged
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.terms import Terms
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -36,6 +35,7 @@ from trimtab.step.clip.global_norm import GlobalNormClip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.take_step import take_step
+from trimtab.types import LossOutput, PackedBatch, Ragged
 
 BUCKETS = ((4, 16), (16, 32), (32, 64), (64, 128), (128, 257))
 """Target lengths in bytes, end symbol included; the first belongs to the bucket, the second not."""
@@ -48,7 +48,7 @@ NUM_IDS, PAD, START, END = 260, 256, 257, 258
 SHAPE = PackShape(1, 65536, 65536, 4096, LONGEST, LONGEST, fixed=False, sort=False)
 HELDOUT_LINES, HELDOUT_PAIRS = 3000, 48
 """Lines of the sample that are not trained on, and pairs of each bucket that are scored."""
-Objective = Callable[[Pack], LossOutput]
+Objective = Callable[[PackedBatch], LossOutput]
 Pairs = list[tuple[bytes, bytes]]
 
 
@@ -88,13 +88,13 @@ def drawn(buckets: Sequence[Pairs], draw: np.random.Generator, count: int) -> Pa
     return [buckets[pick][draw.integers(len(buckets[pick]))] for pick in picks]
 
 
-def cut(pairs: Pairs, ways: int) -> list[Pack]:
+def cut(pairs: Pairs, ways: int) -> list[PackedBatch]:
     """Micro-batches of equally many pairs."""
     size = len(pairs) // ways
     return [pack(pairs[start : start + size]) for start in range(0, len(pairs), size)]
 
 
-def pack(pairs: Pairs) -> Pack:
+def pack(pairs: Pairs) -> PackedBatch:
     """Bytes as ids, each side closed by the end symbol."""
     source, target = (Ragged.of([[*pair[side], END] for pair in pairs]) for side in (0, 1))
     return assemble(source, target, SHAPE, start_symbol=START, pad_symbol=PAD)
@@ -107,7 +107,7 @@ def translator(seed: int) -> tuple[EncoderDecoder, Objective]:
     )
     model = EncoderDecoder(config, num_ids=NUM_IDS, max_positions=LONGEST, seed=seed)
 
-    def objective(part: Pack) -> LossOutput:
+    def objective(part: PackedBatch) -> LossOutput:
         hidden = model(part)
         return chunked_cross_entropy(
             hidden, model.output_matrix, part.labels, Terms(NUM_IDS), chunk_bytes=2**22
@@ -116,12 +116,12 @@ def translator(seed: int) -> tuple[EncoderDecoder, Objective]:
     return model, objective
 
 
-def mean_of_means(objective: Objective, packs: Sequence[Pack]) -> Objective:
+def mean_of_means(objective: Objective, packs: Sequence[PackedBatch]) -> Objective:
     """The loss that makes `accumulate` average the micro-batches' own means: each pack's sum, weighed by
     (targets of the step / number of packs) / (targets of the pack)."""
     total = sum(part.num_targets for part in packs)
 
-    def weighed(part: Pack) -> LossOutput:
+    def weighed(part: PackedBatch) -> LossOutput:
         output = objective(part)
         return replace(output, objective=output.objective * (total / len(packs) / part.num_targets))
 
@@ -145,7 +145,7 @@ def gradients(pairs: Pairs, seed: int, cuts: Sequence[int]) -> Numbers:
     return found
 
 
-def gradient(model: EncoderDecoder, objective: Objective, packs: Sequence[Pack]) -> torch.Tensor:
+def gradient(model: EncoderDecoder, objective: Objective, packs: Sequence[PackedBatch]) -> torch.Tensor:
     """All of it as one vector in float64."""
     model.zero_grad()
     accumulate(objective, packs)

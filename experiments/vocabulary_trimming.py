@@ -27,8 +27,8 @@ from torch import Tensor
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
-from trimtab.flow import Pack, Ragged
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.types import PackedBatch, Ragged
 
 SYMBOLS = {"end": "</s>", "unknown": "<unk>", "start": "<s>", "pad": "<pad>"}
 PIECES, KEPT, PROBE, LONGEST = 800, 400, 64, 32
@@ -57,12 +57,12 @@ class Translator:
         known = {piece: number for number, piece in enumerate(self.pieces)}
         return [known.get(word, self.ids["unknown"]) for word in words] + [self.ids["end"]]
 
-    def pack(self, pairs: Sequence[tuple[list[str], list[str]]]) -> Pack:
+    def pack(self, pairs: Sequence[tuple[list[str], list[str]]]) -> PackedBatch:
         """Sentences as the model takes them."""
         source, target = (Ragged.of([self.encode(pair[side]) for pair in pairs]) for side in (0, 1))
         return assemble(source, target, SHAPE, start_symbol=self.ids["start"], pad_symbol=self.ids["pad"])
 
-    def logits(self, pack: Pack) -> Tensor:
+    def logits(self, pack: PackedBatch) -> Tensor:
         """Of each target place, over the vocabulary."""
         return (self.model(pack) @ self.output.T)[:, : len(self.bias)] + self.bias
 

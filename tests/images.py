@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from trimtab.flow import LossOutput
+from trimtab.types import LossOutput
 
 
 @dataclass(frozen=True)

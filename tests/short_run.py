@@ -7,7 +7,7 @@ from typing import Any
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import step_name
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 SHORT = {"length": "4 steps", "step.schedule.warmup": "2 steps", "evaluate.every": "50 steps"}
 """Changes of `small_recipe`: one checkpoint, at the end."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from trimtab.flow import Pack, Stream
+from trimtab.types import PackedBatch, Stream
 
 START = 2
 
@@ -20,7 +20,7 @@ def pack_of(sources, targets, *, longest=None):
     inputs = [[START, *row[:-1]] for row in targets]
     labels = torch.tensor([i for row in targets for i in row])
     tokens = sum(map(len, sources)) + len(labels)
-    return Pack(
+    return PackedBatch(
         stream_of(sources, longest=longest),
         stream_of(inputs, longest=longest),
         labels,

@@ -10,12 +10,12 @@ from trimtab.build import Parts, build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
-from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
 from trimtab.tasks.text.datasets import Sources
+from trimtab.types import TrainState
 
 TOKENS = 1024
 SHARES = (1, 4, 16)

@@ -10,10 +10,10 @@ from tests.small_run import WORDS, small_pairs, small_recipe
 from trimtab.cli.app import app
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.paths import resolve_paths
+from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
-from trimtab.translator import load_translator
 
 PAGE = (Path(__file__).parent.parent / "docs" / "how_to" / "back_translation.md").read_text(encoding="utf-8")
 LONG = {"length": "300 steps", "evaluate.every": "300 steps", "checkpoint.every": "300 steps"}

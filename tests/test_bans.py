@@ -7,8 +7,8 @@ from tests.bans import banned, forks
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "benchmarks", "tools", "experiments")
 TALK_TO_PROCESSES = {
-    "src/trimtab/data/crew.py",
-    "src/trimtab/data/culprit.py",
+    "src/trimtab/data/worker_pool.py",
+    "src/trimtab/data/bisect_failure.py",
     "src/trimtab/data/worker_process.py",
     "benchmarks/attention_kernels.py",
 }

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tests.checked_calls import decorated
 from tests.small_run import small_parts
-from trimtab.flow import Ragged
 from trimtab.tasks.text.probing import size
+from trimtab.types import Ragged
 from trimtab.units import Duration
 
 

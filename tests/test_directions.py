@@ -4,8 +4,8 @@ import pytest
 
 from tests.small_run import small_pairs, small_recipe, small_sources
 from trimtab.errors import InputError
+from trimtab.inference import load_translator
 from trimtab.launch import train
-from trimtab.translator import load_translator
 
 BOTH = {
     "data.train.0.tags": ["<2de>"],

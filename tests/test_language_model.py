@@ -19,14 +19,14 @@ from trimtab.data.cut import cut
 from trimtab.errors import InputError, Terminated
 from trimtab.evaluation.pairs import score
 from trimtab.evaluation.translations import evaluate
-from trimtab.flow import IGNORE
+from trimtab.inference import load_translator
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.step.take_step import take_step
 from trimtab.tasks.text.data_checks import dropped_examples
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
-from trimtab.translator import load_translator
+from trimtab.types import IGNORE
 
 TIMES = ("tokens_per_second", "seconds")
 BYTES = {"data.tokenizer": {"kind": "bytes"}}

@@ -9,9 +9,9 @@ from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError, NothingToResume, RunFailed
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.launch import RunResult, smoke, train
 from trimtab.training.preflight import every_check
+from trimtab.types import TrainState
 
 ALL_CHECKS = launch.preflight
 

@@ -18,14 +18,14 @@ from trimtab.checkpoint.step_folders import step_name
 from trimtab.config.load import load_recipe
 from trimtab.config.render import render_recipe
 from trimtab.config.run import EvaluateConfig
-from trimtab.flow import TrainState
+from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.training.preflight import preflight
 from trimtab.training.validate import validate, with_best
 from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import warm_start
-from trimtab.translator import load_model
+from trimtab.types import TrainState
 
 EMA = {
     "length": "12 steps",

@@ -7,9 +7,9 @@ import torch
 
 from tests.small_run import small_parts, small_recipe
 from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
-from trimtab.translator import load_translator
 
 NARROW = {
     "step.precision": "bf16",

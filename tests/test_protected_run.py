@@ -13,8 +13,8 @@ from trimtab.config.transforms import ProtectTransform
 from trimtab.data.transforms.protect import protector_of
 from trimtab.errors import InputError
 from trimtab.evaluation.translations import evaluate
+from trimtab.inference import load_translator
 from trimtab.launch import train
-from trimtab.translator import load_translator
 
 PROTECTOR = protector_of(ProtectTransform())
 TRANSFORM = {"data.transforms": [{"kind": "protect"}]}

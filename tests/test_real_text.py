@@ -8,8 +8,8 @@ import pytest
 
 from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
+from trimtab.inference import load_translator
 from trimtab.launch import train
-from trimtab.translator import load_translator
 
 VARIANTS = {
     "grouped heads, a gate, no positions in the decoder": {

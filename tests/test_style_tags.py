@@ -12,8 +12,8 @@ from tests.small_run import small_recipe
 from trimtab.config.load import parse_recipe
 from trimtab.data.tags import trained_tags
 from trimtab.evaluation.translations import evaluate
+from trimtab.inference import load_translator
 from trimtab.launch import train
-from trimtab.translator import load_translator
 
 POLITE = re.compile(r"\b(Sie|Ihnen|Ihre?[nmrs]?)\b")
 CHANGES = {

@@ -7,12 +7,12 @@ from trimtab.build import build
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
+from trimtab.types import TrainState
 
 TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
 

@@ -15,9 +15,9 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import parse_recipe
 from trimtab.errors import InputError
 from trimtab.evaluation.translations import evaluate
+from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
 from trimtab.training.preflight import preflight
-from trimtab.translator import load_model, load_translator
 
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},

@@ -6,17 +6,17 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | exporting    what the commands call
+    launch | inspection | adapters | exporting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     evaluation                                  how likely a model finds given texts, how good its own are
     tasks                                       what differs between tasks: data, batches, loss, checks of their own
-    translator                                  a checkpoint ready to translate
+    inference                                   a checkpoint ready to translate
     export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open
-    data | model | loss | step | guard | watch | checkpoint | decode | checks    stages; linter
-    config | distributed | pace                 the recipe, read without torch; the ranks of a run; how far it is
-    flow | progress | gpu | metrics | run_findings    what travels; progress; kernels; metrics; texts of findings
+    data | model | loss | step | guard | watch | checkpoint | decode | checks   stages; linter
+    config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
+    types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
     finding                                     what rules and guards say
     errors | units                              what goes wrong; numbers that remember their unit
 """
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from trimtab.evaluation.translations import evaluate as evaluate
     from trimtab.export.quantized import Quantized as Quantized
     from trimtab.exporting import export_model as export_model
+    from trimtab.inference.generating import generate as generate
+    from trimtab.inference.generating import load_generator as load_generator
+    from trimtab.inference.load import load_model as load_model
+    from trimtab.inference.together import load_translator as load_translator
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
-    from trimtab.translator.generating import generate as generate
-    from trimtab.translator.generating import load_generator as load_generator
-    from trimtab.translator.load import load_model as load_model
-    from trimtab.translator.together import load_translator as load_translator
 
 __version__ = "0.1.0"
 
@@ -63,11 +63,11 @@ HOMES = {
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.evaluation.pairs",
     "replay": "trimtab.replaying.replay",
-    "generate": "trimtab.translator.generating",
-    "load_generator": "trimtab.translator.generating",
+    "generate": "trimtab.inference.generating",
+    "load_generator": "trimtab.inference.generating",
     "Sampling": "trimtab.decode.sampling",
-    "load_model": "trimtab.translator.load",
-    "load_translator": "trimtab.translator.together",
+    "load_model": "trimtab.inference.load",
+    "load_translator": "trimtab.inference.together",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""
 

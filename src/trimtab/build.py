@@ -13,7 +13,7 @@ from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.model.evaluation_model import EvaluationModel
-from trimtab.pace import Pace, StopRule
+from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.loss_scale import LossScale
@@ -45,7 +45,7 @@ class Parts:
     examples: Any
     """The task's `Examples`, for checks."""
     ledger: Ledger
-    pace: Pace
+    pace: RunClock
     model: Any
     packing: Any
     """The task's `Batching`."""
@@ -66,7 +66,7 @@ def build(
     task, device = task_of(recipe), device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
-    pace = Pace(sources.positions_per_epoch)
+    pace = RunClock(sources.positions_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
     graphed = packed and recipe.step.cuda_graph != "off"
     packing = task.plan_batches(recipe, sources, packed=packed, device=device)
@@ -103,7 +103,7 @@ def build(
 
 
 def build_stepper(
-    recipe: Recipe, objective: TrainingModule, *, pace: Pace, ranks: Ranks = ONE_RANK
+    recipe: Recipe, objective: TrainingModule, *, pace: RunClock, ranks: Ranks = ONE_RANK
 ) -> Stepper:
     """What takes the steps of a recipe, launched kernel by kernel."""
     step, truncate = recipe.step, recipe.loss.truncate
@@ -127,7 +127,7 @@ def build_stepper(
     )
 
 
-def build_learning_rate(recipe: Recipe, model: nn.Module, *, pace: Pace) -> LearningRate:
+def build_learning_rate(recipe: Recipe, model: nn.Module, *, pace: RunClock) -> LearningRate:
     """The learning rate of each step of a recipe."""
     step, optimizer = recipe.step, recipe.step.optimizer
     return LearningRate(

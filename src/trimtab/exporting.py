@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.export.quantized import Quantized, quantized_by
 from trimtab.export.targets import build_target
 from trimtab.export.write_export import ExportReport, GivenText, write_export
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 def export_model(

@@ -19,7 +19,6 @@ from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
 from trimtab.tasks.task_of import open_sources
@@ -41,6 +40,7 @@ from trimtab.training.resumed import MAY_CHANGE, as_begun, forget, newest_line, 
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
+from trimtab.types import TrainState
 
 
 @dataclass(frozen=True, slots=True)

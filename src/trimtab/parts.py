@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from trimtab.data.order import permuted as permuted
     from trimtab.data.order import random_stream as random_stream
     from trimtab.data.shape import plan_shape as plan_shape
-    from trimtab.flow.ragged import Ragged as Ragged
     from trimtab.loss.chunked import chunked_cross_entropy as chunked_cross_entropy
     from trimtab.loss.plain import error_norm as error_norm
     from trimtab.loss.terms import Terms as Terms
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from trimtab.step.optimizer.build import build_optimizer as build_optimizer
     from trimtab.step.optimizer.stochastic_rounding import round_stochastically as round_stochastically
     from trimtab.step.schedule import rate_at as rate_at
+    from trimtab.types.ragged import Ragged as Ragged
     from trimtab.watch.movement import lost_share as lost_share
     from trimtab.watch.movement import lost_to_rounding as lost_to_rounding
     from trimtab.watch.movement import marks as marks
@@ -43,7 +43,7 @@ HOMES = {
     "round_stochastically": "trimtab.step.optimizer.stochastic_rounding",
     "rate_at": "trimtab.step.schedule",
     "tokens_at": "trimtab.step.batch_warmup",
-    "Ragged": "trimtab.flow.ragged",
+    "Ragged": "trimtab.types.ragged",
     "plan_shape": "trimtab.data.shape",
     "pack_pairs": "trimtab.data.cut",
     "permuted": "trimtab.data.order",

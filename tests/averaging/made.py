@@ -8,7 +8,7 @@ from trimtab.averaging.members import Member, open_member
 from trimtab.averaging.result_folder import plain_tokenizer, write_result
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 WEIGHTS = {"a": torch.ones(2, 3), "norm.weight": torch.zeros(3)}
 MARKS = {"tokenizer": "ab" * 32}

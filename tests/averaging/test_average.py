@@ -16,8 +16,8 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.errors import InputError
+from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
-from trimtab.translator import load_model, load_translator
 
 
 def weights(run, step):

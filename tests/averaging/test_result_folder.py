@@ -3,12 +3,12 @@ import torch
 
 from trimtab.averaging.members import open_member
 from trimtab.averaging.result_folder import check_result_place, plain_tokenizer, write_result
+from trimtab.checkpoint.disk_space import RESUME
 from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.checkpoint.room import RESUME
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError, NoRoom
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 def test_it_is_a_run_of_the_weights_without_moments_or_a_best(run, tmp_path):

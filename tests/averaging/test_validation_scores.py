@@ -13,8 +13,8 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.data.corpus import open_corpus
 from trimtab.data.text_rows import passage_bytes
 from trimtab.errors import InputError
+from trimtab.inference import load_model
 from trimtab.launch import train
-from trimtab.translator import load_model
 
 
 @pytest.fixture(scope="module")

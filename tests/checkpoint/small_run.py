@@ -6,7 +6,7 @@ import torch
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 FINGERPRINTS = {"data": "d1", "tokenizer": "t1", "recipe.seed": "1"}
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.checkpoint.state_file import parse_state, render_state
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -186,7 +186,7 @@ def test_in_a_terminal_prompts_are_asked_for_one_after_another():
     code = (
         "import sys, types, tests.cli.test_generate as here\n"
         "module = types.SimpleNamespace(load_generator=here.Echo)\n"
-        "sys.modules['trimtab.translator'] = module\n"
+        "sys.modules['trimtab.inference'] = module\n"
         "from trimtab.cli.app import app\n"
         "app(['generate', 'run'], standalone_mode=False)\n"
     )

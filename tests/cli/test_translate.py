@@ -132,9 +132,9 @@ class Endless:
         while True:
             text.write("line\\n")
             text.flush()
-module = types.ModuleType("trimtab.translator")
+module = types.ModuleType("trimtab.inference")
 module.load_translator = lambda spec, **options: Endless()
-sys.modules["trimtab.translator"] = module
+sys.modules["trimtab.inference"] = module
 from trimtab.cli.main import main
 main()
 """

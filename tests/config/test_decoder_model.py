@@ -1,8 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.complain import complaints_about
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel, divisors, near_divisor
+from trimtab.config.problems import complaints_about
 
 
 def model(**values) -> DecoderModel:

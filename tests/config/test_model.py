@@ -1,8 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.complain import complaints_about
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
+from trimtab.config.problems import complaints_about
 
 
 def model(**values) -> EncoderDecoderModel:

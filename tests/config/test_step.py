@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.complain import complaints_about
+from trimtab.config.problems import complaints_about
 from trimtab.config.step import StepConfig
 
 

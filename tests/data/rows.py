@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from trimtab.flow import Ragged, Window
+from trimtab.types import GlobalBatch, Ragged
 
 START, PAD = 2, 0
 
@@ -18,7 +18,7 @@ def window_of(pairs):
     """The window of examples given as (source length, target length)."""
     source, target = (np.array(lengths, np.int64) for lengths in zip(*pairs, strict=True))
     numbers = np.arange(len(pairs))
-    return Window(
+    return GlobalBatch(
         rows(source), rows(target, first=10_000_000), np.zeros(len(pairs), np.int32), numbers, len(pairs)
     )
 

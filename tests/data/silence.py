@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from trimtab.data import crew
+from trimtab.data import worker_pool as crew
 
 LONG_SECONDS = 60.0
 """Far more than a worker needs to begin with a chunk."""

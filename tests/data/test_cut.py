@@ -7,7 +7,7 @@ from tests.data.rows import PAD, START, pairs_up_to, rows, segments_of, window_o
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.errors import InputError
-from trimtab.flow import IGNORE
+from trimtab.types import IGNORE
 
 LONGEST = 16
 

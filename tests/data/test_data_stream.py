@@ -8,7 +8,7 @@ from tests.small_run import small_parts
 from trimtab.data.data_stream import DataStream
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
-from trimtab.flow import IGNORE
+from trimtab.types import IGNORE
 
 
 @pytest.fixture(scope="module")

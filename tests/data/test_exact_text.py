@@ -13,7 +13,7 @@ from trimtab.data.exact_text import NEWLINE, ExactText, check_exact
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 
 @functools.cache

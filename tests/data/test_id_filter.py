@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.data.id_filter import reasons_in_ids
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 END, TAG = 3, 5
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.data.fake_feed import FakeCorpus
 from trimtab.data.ledger import Ledger
-from trimtab.flow import DroppedExample, Ragged, Window
+from trimtab.types import DroppedExample, GlobalBatch, Ragged
 
 CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
 
@@ -12,7 +12,7 @@ CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
 def window(corpus, dropped=()):
     rows = Ragged.of([[1]] * len(corpus))
     examples = tuple(DroppedExample(*each) for each in dropped)
-    return Window(rows, rows, np.array(corpus, np.int32), np.arange(len(corpus)), 0, examples)
+    return GlobalBatch(rows, rows, np.array(corpus, np.int32), np.arange(len(corpus)), 0, examples)
 
 
 def test_what_was_seen_is_what_was_kept_and_what_was_dropped():

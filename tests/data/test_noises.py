@@ -11,8 +11,8 @@ from trimtab.data.chunk import encode_chunk
 from trimtab.data.noises import mask_symbols, plan_noises
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.errors import InputError
+from trimtab.inference import load_translator
 from trimtab.launch import train
-from trimtab.translator import load_translator
 
 DENOISE = {"kind": "denoise", "infill": 0.3, "delete": 0.1, "shuffle": 2}
 MONO = {

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.data.rows import PAD, START, pairs_up_to, segments_of, window_of
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
-from trimtab.flow import IGNORE, Ragged, fill
+from trimtab.types import IGNORE, Ragged, fill
 
 
 def shape(*, fixed, source_slots=128, target_slots=128, max_segments=64, longest=16):

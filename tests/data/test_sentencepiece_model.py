@@ -15,7 +15,7 @@ from tests.data.small_text import sentences, small_tokenizer
 from trimtab.data.sentencepiece_model import SentencePiece, load_tokenizer
 from trimtab.data.tokenizer import write_tokenizer
 from trimtab.errors import InputError
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

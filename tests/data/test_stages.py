@@ -10,9 +10,9 @@ from tests.small_run import small_parts, small_recipe, write_pairs
 from trimtab.build import build
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.data import DataConfig
+from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks
 from trimtab.data.stages import Stages, across_stages, plan_stages
-from trimtab.data.window import windows
 from trimtab.launch import train
 from trimtab.training.record import Recorder
 

@@ -10,10 +10,10 @@ from trimtab.config.data import DataConfig
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.exact_text import ExactText
 from trimtab.data.formats.passage import Passage
+from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.text_rows import PARTS, pair_rows, passage_bytes, rows_of_passages, split
-from trimtab.data.window import windows
 
 BYTES = ExactText(SentencePiece(byte_model(["<sep>", "<2de>"]), symbols=["<sep>", "<2de>"]))
 

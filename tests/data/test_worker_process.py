@@ -9,7 +9,7 @@ import pytest
 
 from tests.data.fake_feed import fake_feed
 from trimtab.data import worker_process
-from trimtab.data.held_signals import FOR_THE_GROUP
+from trimtab.data.block_signals import FOR_THE_GROUP
 from trimtab.data.loader import chunks
 from trimtab.data.worker_process import context, started
 from trimtab.errors import RunFailed

@@ -6,7 +6,7 @@ import torch
 
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
-from trimtab.flow import Stream
+from trimtab.types import Stream
 
 
 class CharacterTokenizer:

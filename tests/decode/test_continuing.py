@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decode.prompt_model import PromptModel
-from trimtab.decode.continuing import Continues, Drawing, OpenPrompts, continuations
+from trimtab.decode.continuing import Continues, OpenPrompts, SampledRows, continuations
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.sample import Draw, uniform_numbers
 from trimtab.decode.sampling import Sampling, allowed_probabilities
@@ -26,9 +26,9 @@ def texts(model, rows, *, limits, drawing=None) -> dict[tuple[int, int], list[in
     return {key: [each.id for each in written] for key, written in found.items()}
 
 
-def drawn_by(draws, *, samples, length, **options) -> Drawing:
+def drawn_by(draws, *, samples, length, **options) -> SampledRows:
     sampling = Sampling(**options)
-    return Drawing(sampling, uniform_numbers(draws, seed=sampling.seed, samples=samples, length=length))
+    return SampledRows(sampling, uniform_numbers(draws, seed=sampling.seed, samples=samples, length=length))
 
 
 def likeliest(model, prompt, limit):

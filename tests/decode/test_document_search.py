@@ -16,7 +16,7 @@ from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts
 from trimtab.errors import RunFailed
-from trimtab.translator import load_translator
+from trimtab.inference import load_translator
 
 
 def row(ids, target=()):

@@ -6,8 +6,8 @@ import torch
 from tests.decode.copying import CopyingSession
 from trimtab.decode.document_session import JoinableSession, first_tokens, join, trim
 from trimtab.decode.stream import stream_of
+from trimtab.inference import load_model
 from trimtab.model.session import Session
-from trimtab.translator import load_model
 
 CPU = torch.device("cpu")
 

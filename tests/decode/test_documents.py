@@ -12,9 +12,9 @@ from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 from trimtab.evaluation.documents import evaluate_documents
+from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.model.session import Session
-from trimtab.translator import load_translator
 
 TEXTS = [["eins", "zwei", "", "drei"], [], ["x" * 200, "y"], ["vier"], [" "]]
 

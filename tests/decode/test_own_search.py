@@ -3,7 +3,7 @@ import pytest
 from trimtab.decode.own_search import is_plain, searched
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
-from trimtab.flow import SearchesItself
+from trimtab.types import SearchesItself
 
 
 class Library:

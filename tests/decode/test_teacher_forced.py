@@ -3,7 +3,7 @@ import torch
 
 from trimtab.decode import teacher_forced
 from trimtab.decode.teacher_forced import label_log_probabilities
-from trimtab.flow import IGNORE
+from trimtab.types import IGNORE
 
 
 @pytest.mark.parametrize("at_once", [3, 4, 1024])

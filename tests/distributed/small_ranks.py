@@ -14,7 +14,7 @@ from tests.small_run import small_sources
 from trimtab.build import build
 from trimtab.distributed import ONE_RANK
 from trimtab.distributed.torch_ranks import joined_ranks
-from trimtab.flow import LossOutput, TrainState
+from trimtab.types import LossOutput, TrainState
 
 STEPS, POISONED = 24, 17
 CHANGES = {

@@ -11,8 +11,8 @@ from trimtab.decode.stream import stream_of
 from trimtab.errors import InputError
 from trimtab.evaluation import pairs
 from trimtab.evaluation.pairs import score_pairs
+from trimtab.inference import load_model
 from trimtab.launch import train
-from trimtab.translator import load_model
 
 PAIRS = small_pairs(40, seed=5)
 SOURCES, TARGETS = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]

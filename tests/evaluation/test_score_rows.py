@@ -17,8 +17,8 @@ from trimtab.evaluation.score_rows import (
     summed_loss,
     total,
 )
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.text_rows import split
 from trimtab.errors import InputError
 from trimtab.evaluation.texts import evaluate_text
+from trimtab.inference import load_model
 from trimtab.launch import train
-from trimtab.translator import load_model
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def nats_directly(model, text):
 
 
 def torch_stream(ids, places):
-    from trimtab.flow import Stream
+    from trimtab.types import Stream
 
     ends = torch.tensor([0, len(ids)], dtype=torch.int32)
     return Stream(ids, places, torch.zeros_like(places), ends, len(ids))

@@ -16,9 +16,9 @@ from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.evaluation.report import Timing, report_on
 from trimtab.evaluation.translations import evaluate, reference_loss
+from trimtab.inference import load_model
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.terms import Terms
-from trimtab.translator import load_model
 
 PAIRS = small_pairs(20, seed=5)
 SOURCES, REFERENCES = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]

@@ -10,7 +10,7 @@ from tests.export.test_translation_gate import GOOD
 from trimtab.export.card import TO_FILL_IN, model_card
 from trimtab.export.targets import build_target
 from trimtab.export.write_export import GivenText, LinesProof
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 def card(run):

@@ -5,7 +5,7 @@ from tests.small_run import write_pairs
 from trimtab.config.corpora import ParallelFiles
 from trimtab.errors import InputError
 from trimtab.export.samples import gate_lines, origins
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from trimtab.data.exact_text import ExactText
 from trimtab.errors import InputError
 from trimtab.export.samples import LONGEST_BYTES, gate_texts
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.fixture(scope="module")

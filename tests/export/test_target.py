@@ -3,8 +3,8 @@ import torch
 from trimtab.export.hf.llama_opened import OpenedText
 from trimtab.export.hf.marian_engine import open_hugging_face
 from trimtab.export.target import ContinuesPrompts, Engine, TextEngine, Trained, TranslatesLines
-from trimtab.flow import Translates
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Translates
 
 
 def test_an_engine_of_a_translator_is_something_that_decoding_takes(exported_run):

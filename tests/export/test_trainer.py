@@ -3,8 +3,8 @@ import pytest
 from tests.small_run import small_pairs
 from trimtab.evaluation.pairs import log_probabilities
 from trimtab.export.trainer import token_log_probabilities
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 
 def test_the_scores_of_the_tokens_of_a_row_sum_up_to_that_of_the_row(trained_run):

@@ -8,7 +8,7 @@ from trimtab.export.quantized import Quantized
 from trimtab.export.samples import gate_lines
 from trimtab.export.targets import build_target
 from trimtab.export.translation_gate import TranslationReport, compare_translations
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 GOOD = TranslationReport(
     lines=200,

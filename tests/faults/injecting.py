@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from trimtab.build import Parts
-from trimtab.flow import LossOutput, Pack
+from trimtab.types import LossOutput, PackedBatch
 
 
 def spoil(
@@ -18,7 +18,7 @@ def spoil(
     """
     healthy = parts.stepper.objective
 
-    def objective(pack: Pack) -> LossOutput:
+    def objective(pack: PackedBatch) -> LossOutput:
         out = healthy(pack)
         if not torch.is_grad_enabled() or step() not in at:
             return out

@@ -5,12 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.flow import IGNORE
 from trimtab.loss import plain, tiling
 from trimtab.loss.chunked import Inputs, check_labels, chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE
 
 
 def make(tokens, rows, num_ids, dtype, seed=0):

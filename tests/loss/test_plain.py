@@ -3,9 +3,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-from trimtab.flow import IGNORE
 from trimtab.loss.plain import error_norm, plain_cross_entropy
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE
 
 
 def test_it_equals_pytorchs_cross_entropy_with_smoothing_over_the_real_vocabulary():

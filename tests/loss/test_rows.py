@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.flow import IGNORE
 from trimtab.loss.rows import PLAIN, kept, log_partition, no_sums, told
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE
 
 
 def pieces(tokens, rows, num_ids, *, seed=0, dtype=torch.float64):

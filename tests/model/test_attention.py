@@ -8,7 +8,7 @@ from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
 from trimtab.model import attention
 from trimtab.model.attention import attend
-from trimtab.model.layout import layout_of, spans_of
+from trimtab.model.sequence_layout import sequence_layout, spans_of
 from trimtab.model.tiled.attend import fits_tiles
 from trimtab.model.tiled.tiles import TILES
 
@@ -18,7 +18,7 @@ ROWS = [[1] * 4, [1] * 2]
 def made(*, padded):
     generator = torch.Generator().manual_seed(0)
     tensors = [torch.randn(6, 2, 8, generator=generator) for _ in range(3)]
-    return tensors, layout_of(stream_of(ROWS), padded=padded)
+    return tensors, sequence_layout(stream_of(ROWS), padded=padded)
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -74,14 +74,14 @@ def test_grouped_heads_equal_attention_written_out_with_each_key_used_by_its_gro
     generator = torch.Generator().manual_seed(0)
     queries = torch.randn(6, 4, 8, generator=generator, dtype=torch.float64)
     keys, values = (torch.randn(6, kept, 8, generator=generator, dtype=torch.float64) for _ in range(2))
-    layout = layout_of(stream_of(ROWS), padded=True)
+    layout = sequence_layout(stream_of(ROWS), padded=True)
     repeated = [torch.stack([x[:, h * kept // 4] for h in range(4)], dim=1) for x in (keys, values)]
     slow = naive(queries, *repeated, layout, layout, causal=causal)
     torch.testing.assert_close(attend(queries, keys, values, of=layout, to=layout, causal=causal), slow)
 
 
 def flat(*, tiled=True):
-    layout = layout_of(stream_of(ROWS), padded=False)
+    layout = sequence_layout(stream_of(ROWS), padded=False)
     return layout._replace(spans=spans_of(stream_of(ROWS))) if tiled else layout
 
 
@@ -123,7 +123,7 @@ def test_autocast_decides_on_the_precision(monkeypatch):
 def test_translating_on_a_cpu_begins_without_the_compiler():
     """It takes longer to import than all the rest, and 70 MiB."""
     look = (
-        "import sys, trimtab.translator.together; print(sorted({'torch._dynamo', 'sympy'} & {*sys.modules}))"
+        "import sys, trimtab.inference.together; print(sorted({'torch._dynamo', 'sympy'} & {*sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -144,7 +144,7 @@ TRACED = """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from trimtab.model.attention_KERNEL import attend_KERNEL
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import Layout
 
 def told(graph, inputs):
     print(*(node.target for node in graph.graph.nodes))

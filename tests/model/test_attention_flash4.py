@@ -10,7 +10,7 @@ from tests.model.test_attention_varlen import check_empty_segments, check_errors
 from trimtab.model import attention
 from trimtab.model.attention import attend
 from trimtab.model.attention_flash4 import SIZES, attend_flash4, flash4_runs_on
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 
 CUDA = torch.device("cuda")
 
@@ -98,7 +98,7 @@ def test_it_is_taken_where_it_runs_for_the_sizes_of_heads_that_were_measured(mon
 
     for name in ("flash4", "varlen"):
         monkeypatch.setattr(attention, f"attend_{name}", kernel(name))
-    layout = Layout(torch.tensor([0, 8], dtype=torch.int32), 8, None, None, flash4=True)
+    layout = SequenceLayout(torch.tensor([0, 8], dtype=torch.int32), 8, None, None, flash4=True)
     queries, keys = torch.zeros(8, 4, size), torch.zeros(8, 2, size)
     attend(queries, keys, keys, of=layout, to=layout, causal=True)
     # It knows groups of heads; for the other they are repeated.

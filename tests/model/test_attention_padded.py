@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.streams import stream_of
 from trimtab.model.attention_padded import attend_padded, pad_rows
-from trimtab.model.layout import layout_of
+from trimtab.model.sequence_layout import sequence_layout
 
 lengths = st.lists(st.tuples(st.integers(1, 7), st.integers(1, 7)), min_size=1, max_size=5)
 
@@ -30,8 +30,8 @@ def test_it_equals_attention_written_out_for_each_segment(pairs, causal, extra):
     sources = [[1] * n for n, _ in pairs]
     targets = sources if causal else [[1] * n for _, n in pairs]
     longest = max(map(len, sources + targets)) + extra
-    to = layout_of(stream_of(sources, longest=longest), padded=True)
-    of = layout_of(stream_of(targets, longest=longest), padded=True)
+    to = sequence_layout(stream_of(sources, longest=longest), padded=True)
+    of = sequence_layout(stream_of(targets, longest=longest), padded=True)
     make = lambda rows: torch.randn(sum(map(len, rows)), 2, 4, dtype=torch.float64, requires_grad=True)  # noqa: E731
     q, k, v = make(targets), make(sources), make(sources)
     fast = attend_padded(q, k, v, of=of, to=to, causal=causal)
@@ -47,6 +47,6 @@ def test_it_equals_attention_written_out_for_each_segment(pairs, causal, extra):
 
 
 def test_padded_rows_hold_each_token_once_and_zeros_elsewhere():
-    layout = layout_of(stream_of([[5, 6], [7]], longest=3), padded=True)
+    layout = sequence_layout(stream_of([[5, 6], [7]], longest=3), padded=True)
     x = torch.arange(1.0, 4.0)[:, None, None]
     assert pad_rows(x, layout).squeeze().tolist() == [[1, 2, 0], [3, 0, 0]]

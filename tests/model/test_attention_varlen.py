@@ -6,7 +6,7 @@ from tests.streams import stream_of
 from trimtab.model.attention import attend
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
-from trimtab.model.layout import layout_of
+from trimtab.model.sequence_layout import sequence_layout
 
 pytestmark = pytest.mark.gpu
 
@@ -29,8 +29,13 @@ def check_errors(kernel, *, causal, longest=64, size=64):
     make = lambda rows: torch.randn(sum(map(len, rows)), 4, size, generator=generator).to(cuda)  # noqa: E731
     q, k, v = make(targets), make(sources), make(sources)
     weight = torch.randn(q.shape, generator=generator).to(cuda)
-    dense = [layout_of(stream_of(rows, longest=longest).to(cuda), padded=True) for rows in (targets, sources)]
-    flat = [layout_of(stream_of(rows, longest=longest).to(cuda), padded=False) for rows in (targets, sources)]
+    dense = [
+        sequence_layout(stream_of(rows, longest=longest).to(cuda), padded=True) for rows in (targets, sources)
+    ]
+    flat = [
+        sequence_layout(stream_of(rows, longest=longest).to(cuda), padded=False)
+        for rows in (targets, sources)
+    ]
     wide = [x.double().requires_grad_() for x in (q, k, v)]
     exact = naive(*wide, *dense, causal=causal)
     truth = [exact.detach(), *torch.autograd.grad((exact * weight.double()).sum(), wide)]
@@ -46,14 +51,14 @@ def check_empty_segments(kernel):
     torch.manual_seed(0)
     x = torch.randn(3, 64, 4, 64, device=cuda, dtype=torch.bfloat16)
     boundaries = torch.tensor([0, 10, 30, 64, 64, 64, 64], dtype=torch.int32, device=cuda)
-    from trimtab.model.layout import Layout
+    from trimtab.model.sequence_layout import SequenceLayout
 
-    whole = Layout(boundaries, 64, None, None)
+    whole = SequenceLayout(boundaries, 64, None, None)
     inputs = [part.clone().requires_grad_() for part in x]
     out = kernel(*inputs, of=whole, to=whole, causal=True)
     gradients = torch.autograd.grad(out.float().square().sum(), inputs)
     assert all(g.isfinite().all() for g in gradients)
-    first = Layout(boundaries[:2], 64, None, None)
+    first = SequenceLayout(boundaries[:2], 64, None, None)
     alone = kernel(*(part[:10] for part in x), of=first, to=first, causal=True)
     torch.testing.assert_close(out[:10], alone)
 
@@ -68,8 +73,8 @@ def test_grouped_heads_in_packs_err_no_more_than_in_padded_rows(longest, kept, c
     q = torch.randn(tokens, 4, 64, generator=generator).to(cuda)
     k, v = (torch.randn(tokens, kept, 64, generator=generator).to(cuda) for _ in range(2))
     weight = torch.randn(q.shape, generator=generator).to(cuda)
-    dense = layout_of(stream_of(rows, longest=longest).to(cuda), padded=True)
-    flat = layout_of(stream_of(rows, longest=longest).to(cuda), padded=False)
+    dense = sequence_layout(stream_of(rows, longest=longest).to(cuda), padded=True)
+    flat = sequence_layout(stream_of(rows, longest=longest).to(cuda), padded=False)
     wide = [x.double().requires_grad_() for x in (q, k, v)]
     repeated = [x.repeat_interleave(4 // kept, dim=1) for x in wide[1:]]
     exact = naive(wide[0], *repeated, dense, dense, causal=causal)

@@ -5,9 +5,9 @@ from torch import nn
 from tests.streams import stream_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, Residual, SelfAttention, Source
-from trimtab.model.layout import layout_of
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.positions.rotary import RotaryPositions
+from trimtab.model.sequence_layout import sequence_layout
 
 DIM, HEADS, WIDTH = 16, 4, 24
 SOURCES, TARGETS = (5, 1, 3), (2, 4, 3)
@@ -21,7 +21,7 @@ def config(**changes):
 
 
 def layout(lengths):
-    return layout_of(stream_of([[1] * length for length in lengths]), padded=True)
+    return sequence_layout(stream_of([[1] * length for length in lengths]), padded=True)
 
 
 def vectors(lengths, *, seed):

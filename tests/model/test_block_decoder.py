@@ -5,9 +5,9 @@ from tests.model.test_decoder_only import config
 from tests.streams import stream_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.block import DecoderBlock, EncoderBlock
-from trimtab.model.layout import layout_of
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.positions.rotary import RotaryPositions
+from trimtab.model.sequence_layout import sequence_layout
 
 LENGTHS = (5, 1, 3)
 PLACES = torch.cat([torch.arange(n) for n in LENGTHS])
@@ -16,7 +16,7 @@ POSITIONS = PositionInputs(ROTARY, None)
 
 
 def layout(lengths=LENGTHS):
-    return layout_of(stream_of([[1] * length for length in lengths]), padded=True)
+    return sequence_layout(stream_of([[1] * length for length in lengths]), padded=True)
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

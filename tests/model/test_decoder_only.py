@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.streams import START, stream_of
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
-from trimtab.flow import IGNORE, Pack, Stream
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.terms import Terms
 from trimtab.model.decoder_only import DecoderOnly, products_are_bfloat16_on_gpu
 from trimtab.step.precision import autocast
+from trimtab.types import IGNORE, PackedBatch, Stream
 
 DOCUMENTS = [[20, 21, 3], [22, 23, 24, 25, 3], [26, 3]]
 VARIANTS = [
@@ -40,7 +40,7 @@ def documents(rows, *, longest=None):
     inputs = [[START, *row[:-1]] for row in rows]
     labels = torch.tensor([i for row in rows for i in row])
     nothing = torch.zeros(0, dtype=torch.int64)
-    return Pack(
+    return PackedBatch(
         Stream(nothing, nothing, nothing, torch.zeros(len(rows) + 1, dtype=torch.int32), 1),
         stream_of(inputs, longest=longest),
         labels,
@@ -107,7 +107,9 @@ def test_a_pack_and_rows_apart_have_the_same_loss_and_gradients(variant):
 
 def test_the_source_is_not_read_and_may_hold_anything():
     model, pack = build().eval(), documents(DOCUMENTS)
-    other = Pack(stream_of([[7, 7]] * 3), pack.target, pack.labels, 3, pack.num_targets, pack.num_tokens)
+    other = PackedBatch(
+        stream_of([[7, 7]] * 3), pack.target, pack.labels, 3, pack.num_targets, pack.num_tokens
+    )
     assert torch.equal(model(pack), model(other))
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.model.test_decoder_only import VARIANTS, build, documents
 from tests.model.test_prefix_attention import moved
 from tests.streams import START
-from trimtab.flow import DecoderSession, FeedsAtOnce
 from trimtab.model.decoder_session import FIRST_SLOTS, PromptSession
+from trimtab.types import DecoderSession, FeedsAtOnce
 
 ROWS = [[20, 21, 22, 3], [30, 31, 32, 3], [40, 41, 42, 3]]
 

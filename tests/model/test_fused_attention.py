@@ -5,7 +5,7 @@ import torch
 from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
 from trimtab.model.fused_attention import fused_attention
-from trimtab.model.layout import layout_of
+from trimtab.model.sequence_layout import sequence_layout
 
 
 def pieces(of, to):
@@ -57,8 +57,8 @@ def check(lengths, key_lengths, *, causal):
     inputs = [make(lengths), make(key_lengths), make(key_lengths)]
     weight = torch.randn(inputs[0].shape, generator=generator, dtype=torch.float64)
     rows = [[[1] * n for n in each] for each in (lengths, key_lengths)]
-    flat = [layout_of(stream_of(each, longest=16), padded=False) for each in rows]
-    dense = [layout_of(stream_of(each, longest=16), padded=True) for each in rows]
+    flat = [sequence_layout(stream_of(each, longest=16), padded=False) for each in rows]
+    dense = [sequence_layout(stream_of(each, longest=16), padded=True) for each in rows]
     ours, scaled = results(attend, inputs, weight, of=flat[0], to=flat[1], causal=causal)
     naively = lambda q, k, v, *, of, to, causal: naive(q, k, v, of, to, causal=causal)  # noqa: E731
     truth, _ = results(naively, inputs, weight, of=dense[0], to=dense[1], causal=causal)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.model.test_decoder_only import build, documents
 from tests.streams import stream_of
-from trimtab.model.layout import layout_of
 from trimtab.model.prefix_attention import attend_prefix, prefix_layout_of
+from trimtab.model.sequence_layout import sequence_layout
 
 
 def with_prefix(stream, prefix):
@@ -47,7 +47,7 @@ def test_it_is_attention_under_the_explicit_mask_with_its_gradients(segments, kv
         torch.randn(sum(lengths), heads, 6, generator=generator, dtype=torch.float64, requires_grad=True)
         for heads in (4, kv_heads, kv_heads)
     ]
-    layout, prefix = layout_of(stream, padded=True), prefix_layout_of(stream, padded=True)
+    layout, prefix = sequence_layout(stream, padded=True), prefix_layout_of(stream, padded=True)
     ours = attend_prefix(*parts, layout=layout, prefix=prefix)
     theirs = by_explicit_mask(*parts, lengths, prefixes)
     torch.testing.assert_close(ours, theirs)

@@ -3,9 +3,9 @@ import torch
 
 from tests.streams import stream_of
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.flow import DecoderSession, Stream, Translates
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.source_prompts import SourcePrompts
+from trimtab.types import DecoderSession, Stream, Translates
 
 START, END, SEPARATOR = 2, 3, 5
 SOURCES = [[10, 11, 12, END], [13, END], [14, 15, END]]

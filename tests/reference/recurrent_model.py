@@ -5,7 +5,7 @@ import random
 
 import torch
 
-from trimtab.flow import Stream
+from trimtab.types import Stream
 
 Matrix = list[list[float]]
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from trimtab.config.guard import GuardConfig
-from trimtab.flow import LossOutput, Refusal
 from trimtab.step.judge import judge, must_skip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.types import LossOutput, SkipReason
 
 CPU = torch.device("cpu")
 NEVER, BROKEN = torch.tensor(False), (math.nan, math.inf, -math.inf)
@@ -26,7 +26,7 @@ def verdict(*, objective=1.0, grad_norm=1.0, loss=1.0, scale=None, gate=None):
     found = judge(
         total, torch.tensor(grad_norm), scale=scale or LossScale(enabled=False, device=CPU), gate=gate
     )
-    return Refusal(int(found))
+    return SkipReason(int(found))
 
 
 def scaled(start):
@@ -36,29 +36,29 @@ def scaled(start):
 @pytest.mark.parametrize("bad", BROKEN)
 @pytest.mark.parametrize("factor", [1.25, 2.0, 2.0**16])
 def test_a_broken_gradient_above_a_factor_of_one_is_an_overflow_that_a_lower_one_mends(bad, factor):
-    assert verdict(grad_norm=bad, scale=scaled(factor)) == Refusal.OVERFLOW
+    assert verdict(grad_norm=bad, scale=scaled(factor)) == SkipReason.OVERFLOW
 
 
 @pytest.mark.parametrize("bad", BROKEN)
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 def test_at_a_factor_of_one_it_is_the_model_that_is_broken(bad, factor):
-    assert verdict(grad_norm=bad, scale=scaled(factor)) == Refusal.NOT_FINITE
+    assert verdict(grad_norm=bad, scale=scaled(factor)) == SkipReason.NOT_FINITE
 
 
 @pytest.mark.parametrize("bad", BROKEN)
 def test_a_broken_objective_is_never_an_overflow_for_it_is_not_scaled(bad):
-    assert verdict(objective=bad, scale=scaled(2.0**16)) == Refusal.NOT_FINITE
-    assert verdict(objective=bad, grad_norm=bad, scale=scaled(2.0**16)) == Refusal.NOT_FINITE
+    assert verdict(objective=bad, scale=scaled(2.0**16)) == SkipReason.NOT_FINITE
+    assert verdict(objective=bad, grad_norm=bad, scale=scaled(2.0**16)) == SkipReason.NOT_FINITE
 
 
 @pytest.mark.parametrize("bad", BROKEN)
 def test_without_scaling_nothing_is_an_overflow_whatever_the_factor_says(bad):
-    assert verdict(grad_norm=bad, scale=LossScale(enabled=False, device=CPU)) == Refusal.NOT_FINITE
+    assert verdict(grad_norm=bad, scale=LossScale(enabled=False, device=CPU)) == SkipReason.NOT_FINITE
 
 
 @pytest.mark.parametrize("scale", [None, scaled(2.0**16), scaled(1.0)])
 def test_a_finite_step_is_applied(scale):
-    assert verdict(scale=scale) == Refusal.NONE
+    assert verdict(scale=scale) == SkipReason.NONE
 
 
 def knowing_gate():
@@ -71,9 +71,9 @@ def knowing_gate():
 
 def test_of_a_large_loss_and_a_large_gradient_the_loss_is_told_and_of_a_broken_step_that_it_is_broken():
     gate = knowing_gate()
-    assert verdict(gate=gate) == Refusal.NONE
-    assert verdict(loss=50.0, gate=gate) == Refusal.LOSS_SPIKE
-    assert verdict(grad_norm=50.0, gate=gate) == Refusal.GRADIENT_SPIKE
-    assert verdict(loss=50.0, grad_norm=50.0, gate=gate) == Refusal.LOSS_SPIKE
-    assert verdict(loss=50.0, objective=math.nan, gate=gate) == Refusal.NOT_FINITE
-    assert verdict(loss=50.0, grad_norm=math.inf, gate=gate, scale=scaled(2.0)) == Refusal.OVERFLOW
+    assert verdict(gate=gate) == SkipReason.NONE
+    assert verdict(loss=50.0, gate=gate) == SkipReason.LOSS_SPIKE
+    assert verdict(grad_norm=50.0, gate=gate) == SkipReason.GRADIENT_SPIKE
+    assert verdict(loss=50.0, grad_norm=50.0, gate=gate) == SkipReason.LOSS_SPIKE
+    assert verdict(loss=50.0, objective=math.nan, gate=gate) == SkipReason.NOT_FINITE
+    assert verdict(loss=50.0, grad_norm=math.inf, gate=gate, scale=scaled(2.0)) == SkipReason.OVERFLOW

@@ -1,9 +1,9 @@
 import pytest
 
 from trimtab.config.step import Constant, LinearWarmup
-from trimtab.flow import TrainState
-from trimtab.pace import Pace
+from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
+from trimtab.types import TrainState
 from trimtab.units import Duration
 
 # 40 steps took 400 of 200 examples (2 epochs), 4,000 target tokens and 120 seconds: one step is a twentieth of an
@@ -16,7 +16,7 @@ def rising(length, warmup):
 
 
 def rate_of(schedule, length):
-    return LearningRate(schedule, Duration.parse(length), Pace(200), peak=1e-2, multipliers={})
+    return LearningRate(schedule, Duration.parse(length), RunClock(200), peak=1e-2, multipliers={})
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import torch
 
 from tests.fake_ranks import Twins, Unasked
 from tests.step.toy import packs
-from trimtab.flow import StepReport
 from trimtab.step.numbers import Counts, Measures, StepNumbers
+from trimtab.types import StepReport
 
 CPU = torch.device("cpu")
 

@@ -9,12 +9,12 @@ from tests.step.toy import Toy
 from trimtab.config.optimizers import SGD
 from trimtab.config.step import ClipGlobalNorm
 from trimtab.errors import InputError
-from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.over_ranks import summed
 from trimtab.step.take_step import StepsOverRanks
+from trimtab.types import LossOutput
 
 
 def step(model, batches, *, ranks):

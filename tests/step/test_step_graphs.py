@@ -9,10 +9,10 @@ import torch
 
 from tests.small_run import small_parts
 from tests.streams import pack_of
-from trimtab.flow import Pack, TrainState
 from trimtab.step import step_graphs
 from trimtab.step.step_graphs import WARM_UP_STEPS, StepGraphs, copy_into
 from trimtab.training.preflight import preflight
+from trimtab.types import PackedBatch, TrainState
 
 RATES = {"learning_rate_multipliers": {"hidden": 0.25, "vector": 2.0}}
 EXACT = {"step.precision": "auto", "step.deterministic": True, "model.dropout": 0.2}
@@ -76,7 +76,7 @@ def recorded_on_a_cpu(monkeypatch):
         monkeypatch.setattr(cuda, name, lambda *_: None)
     monkeypatch.setattr(cuda, "graph", graph)
     monkeypatch.setattr(step_graphs, "on", lambda stream: nullcontext())
-    monkeypatch.setattr(Pack, "static_key", "of padded rows each step has another")
+    monkeypatch.setattr(PackedBatch, "static_key", "of padded rows each step has another")
     return recording
 
 

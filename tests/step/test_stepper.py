@@ -4,8 +4,8 @@ import pytest
 
 from tests.small_run import small_parts
 from tests.streams import pack_of
-from trimtab.flow import TrainState
 from trimtab.step.take_step import take_step
+from trimtab.types import TrainState
 from trimtab.units import Duration
 
 

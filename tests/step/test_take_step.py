@@ -9,12 +9,12 @@ from tests.step.toy import Toy, packs
 from trimtab.config.guard import GuardConfig
 from trimtab.config.optimizers import AdamW
 from trimtab.config.step import ClipGlobalNorm
-from trimtab.flow import LossOutput, Refusal
 from trimtab.step.clip.build import build_clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import take_step
+from trimtab.types import LossOutput, SkipReason
 
 CONFIGS = [kind(weight_decay=0.1) for kind in OPTIMIZERS]
 
@@ -127,7 +127,7 @@ def test_images_with_labels_are_stepped_on_like_text():
     assert reports[-1].loss < reports[1].loss
     guarded, reports = trained(5, 4, 3, spoilt={2: torch.nan, 18: 100.0})
     assert {step: int(each.refusal) for step, each in enumerate(reports) if each.skipped} == {
-        2: Refusal.NOT_FINITE,
-        18: Refusal.LOSS_SPIKE,
+        2: SkipReason.NOT_FINITE,
+        18: SkipReason.LOSS_SPIKE,
     }
     assert all(weight.isfinite().all() for weight in guarded.parameters())

@@ -1,8 +1,8 @@
 import torch
 from torch import nn
 
-from trimtab.flow import LossOutput
 from trimtab.step.training_module import TrainingModule
+from trimtab.types import LossOutput
 
 CPU = torch.device("cpu")
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from tests.streams import pack_of
-from trimtab.flow import LossOutput
+from trimtab.types import LossOutput
 
 
 class Toy(nn.Module):

@@ -14,9 +14,9 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.finding import Finding
-from trimtab.flow import LossOutput, TrainState
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
+from trimtab.types import LossOutput, TrainState
 
 
 @dataclass

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from tests.training.small_line import small_line
-from trimtab.flow import TrainState
 from trimtab.model.block import CrossAttention
 from trimtab.training import diagnose as stage
 from trimtab.training.diagnose import diagnose
 from trimtab.training.validate import validate
 from trimtab.training.validation_scores import TranslatedLines
+from trimtab.types import TrainState
 
 
 @pytest.fixture

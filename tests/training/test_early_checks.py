@@ -59,7 +59,7 @@ def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatc
 
 def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(tmp_path, monkeypatch):
     free = shutil.disk_usage(tmp_path)._replace(free=10_000)
-    monkeypatch.setattr("trimtab.checkpoint.room.shutil.disk_usage", lambda _: free)
+    monkeypatch.setattr("trimtab.checkpoint.disk_space.shutil.disk_usage", lambda _: free)
     with pytest.raises(NoRoom):
         train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
     assert list(log(tmp_path / "run", "metrics")) == []

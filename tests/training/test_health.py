@@ -7,9 +7,9 @@ import torch
 
 from tests.small_run import small_parts
 from tests.training.watched_run import watched
-from trimtab.flow import Ragged
 from trimtab.training import health as stage
 from trimtab.training.health import HealthCheck
+from trimtab.types import Ragged
 from trimtab.watch import clipping
 
 LONG = {"length": "100000 steps"}

@@ -2,8 +2,8 @@ from tests.training.small_line import Told
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.training.logger import Logger
+from trimtab.types import TrainState
 
 
 def test_scores_and_findings_are_written_down_and_told(tmp_path):

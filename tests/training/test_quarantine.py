@@ -1,8 +1,8 @@
 import torch
 
 from tests.training.small_line import small_line
-from trimtab.flow import Refusal
 from trimtab.training import quarantine
+from trimtab.types import SkipReason
 
 
 def looked_into(line, refusal, *, traced=True):
@@ -13,7 +13,7 @@ def looked_into(line, refusal, *, traced=True):
 
 def test_the_worst_lines_of_a_refused_window_are_written_and_told(tmp_path):
     line = small_line(tmp_path)
-    assert looked_into(line, Refusal.LOSS_SPIKE) == ["S911"]
+    assert looked_into(line, SkipReason.LOSS_SPIKE) == ["S911"]
     assert {each["code"] for each in line.log("quarantine")} == {"S902"}
 
 
@@ -21,13 +21,13 @@ def test_a_number_that_is_not_finite_is_traced_when_it_is_the_first(tmp_path):
     line = small_line(tmp_path)
     with torch.no_grad():
         next(iter(line.parts.model.parameters())).view(-1)[:50] = torch.nan
-    assert looked_into(line, Refusal.NOT_FINITE) == ["S911", "S910"]
-    assert looked_into(line, Refusal.NOT_FINITE, traced=False) == ["S911"]
+    assert looked_into(line, SkipReason.NOT_FINITE) == ["S911", "S910"]
+    assert looked_into(line, SkipReason.NOT_FINITE, traced=False) == ["S911"]
 
 
 def test_what_is_left_out_or_overflows_is_not_looked_into(tmp_path):
     line = small_line(tmp_path)
-    assert looked_into(line, Refusal.MASKED) == looked_into(line, Refusal.OVERFLOW) == []
+    assert looked_into(line, SkipReason.MASKED) == looked_into(line, SkipReason.OVERFLOW) == []
     assert line.log("quarantine") == []
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.small_run import small_parts, small_recipe
 from trimtab.checkpoint.journal import read_journal
-from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.training.rates import peak_out_of_range, rate_jumps
+from trimtab.types import TrainState
 
 SHORT = {"evaluate.every": "50 steps", "checkpoint.every": "4 steps", "data.valid": None}
 SCHEDULE = {"kind": "linear_warmup", "warmup": "4 steps"}

@@ -9,9 +9,9 @@ from tests.training.small_line import small_line
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.flow import StepReport, TrainState
 from trimtab.training import stopwatch
 from trimtab.training.record import Pending
+from trimtab.types import StepReport, TrainState
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
 KEYS |= {"target_tokens", "tokens", "tokens_per_second", "seconds", "micro_batches", "fill", "epoch"}

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from tests.training.small_line import equal, small_line
-from tests.training.test_settle import CHANGES, poked
+from tests.training.test_rollback import CHANGES, poked
 from trimtab.errors import RunFailed
-from trimtab.flow import TrainState
 from trimtab.training.recovery import train_with_recovery
 from trimtab.training.restore import restore
+from trimtab.types import TrainState
 
 
 def test_a_healthy_run_goes_through_once(tmp_path):

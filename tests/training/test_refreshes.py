@@ -6,9 +6,9 @@ from tests.language_run import language_parts
 from tests.small_run import small_parts, small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import RunFailed
-from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.training.refreshes import few_refreshes, few_refreshes_so_far, steps_of
+from trimtab.types import TrainState
 
 SELDOM = {"step.ema": {"decay": 0.9, "every": 20}, "evaluate.weights": "ema"}
 

@@ -1,6 +1,6 @@
 from tests.training.small_line import equal, small_line, snapshot
-from trimtab.flow import TrainState
 from trimtab.training.restore import restore
+from trimtab.types import TrainState
 
 
 def test_everything_is_as_it_was_when_the_checkpoint_was_taken(tmp_path):

@@ -19,10 +19,10 @@ from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.launch import train
 from trimtab.training.findings import Findings
 from trimtab.training.resumed import forget, without_places
+from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 

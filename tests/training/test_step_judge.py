@@ -1,11 +1,11 @@
 import pytest
 
 from trimtab.config.guard import GuardConfig
-from trimtab.flow import Ragged, Refusal, TrainState
 from trimtab.tasks.text.probing import window_of
 from trimtab.training.quarantine import Quarantine
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Lap
+from trimtab.types import Ragged, SkipReason, TrainState
 
 WINDOW = window_of(Ragged.of([[5, 3]]), Ragged.of([[6, 3]]))
 
@@ -49,7 +49,7 @@ def line(step, *, skipped=False):
 
 
 def test_an_applied_step_counts_for_the_guard_and_for_health(judge):
-    judge.judge(WINDOW, Refusal.NONE, line(1), position=0)
+    judge.judge(WINDOW, SkipReason.NONE, line(1), position=0)
     assert judge.refusals.accepted[0].step == 1
     ((name, numbers),) = judge.health.told
     assert (name, numbers["applied"], numbers["learning_rate"]) == ("after_flush", True, 0.1)
@@ -58,14 +58,14 @@ def test_an_applied_step_counts_for_the_guard_and_for_health(judge):
 
 def test_refused_steps_are_told_traced_from_the_first_and_end_in_a_decision(judge):
     for step in (1, 2):
-        judge.judge(WINDOW, Refusal.NOT_FINITE, line(step, skipped=True), position=0)
+        judge.judge(WINDOW, SkipReason.NOT_FINITE, line(step, skipped=True), position=0)
     assert {each.code for each in judge.told} >= {"S901"}
     assert [traced for *_, traced in judge.quarantine.asked] == [True, False]
     assert judge.must_decide
 
 
 def test_what_a_checkpoint_keeps_of_it_comes_back_with_new_health(judge):
-    judge.judge(WINDOW, Refusal.NOT_FINITE, line(1, skipped=True), position=0)
+    judge.judge(WINDOW, SkipReason.NOT_FINITE, line(1, skipped=True), position=0)
     saved, health = judge.to_dict(), judge.health
     judge.begin_at(TrainState(step=1, guard=saved | {"masked": [[4, 5]]}))
     assert judge.to_dict() == saved | {"masked": [[4, 5]]}

@@ -9,11 +9,11 @@ from tests.language_run import PAIRS, language_recipe
 from tests.small_run import small_recipe
 from tests.training.small_line import equal, small_line
 from trimtab.checkpoint.journal import read_journal
-from trimtab.flow import Ragged, TrainState
 from trimtab.launch import train
 from trimtab.training import diagnose
 from trimtab.training import validate as stage
 from trimtab.training.validate import validate
+from trimtab.types import Ragged, TrainState
 
 AT_THE_END = TrainState(step=60)
 SCORES = {"step", "set", "loss", "bleu", "bleu_signature", "chrf", "chrf_signature", "distinct_outputs"}

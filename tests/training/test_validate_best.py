@@ -2,8 +2,8 @@ import math
 from dataclasses import replace
 
 from trimtab.config.run import Best, EvaluateConfig
-from trimtab.flow import TrainState
 from trimtab.training.validate import with_best
+from trimtab.types import TrainState
 
 BY_CHRF = EvaluateConfig()
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
-from trimtab.flow import Ragged
 from trimtab.training.validation_scores import (
     loss_of,
     metrics_of_translations,
@@ -17,6 +16,7 @@ from trimtab.training.validation_scores import (
     translate,
     translation_scores,
 )
+from trimtab.types import Ragged
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
+from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.training.preflight import preflight
 from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
-from trimtab.translator import load_model
 
 
 def started(folder, run, vocabulary, **changes):

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trimtab.build import Parts
-from trimtab.flow import TrainState
 from trimtab.step.take_step import take_step
 from trimtab.training.health import HealthCheck, Look
 from trimtab.training.validation_scores import loss_of
+from trimtab.types import TrainState
 
 
 @dataclass

@@ -13,7 +13,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe, Weights
 from trimtab.decode.given_texts import check_texts
 from trimtab.errors import input_error
-from trimtab.translator.chosen_weights import chosen_weights, place_of, weights_meant
+from trimtab.inference.chosen_weights import chosen_weights, place_of, weights_meant
 
 
 @dataclass(frozen=True, slots=True)

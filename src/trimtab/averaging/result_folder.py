@@ -10,9 +10,9 @@ from pathlib import Path
 from torch import Tensor
 
 from trimtab.averaging.members import Member
+from trimtab.checkpoint.disk_space import RESUME
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.lock import LOCK
-from trimtab.checkpoint.room import RESUME
 from trimtab.checkpoint.run_folder import RunFolder, check_free
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe

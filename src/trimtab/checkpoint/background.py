@@ -18,12 +18,12 @@ from trimtab.checkpoint.state_file import render_state
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom, RunFailed, TrimtabError
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.run_findings.checkpoints import (
     LAST_CHECKPOINT_NOT_SAVED,
     REPORT_NOT_WRITTEN,
     TRAINING_WAITS_FOR_THE_COPY,
 )
+from trimtab.types import TrainState
 
 
 class BackgroundSaver:

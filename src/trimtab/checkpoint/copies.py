@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Shaped, UInt8
 from torch import Tensor
 
-from trimtab.checkpoint.room import in_words
+from trimtab.checkpoint.disk_space import in_words
 from trimtab.checkpoint.tensor_file import DTYPES, assert_separate, snapshot
 
 SPARE_BYTES = 2**30

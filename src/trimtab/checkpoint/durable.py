@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.checkpoint.room import failures_told
+from trimtab.checkpoint.disk_space import failures_reported
 
 _PIECE = 4 * 2**20
 """Bytes hashed and written at a time; small enough to stay in a processor's cache between the two."""
@@ -45,7 +45,7 @@ def replace_file(path: Path, content: bytes) -> None:
     a time.
     """
     draft = path.with_name(f".{path.name}.tmp")
-    with failures_told(path.name, folder=path.parent, needed=len(content)):
+    with failures_reported(path.name, folder=path.parent, needed=len(content)):
         try:
             draft.unlink(missing_ok=True)
             write_file(draft, [content])

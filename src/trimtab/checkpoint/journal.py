@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.checkpoint.durable import replace_file
-from trimtab.checkpoint.telling import Tell, log_finding
+from trimtab.checkpoint.log_findings import Tell, log_finding
 from trimtab.errors import reading
 from trimtab.run_findings.checkpoints import LOG_NOT_WRITTEN
 

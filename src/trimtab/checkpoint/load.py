@@ -19,7 +19,7 @@ from trimtab.checkpoint.step_folders import step_name
 from trimtab.checkpoint.tensor_file import read_description, read_tensors
 from trimtab.config.run import Weights
 from trimtab.errors import input_error
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from trimtab.checkpoint.rights import CLOSED, not_ours_to_write
-from trimtab.checkpoint.room import failures_told
+from trimtab.checkpoint.disk_space import failures_reported
+from trimtab.checkpoint.permissions import CLOSED, not_ours_to_write
 from trimtab.errors import InputError, input_error
 
 LOCK = ".lock"
@@ -27,7 +27,7 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         """Takes the lock; raises InputError with the holder's pid where another process has it."""
         path = folder / LOCK
-        with failures_told(str(path), folder=folder):
+        with failures_reported(str(path), folder=folder):
             self._descriptor = _open(path)
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,12 +9,12 @@ from typing import get_args
 
 from trimtab.checkpoint.find import best_step, newest
 from trimtab.checkpoint.load import Checkpoint, open_checkpoint
+from trimtab.checkpoint.log_findings import log_finding
 from trimtab.checkpoint.manifest import MANIFEST
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
 from trimtab.checkpoint.store_findings import newest_damaged
-from trimtab.checkpoint.telling import log_finding
 from trimtab.config.run import Weights
 from trimtab.errors import InputError, input_error, reading
 

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from trimtab.checkpoint.log_findings import Tell
 from trimtab.checkpoint.step_folders import set_aside
-from trimtab.checkpoint.telling import Tell
 from trimtab.run_findings.checkpoints import LEFTOVER_NOT_REMOVED
 
 

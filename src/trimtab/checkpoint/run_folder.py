@@ -5,11 +5,11 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trimtab.checkpoint.disk_space import failures_reported, is_full
 from trimtab.checkpoint.durable import replace_file, sync_folder
 from trimtab.checkpoint.lock import LOCK, Lock
 from trimtab.checkpoint.nearby import near_names
-from trimtab.checkpoint.rights import check_rights
-from trimtab.checkpoint.room import failures_told, is_full
+from trimtab.checkpoint.permissions import check_permissions
 from trimtab.checkpoint.step_folders import ever_committed
 from trimtab.distributed import Ranks
 from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
@@ -219,7 +219,9 @@ def _refuse_a_run(path: Path) -> None:
 
 def _check_rights(path: Path) -> None:
     run = RunFolder(path)
-    check_rights(path, written=(path / LOCK, run.checkpoints, *_logs(run)), read=(run.recipe, run.tokenizer))
+    check_permissions(
+        path, written=(path / LOCK, run.checkpoints, *_logs(run)), read=(run.recipe, run.tokenizer)
+    )
 
 
 def _logs(run: RunFolder) -> tuple[Path, ...]:
@@ -250,7 +252,7 @@ def _refuse_what_is_not_ours(path: Path) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    with failures_told(str(path), folder=_nearest_existing(path)):
+    with failures_reported(str(path), folder=_nearest_existing(path)):
         try:
             path.mkdir(parents=True, exist_ok=True)
             sync_folder(path.parent)

@@ -15,7 +15,7 @@ from trimtab.checkpoint.durable import sync_folder, write_file
 from trimtab.checkpoint.manifest import FORMAT, MANIFEST, MODEL, OPTIMIZER, STATE, Manifest, parse, render
 from trimtab.checkpoint.state_file import render_state
 from trimtab.checkpoint.tensor_file import describe, file_content, file_size, snapshot
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 
 @dataclass(frozen=True, slots=True)

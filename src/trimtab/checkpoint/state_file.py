@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 MAX_BYTES = 16 * 2**20
 """No honest state comes near; a larger one is not read at all. As lists it takes some twenty times its size."""

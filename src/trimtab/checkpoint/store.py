@@ -13,13 +13,14 @@ from pathlib import Path
 
 from torch import Tensor
 
+from trimtab.checkpoint.disk_space import check_room, failures_reported
 from trimtab.checkpoint.durable import sync_folder
 from trimtab.checkpoint.find import best_step, newest_before
 from trimtab.checkpoint.healthy import is_marked, put_mark
 from trimtab.checkpoint.load import Checkpoint, open_checkpoint
+from trimtab.checkpoint.log_findings import Tell, log_finding
 from trimtab.checkpoint.manifest import Damaged, Manifest, NewerFormat
 from trimtab.checkpoint.retention import delete, discard, surplus
-from trimtab.checkpoint.room import check_room, failures_told
 from trimtab.checkpoint.save import Contents, take_contents, write_checkpoint
 from trimtab.checkpoint.step_folders import (
     draft_name,
@@ -39,9 +40,8 @@ from trimtab.checkpoint.store_findings import (
     newer,
     not_marked,
 )
-from trimtab.checkpoint.telling import Tell, log_finding
 from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 MOST_ABANDONED = 3
 """Checkpoints of branches that the run left; where there are more, only those of the newest such branch stay."""
@@ -68,7 +68,7 @@ class CheckpointStore:
                 fix="move the folder to its place in the run, or train in another place with --out",
                 where=str(folder),
             )
-        with failures_told("checkpoints", folder=folder.parent):
+        with failures_reported("checkpoints", folder=folder.parent):
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
             self._recover()
@@ -92,7 +92,7 @@ class CheckpointStore:
         """Commits what was copied before; otherwise like `save`."""
         draft = self.folder / draft_name(contents.step)
         left_before = list_abandoned(self.folder)
-        with failures_told(
+        with failures_reported(
             f"checkpoint {step_name(contents.step)}", folder=self.folder, needed=contents.size
         ):
             self.check_room(int(1.1 * contents.size))

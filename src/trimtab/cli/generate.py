@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from trimtab.cli.arguments import Device, Model
-from trimtab.cli.chances import Seed, TopK
-from trimtab.cli.choosing import MinP, Temperature, TopP, choice_of
+from trimtab.cli.generate_options import MinP, Temperature, TopP, choice_of
 from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.output_place import check_output
+from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import InputError, input_error
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trimtab.decode.continuation import Continuation
     from trimtab.decode.tally import Tally
     from trimtab.decode.writing import Writing
-    from trimtab.translator import Generator
+    from trimtab.inference import Generator
 
 MaxTokens = Annotated[
     int,
@@ -82,7 +82,7 @@ def generate(
         from trimtab.decode.reading import read_lines
         from trimtab.decode.tally import Tally
         from trimtab.decode.writing import Writing
-        from trimtab.translator import load_generator
+        from trimtab.inference import load_generator
 
         writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
         generator, tally = load_generator(run, device=device), Tally()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
-from trimtab.cli.chances import Seed, TopK
-from trimtab.cli.drawing import Epsilon, Sample, Temperature, TopP, sampling_of
 from trimtab.cli.output_place import check_output
-from trimtab.cli.shaping import (
+from trimtab.cli.random_options import Seed, TopK
+from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
+from trimtab.cli.search_options import (
     EnsembleMode,
     NBest,
     NoRepeatNgram,
@@ -68,7 +68,7 @@ def translate(
     check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         from trimtab.decode.search import Search
-        from trimtab.translator import load_translator
+        from trimtab.inference import load_translator
 
         search = Search(
             beam=_beam(beam, sampling),

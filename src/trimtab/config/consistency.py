@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from trimtab.config.complain import Complaint
 from trimtab.config.documents import document_contradictions
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
 from trimtab.config.step import Constant

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trimtab.config.complain import Complaint, complaints_about
 from trimtab.config.consistency import contradictions
 from trimtab.config.describe import shown
 from trimtab.config.fitting import fitted
 from trimtab.config.given_path import path_text
 from trimtab.config.nearest import did_you_mean, nearest_words
 from trimtab.config.overrides import apply_overrides
+from trimtab.config.problems import Complaint, complaints_about
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
 from trimtab.errors import InputError, Problem, input_error, unreadable

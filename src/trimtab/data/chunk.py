@@ -14,7 +14,7 @@ from trimtab.data.order import random_stream
 from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.data.transforms.apply import Dropped
 from trimtab.errors import RunFailed, TrimtabError
-from trimtab.flow import DroppedExample, Ragged
+from trimtab.types import DroppedExample, Ragged
 
 BYTES_PER_TOKEN = 256
 """A line of more bytes for each token that is allowed is dropped unread: four times what sixteen characters of four

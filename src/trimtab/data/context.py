@@ -17,7 +17,7 @@ from trimtab.data.mixture import Places
 from trimtab.data.order import random_stream
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 # What a random stream is for; see `chunk` for the others.
 _CONTEXT = 2

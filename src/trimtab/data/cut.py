@@ -7,17 +7,17 @@ import numpy as np
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
 from trimtab.errors import input_error
-from trimtab.flow import Pack, Ragged, Window
+from trimtab.types import GlobalBatch, PackedBatch, Ragged
 
 
 def cut(
-    window: Window,
+    window: GlobalBatch,
     shape: PackShape,
     *,
     start_symbol: int,
     pad_symbol: int,
     source_pad_symbol: int | None = None,
-) -> list[Pack]:
+) -> list[PackedBatch]:
     """The window in `shape.num_packs` packs that hold about as many target tokens; no pack is empty.
 
     Fewer packs where there are too few examples for so many, more where the window does not fit into so many.
@@ -50,7 +50,7 @@ def pack_pairs(
     pad_symbol: int,
     source_pad_symbol: int | None = None,
     prompt: np.ndarray | None = None,
-) -> Iterator[Pack]:
+) -> Iterator[PackedBatch]:
     """A whole set in as few packs as its order allows, such as a validation set; sorted first if the shape says so.
 
     `prompt` says how many leading target tokens of each pair do not count; none by default.

@@ -10,7 +10,7 @@ from trimtab.data.prefetch import prefetched
 from trimtab.data.stages import Stages, across_stages
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import deal
-from trimtab.flow import Pack, Window
+from trimtab.types import GlobalBatch, PackedBatch
 
 PREFETCHED = 4
 """Global batches that are read ahead and pinned while a GPU works."""
@@ -20,17 +20,19 @@ PREFETCHED = 4
 class DataStream:
     """Reads global batches from any position on; it has no state of its own, so that a run resumes anywhere."""
 
-    open_mixture: Callable[[Mixture, int, int], Generator[Window, None, None]]
+    open_mixture: Callable[[Mixture, int, int], Generator[GlobalBatch, None, None]]
     """The endless global batches of one mixture, from a position and a step on."""
     stages: Stages
     """Which mixture is read at which step."""
-    cut: Callable[[Window, int], list[Pack]]
+    cut: Callable[[GlobalBatch, int], list[PackedBatch]]
     """The micro-batches of a step's global batch, in host memory."""
     device: torch.device
     ranks: Ranks = ONE_RANK
     """The processes among which the micro-batches of each step are dealt."""
 
-    def batches(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
+    def batches(
+        self, position: int, *, step: int = 0
+    ) -> Generator[tuple[GlobalBatch, list[PackedBatch]], None, None]:
         """The global batches from a step and its position on, each with this rank's micro-batches on the device."""
         made = self.host_batches(position, step=step)
         if self.device.type != "cuda":
@@ -40,10 +42,12 @@ class DataStream:
         for window, packs in prefetched(pinned, ahead=PREFETCHED):
             yield window, [pack.to(self.device) for pack in packs]
 
-    def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, list[Pack]]]:
+    def host_batches(
+        self, position: int, *, step: int = 0
+    ) -> Iterator[tuple[GlobalBatch, list[PackedBatch]]]:
         """The global batches from a step and its position on, each with this rank's micro-batches in host memory."""
 
-        def open_mixture(mixture: Mixture, position: int) -> Generator[Window, None, None]:
+        def open_mixture(mixture: Mixture, position: int) -> Generator[GlobalBatch, None, None]:
             return self.open_mixture(mixture, position, step)  # the step that the stage begins with
 
         for window in across_stages(open_mixture, self.stages, step=step, position=position):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 TOO_LONG = "too_long"
 

@@ -24,7 +24,7 @@ from trimtab.data.inspection_report import (
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 __all__ = ["Report", "inspect_data", "render"]
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from trimtab.flow import Window
+from trimtab.types import GlobalBatch
 
 _MOST_LINES = 5
 
@@ -71,7 +71,7 @@ class Ledger:
         """A ledger in which nothing has been seen yet."""
         return cls([CorpusLedger(corpus.name, corpus.fingerprint) for corpus in corpora])
 
-    def add(self, window: Window) -> None:
+    def add(self, window: GlobalBatch) -> None:
         """Counts a window's examples, and what was dropped on the way to its end."""
         kept = np.bincount(window.corpus, minlength=len(self.corpora))
         for corpus, count in zip(self.corpora, kept.tolist(), strict=True):

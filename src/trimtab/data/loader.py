@@ -8,7 +8,7 @@ import torch
 
 from trimtab.config.data import DataConfig
 from trimtab.data.chunk import Chunk, MakesChunks
-from trimtab.data.crew import POSITIONS_PER_CHUNK, Crew, make_chunk
+from trimtab.data.worker_pool import POSITIONS_PER_CHUNK, WorkerPool, make_chunk
 from trimtab.data.worker_process import prepare
 
 __all__ = ["POSITIONS_PER_CHUNK", "chunks", "prepare_workers", "resolve_workers"]
@@ -51,7 +51,7 @@ def resolve_workers(config: DataConfig) -> int:
 
 
 def _from_workers(feed: MakesChunks, *, first: int, workers: int) -> Iterator[Chunk]:
-    crew = Crew(feed, first=first, workers=workers)
+    crew = WorkerPool(feed, first=first, workers=workers)
     try:
         while True:
             yield crew.receive()

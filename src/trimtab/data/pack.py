@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from trimtab.data.shape import PackShape
-from trimtab.flow import IGNORE, Pack, Ragged, Stream
+from trimtab.types import IGNORE, PackedBatch, Ragged, Stream
 
 
 def assemble(
@@ -16,7 +16,7 @@ def assemble(
     pad_symbol: int,
     source_pad_symbol: int | None = None,
     prompt: np.ndarray | None = None,
-) -> Pack:
+) -> PackedBatch:
     """The pack of these rows, which fit into the shape; the source is padded as the target, or with its own symbol.
 
     `prompt` says how many leading target tokens of each row do not count in the loss; fewer than it has.
@@ -44,7 +44,7 @@ def assemble(
         labels[_leading(target.offsets, prompt)] = IGNORE
         if prefix is not None:  # with the start symbol, which stands before what is given
             prefix[: len(prompt)] = np.where(prompt > 0, prompt + 1, 0)
-    return Pack(
+    return PackedBatch(
         source=_stream(
             _filled(source.values, source_offsets, source_pad), source_offsets, shape.source_longest, shape
         ),

@@ -8,7 +8,7 @@ import torch
 
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.shape import PackShape
-from trimtab.flow import Pack, Ragged, Window
+from trimtab.types import GlobalBatch, PackedBatch, Ragged
 
 
 @dataclass(slots=True)
@@ -35,17 +35,17 @@ class Packing:
         num_packs = -(-self.tokens_at(step) * self.shape.num_packs // self.tokens_per_step)
         return replace(self.shape, num_packs=num_packs)
 
-    def cut(self, window: Window, shape: PackShape | None = None) -> list[Pack]:
+    def cut(self, window: GlobalBatch, shape: PackShape | None = None) -> list[PackedBatch]:
         """A global batch in packs of the run's shape, or of another, in host memory."""
         return cut(window, shape or self.shape, **self.symbols)
 
-    def cut_at(self, window: Window, step: int) -> list[Pack]:
+    def cut_at(self, window: GlobalBatch, step: int) -> list[PackedBatch]:
         """The global batch of a step in packs, in host memory."""
         return self.cut(window, self.shape_at(step))
 
     def pack_pairs(
         self, source: Ragged, target: Ragged, *, prompt: np.ndarray | None = None
-    ) -> Iterator[Pack]:
+    ) -> Iterator[PackedBatch]:
         """A whole set in packs on the device; `prompt` gives the number of leading targets of each row that do not
         count."""
         for pack in pack_pairs(source, target, self.shape, prompt=prompt, **self.symbols):

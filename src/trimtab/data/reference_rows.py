@@ -11,7 +11,7 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.text_rows import no_source, pair_rows
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from trimtab.config.data import DataConfig
 from trimtab.data.mixture import Mixture
-from trimtab.flow import Window
+from trimtab.types import GlobalBatch
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ def render_shares(stages: Sequence[StageShares]) -> str:
     return "\n".join([f"shares of the {stages[0].examples_per_epoch:,} examples of an epoch", *lines])
 
 
-WindowStream = Generator[Window, None, None]
+WindowStream = Generator[GlobalBatch, None, None]
 
 
 def across_stages(

@@ -7,7 +7,7 @@ import numpy as np
 from trimtab.data.chunk import MakesChunks
 from trimtab.data.stages import Stages
 from trimtab.errors import input_error
-from trimtab.flow import DroppedExample, Ragged
+from trimtab.types import DroppedExample, Ragged
 
 
 @dataclass(frozen=True, slots=True)

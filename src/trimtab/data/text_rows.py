@@ -14,7 +14,7 @@ from trimtab.data.formats.passage import Passage
 from trimtab.data.id_filter import TOO_LONG
 from trimtab.data.mixture import Mixture
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Dropped
-from trimtab.flow import DroppedExample, Ragged
+from trimtab.types import DroppedExample, Ragged
 
 PASSAGE_ROWS = 4
 """A passage fills about so many rows: a step then holds parts of many documents, and few rows are short because a

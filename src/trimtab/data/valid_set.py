@@ -8,8 +8,8 @@ from trimtab.data.corpus import Corpus
 from trimtab.data.text_rows import TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
-from trimtab.flow import Ragged
 from trimtab.metrics.metric import BleuTokenizer
+from trimtab.types import Ragged
 
 
 @dataclass(frozen=True, slots=True)

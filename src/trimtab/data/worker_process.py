@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
 
-from trimtab.data.held_signals import held_signals, ignore_for_good
+from trimtab.data.block_signals import block_signals, ignore_for_good
 from trimtab.errors import RunFailed
 
 
@@ -20,7 +20,7 @@ def context() -> multiprocessing.context.BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["trimtab.data.crew"])
+    found.set_forkserver_preload(["trimtab.data.worker_pool"])
     return found
 
 
@@ -81,10 +81,10 @@ def _quietly() -> Iterator[None]:
     From their first moment on: the process that forks workers imports torch before it begins to ignore Ctrl-C, and each
     worker would take it again until its work begins.
     """
-    with held_signals(), _script_out_of_sight():
+    with block_signals(), _script_out_of_sight():
         resource_tracker.ensure_running()
         # Which has unblocked what it knows of.
-        with held_signals():
+        with block_signals():
             yield
 
 

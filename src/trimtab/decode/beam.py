@@ -14,7 +14,7 @@ from trimtab.decode.finished import BestFinished, Ended, FewFinished, Finished, 
 from trimtab.decode.hypothesis import Hypothesis, Symbols
 from trimtab.decode.next_scores import OUT_OF_REACH, next_scores
 from trimtab.decode.search import Search
-from trimtab.flow import Stream, Translates
+from trimtab.types import Stream, Translates
 
 
 @torch.inference_mode()

@@ -43,7 +43,7 @@ class Continues(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class SampledRows:
     """How symbols are drawn, and the random numbers for it."""
 
     sampling: Sampling
@@ -69,7 +69,7 @@ def continuations(
     *,
     limits: Sequence[int],
     symbols: Symbols,
-    drawing: Drawing | None = None,
+    drawing: SampledRows | None = None,
     device: torch.device,
 ) -> Iterator[list[Written]]:
     """The symbols of all texts, step by step; the end symbol is given too and ends its text.
@@ -127,7 +127,7 @@ class _Texts:
         *,
         step: int,
         symbols: Symbols,
-        drawing: Drawing | None,
+        drawing: SampledRows | None,
     ) -> list[Written]:
         """Chooses the next symbol of each text; the one place where the device is waited for."""
         scores = next_scores(logits, symbols=symbols)

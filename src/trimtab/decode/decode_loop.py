@@ -9,7 +9,7 @@ from torch import Tensor
 
 from trimtab.decode.finished import Found
 from trimtab.errors import RunFailed
-from trimtab.flow import DecoderSession
+from trimtab.types import DecoderSession
 
 CHECK_EVERY = 4
 """Steps between two looks at which rows are done; each look waits for the device."""

@@ -20,7 +20,7 @@ from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
 from trimtab.errors import RunFailed
-from trimtab.flow import DecoderSession
+from trimtab.types import DecoderSession
 
 ENOUGH_TO_JOIN = 1 / 8
 """Sentences begin once more than this share of those open could: to begin costs the model about as much as two steps,

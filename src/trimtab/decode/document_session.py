@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.flow import DecoderSession, FeedsAtOnce
+from trimtab.types import DecoderSession, FeedsAtOnce
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import DecoderSession, FeedsAtOnce, Stream, Translates
+from trimtab.types import DecoderSession, FeedsAtOnce, Stream, Translates
 
 EnsembleMode = Literal["linear", "log_linear"]
 

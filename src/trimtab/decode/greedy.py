@@ -11,7 +11,7 @@ from trimtab.decode.constraints import Constraints
 from trimtab.decode.decode_loop import decode_loop
 from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.next_scores import next_scores
-from trimtab.flow import Stream, Translates
+from trimtab.types import Stream, Translates
 
 
 @torch.inference_mode()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 """What tokenizers give for bytes that are no whole character (yet)."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 ROOM = 2 / 3
 """Pieces are filled up to this share of `max_tokens`: the translation has the same bound and may be longer."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from trimtab.decode.hypothesis import Hypothesis, normalise
 from trimtab.decode.search import Search
-from trimtab.flow import Ragged, SearchesItself
+from trimtab.types import Ragged, SearchesItself
 
 
 def searched(

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import DecoderSession, FeedsAtOnce, Stream, Translates
+from trimtab.types import DecoderSession, FeedsAtOnce, Stream, Translates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

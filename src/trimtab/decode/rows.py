@@ -14,7 +14,7 @@ from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
-from trimtab.flow import SearchesItself
+from trimtab.types import SearchesItself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.next_scores import next_scores
 from trimtab.decode.sampling import Sampling, allowed_probabilities
 from trimtab.decode.search import Search
-from trimtab.flow import Stream, Translates
+from trimtab.types import Stream, Translates
 
 _STEPS_OF_ONE = 2**40
 """Probabilities are counted in whole steps of this size, so that their sums are the same in any order."""

@@ -7,7 +7,7 @@ import torch
 
 from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.search import Search
-from trimtab.flow import Tokenizer, Translates
+from trimtab.types import Tokenizer, Translates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from trimtab.flow import Ragged, Stream
+from trimtab.types import Ragged, Stream
 
 
 def stream_of(rows: Sequence[Sequence[int]], device: torch.device) -> Stream:

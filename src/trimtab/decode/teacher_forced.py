@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import IGNORE
+from trimtab.types import IGNORE
 
 TOKENS_AT_ONCE = 1024
 """Scores over the whole vocabulary are made for so many tokens at a time."""

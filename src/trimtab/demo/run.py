@@ -13,12 +13,12 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.decode.search import Search
 from trimtab.demo.page import DemoReport
+from trimtab.inference import LoadedModel, TextOutput, load_model
 from trimtab.launch import train
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
 from trimtab.model.text_model import build_model
 from trimtab.progress import Progress
-from trimtab.translator import LoadedModel, TextOutput, load_model
 
 BEAM = 4
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
-from trimtab.flow import Batch
+from trimtab.types import Batch
 
 Each = TypeVar("Each", bound=Batch)
 

@@ -13,10 +13,10 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.data.formats.documents import DocumentPairs
 from trimtab.decode.search import Search
+from trimtab.inference import Translator, open_model
 from trimtab.metrics.bleu import bleu, bleu_metric
 from trimtab.metrics.chrf import chrf
 from trimtab.metrics.metric import BleuTokenizer, Score
-from trimtab.translator import Translator, open_model
 
 TIMED_DOCUMENTS, TIMED_SENTENCES = 12, 10
 """How many documents, and how much of each, are translated one at a time to see how long a reader waits."""

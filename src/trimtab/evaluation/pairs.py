@@ -12,8 +12,8 @@ from trimtab.data.reference_rows import reference_rows
 from trimtab.decode.given_texts import checked_texts
 from trimtab.errors import InputError, input_error
 from trimtab.evaluation.score_rows import row_log_probabilities
-from trimtab.flow import Ragged
-from trimtab.translator import ExportedModel, LoadedModel, open_model
+from trimtab.inference import ExportedModel, LoadedModel, open_model
+from trimtab.types import Ragged
 
 BLOCK_PAIRS = 2048
 """Pairs read ahead and sorted together."""

@@ -10,19 +10,19 @@ from torch import Tensor
 from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.decode.teacher_forced import label_log_probabilities
-from trimtab.flow import Pack, Ragged
+from trimtab.inference import LoadedModel
 from trimtab.loss.build import build_loss
 from trimtab.model.kinds import Model
 from trimtab.step.precision import Resolved, autocast
-from trimtab.translator import LoadedModel
+from trimtab.types import PackedBatch, Ragged
 
-Score = Callable[[Pack], Tensor]
+Score = Callable[[PackedBatch], Tensor]
 """The scores of one pack that is on the device: one number for all of it, or one for each of its rows."""
 
 
 @torch.no_grad()
 def score_rows(
-    packs: Iterable[Pack], score: Score, *, device: torch.device, precision: Resolved | None
+    packs: Iterable[PackedBatch], score: Score, *, device: torch.device, precision: Resolved | None
 ) -> list[float]:
     """The scores of all packs, one after another, in float64.
 
@@ -46,7 +46,7 @@ def total(scores: Iterable[float]) -> float:
     return added
 
 
-def row_scores(model: Model, pack: Pack) -> Tensor:
+def row_scores(model: Model, pack: PackedBatch) -> Tensor:
     """The natural log-probability of the targets of each row of a pack that count, summed in float64."""
     found = label_log_probabilities(model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids)
     rows = torch.zeros(len(pack.target.boundaries), dtype=torch.float64, device=found.device)
@@ -73,7 +73,7 @@ def summed_loss(model: LoadedModel, source: Ragged, target: Ragged, *, prompt: n
     network = model.model
     loss = build_loss(model.recipe.loss, num_ids=model.tokenizers.target.num_ids, device=model.device)
 
-    def score(pack: Pack) -> Tensor:
+    def score(pack: PackedBatch) -> Tensor:
         return loss(network(pack), network.output_matrix, pack.labels).loss
 
     # A loaded model runs in the precision of its weights, half of it on a GPU, though its run may have scored the same
@@ -97,7 +97,9 @@ def row_log_probabilities(
     return in_first_order(scores, order)
 
 
-def _packs(model: LoadedModel, source: Ragged, target: Ragged, prompt: np.ndarray | None) -> Iterator[Pack]:
+def _packs(
+    model: LoadedModel, source: Ragged, target: Ragged, prompt: np.ndarray | None
+) -> Iterator[PackedBatch]:
     packed = model.model.kernel == "varlen"
     shape = shape_for(model.recipe, (source.lengths, target.lengths), packed=packed)
     yield from pack_pairs(source, target, shape, prompt=prompt, **model.tokenizers.symbols)

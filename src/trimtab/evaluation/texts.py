@@ -18,10 +18,10 @@ from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.text_rows import no_source, passage_bytes, rows_of_passages
 from trimtab.errors import input_error
 from trimtab.evaluation.score_rows import summed_loss
-from trimtab.flow import Ragged
+from trimtab.inference import ExportedModel, LoadedModel, open_model
 from trimtab.metrics.catalogue import OF_THE_LOSS, text_scores
 from trimtab.metrics.perplexity import BYTE_PERPLEXITY, PERPLEXITY
-from trimtab.translator import ExportedModel, LoadedModel, open_model
+from trimtab.types import Ragged
 
 PASSAGES_AT_ONCE = 512
 INSTEAD_OF_TEXT = "score its translations: --source FILE --reference FILE"

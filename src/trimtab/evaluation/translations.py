@@ -16,7 +16,7 @@ from trimtab.decode.search import Search
 from trimtab.errors import input_error
 from trimtab.evaluation.report import BLEU_AND_CHRF, EvaluationReport, RequestedMetrics, Timing, report_on
 from trimtab.evaluation.score_rows import summed_loss
-from trimtab.translator import ExportedModel, LoadedModel, open_model
+from trimtab.inference import ExportedModel, LoadedModel, open_model
 
 
 def evaluate(

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from trimtab.checkpoint.disk_space import failures_reported, is_full
 from trimtab.checkpoint.durable import sync_folder
-from trimtab.checkpoint.room import failures_told, is_full
 from trimtab.errors import Terminated, input_error
 
 _FIX = "free some space, or name a folder on another disk by --out; nothing was left there"
@@ -45,7 +45,7 @@ def draft_folder(out: Path) -> Iterator[Path]:
     InputError where no folder can be made there, or something is there at the end.
     """
     draft = out.with_name(f".{out.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.draft")
-    with ended_by_signals(), failures_told(str(out), folder=_existing(out), fix=_FIX):
+    with ended_by_signals(), failures_reported(str(out), folder=_existing(out), fix=_FIX):
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             draft.mkdir()

@@ -15,8 +15,8 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.continuing import Continues
 from trimtab.errors import Problem
-from trimtab.flow import DecoderSession, Ragged, Stream
 from trimtab.model.kinds import Model
+from trimtab.types import DecoderSession, Ragged, Stream
 
 
 @runtime_checkable

@@ -18,10 +18,10 @@ from trimtab.decode.setup import TranslationSetup
 from trimtab.decode.stream import stream_of
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.export.target import Trained
-from trimtab.flow import Ragged
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.prompted import Prompted
+from trimtab.types import Ragged
 
 BATCH_TOKENS = 2048
 """Source tokens that are translated together, for each hypothesis of a row."""

@@ -12,7 +12,7 @@ from trimtab.export.samples import GateLine
 from trimtab.export.target import Trained, TranslatesLines
 from trimtab.export.text_loss import TextLoss, text_loss
 from trimtab.export.trainer import token_log_probabilities, translations
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 BEAM = 4
 

@@ -7,11 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.config.loss import LossConfig
-from trimtab.flow import LossOutput
 from trimtab.gpu.triton_runs import triton_runs_on
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
+from trimtab.types import LossOutput
 
 CPU_CHUNK_BYTES = 4 * 2**20
 """About what stays in the caches of one core."""

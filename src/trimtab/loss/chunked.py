@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import IGNORE, LossOutput
 from trimtab.loss.rows import PLAIN, RowFunctions, Sums, no_sums, told
 from trimtab.loss.terms import Terms
 from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
+from trimtab.types import IGNORE, LossOutput
 
 CHUNK_BYTES = 64 * 2**20
 """What of the logits is alive at once where nobody says otherwise."""

@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import IGNORE, LossOutput
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE, LossOutput
 
 
 def plain_cross_entropy(

@@ -9,9 +9,9 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import IGNORE
 from trimtab.loss.rows import RowFunctions, Sums
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE
 
 COLUMNS = 2048
 """Of a row at once; a narrower piece takes the next power of two."""

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.flow import IGNORE, LossOutput
 from trimtab.loss.terms import Terms
+from trimtab.types import IGNORE, LossOutput
 
 Sums = Float[Tensor, "5 tokens"]
 """For each token the largest logit, the sums of e^(x - largest) and of its square, the sum of the logits, and the

@@ -8,7 +8,7 @@ from torch import Tensor
 from trimtab.model.attention_flash4 import SIZES, attend_flash4
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_varlen import attend_varlen
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.model.tiled.attend import attend_tiled, fits_tiles
 
 Kernel = Literal["varlen", "padded"]
@@ -19,8 +19,8 @@ def attend(
     keys: Float[Tensor, "keys kv_heads size"],
     values: Float[Tensor, "keys kv_heads size"],
     *,
-    of: Layout,
-    to: Layout,
+    of: SequenceLayout,
+    to: SequenceLayout,
     causal: bool,
     bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "queries heads size"]:

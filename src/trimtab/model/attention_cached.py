@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from trimtab.flow import Stream
 from trimtab.model.positions.kind import Positions
+from trimtab.types import Stream
 
 UNPLANNED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """All but cuDNN's. PyTorch prefers it on newer GPUs, and it makes a plan for each number of keys that comes for the

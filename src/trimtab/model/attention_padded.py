@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 
 
 def attend_padded(
@@ -13,8 +13,8 @@ def attend_padded(
     keys: Float[Tensor, "keys heads size"],
     values: Float[Tensor, "keys heads size"],
     *,
-    of: Layout,
-    to: Layout,
+    of: SequenceLayout,
+    to: SequenceLayout,
     causal: bool,
     bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "queries heads size"]:
@@ -30,7 +30,7 @@ def attend_padded(
 
 
 def pad_rows(
-    x: Float[Tensor, "tokens heads size"], layout: Layout
+    x: Float[Tensor, "tokens heads size"], layout: SequenceLayout
 ) -> Float[Tensor, "rows heads longest size"]:
     """The segments as rows of `longest` slots, zeros after their end."""
     rows = len(layout.boundaries) - 1

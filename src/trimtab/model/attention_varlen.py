@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 
 
 def attend_varlen(
@@ -12,8 +12,8 @@ def attend_varlen(
     keys: Float[Tensor, "keys heads size"],
     values: Float[Tensor, "keys heads size"],
     *,
-    of: Layout,
-    to: Layout,
+    of: SequenceLayout,
+    to: SequenceLayout,
     causal: bool,
 ) -> Float[Tensor, "queries heads size"]:
     """CUDA and half precision only. Both layouts must end at the last slot: rows past the last boundary get NaN

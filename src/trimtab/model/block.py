@@ -11,10 +11,10 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
 from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
-from trimtab.model.layout import Layout
 from trimtab.model.norm import build_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
+from trimtab.model.sequence_layout import SequenceLayout
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From queries `tokens heads size`, keys and values `tokens kv_heads size`, what each token takes, `tokens heads
@@ -40,7 +40,7 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "tokens dim"],
-        layout: Layout,
+        layout: SequenceLayout,
         positions: PositionInputs,
         *,
         causal: bool,
@@ -91,7 +91,11 @@ class CrossAttention(nn.Module):
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
 
     def forward(
-        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], of: Layout, to: Layout
+        self,
+        x: Float[Tensor, "tokens dim"],
+        memory: Float[Tensor, "sources dim"],
+        of: SequenceLayout,
+        to: SequenceLayout,
     ) -> Float[Tensor, "tokens dim"]:
         """What each target token took from its source segment."""
 
@@ -148,7 +152,7 @@ class EncoderBlock(nn.Module):
         self.feed_forward = FeedForward(config)
 
     def forward(
-        self, x: Float[Tensor, "tokens dim"], layout: Layout, positions: PositionInputs
+        self, x: Float[Tensor, "tokens dim"], layout: SequenceLayout, positions: PositionInputs
     ) -> Float[Tensor, "tokens dim"]:
         """The residual path after this layer."""
         update = self.attention(self.residual.pre(x, self.norm_attention), layout, positions, causal=False)
@@ -161,8 +165,8 @@ class Source(NamedTuple):
     """What a decoder block reads of the source in training: the encoder's output, and both layouts."""
 
     memory: Float[Tensor, "sources dim"]
-    target: Layout
-    source: Layout
+    target: SequenceLayout
+    source: SequenceLayout
 
 
 class DecoderBlock(nn.Module):
@@ -185,7 +189,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "tokens dim"],
-        layout: Layout,
+        layout: SequenceLayout,
         positions: PositionInputs,
         *,
         source: Source | None = None,

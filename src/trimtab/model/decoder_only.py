@@ -8,14 +8,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.flow import Pack, Stream
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
-from trimtab.model.layout import layout_of
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.prefix_attention import prefix_layout_of
+from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
+from trimtab.types import PackedBatch, Stream
 
 
 class DecoderOnly(Transformer):
@@ -43,14 +43,14 @@ class DecoderOnly(Transformer):
         self.decoder = Stack([DecoderBlock(config) for _ in range(config.layers)], config)
         init_decoder(self, config, seed=seed)
 
-    def forward(self, pack: Pack) -> Float[Tensor, "target_tokens dim"]:
+    def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
         return self.decode(pack.target)
 
     def decode(self, stream: Stream) -> Float[Tensor, "tokens dim"]:
         """The output for each token of a stream, all at once; its prefixes are read in both directions by a model that
         is made for it."""
-        layout, prefix = layout_of(stream, padded=self.padded), None
+        layout, prefix = sequence_layout(stream, padded=self.padded), None
         if self.config.prefix == "bidirectional" and stream.prefix is not None:
             prefix = prefix_layout_of(stream, padded=self.padded)
         x, positions = self.embed_target(stream), self.target_positions.of_stream(stream)

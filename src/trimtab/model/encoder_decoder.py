@@ -8,14 +8,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.model import ModelConfig
-from trimtab.flow import Pack, Stream
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
 from trimtab.model.init import init_weights
-from trimtab.model.layout import Layout, layout_of
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.positions.kind import Positions
+from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
+from trimtab.types import PackedBatch, Stream
 
 if TYPE_CHECKING:
     from trimtab.model.session import Session
@@ -52,12 +52,12 @@ class EncoderDecoder(Transformer):
         self.decoder = Stack([DecoderBlock(config.decoder) for _ in range(config.decoder_layers)], config)
         init_weights(self, config, seed=seed)
 
-    def forward(self, pack: Pack) -> Float[Tensor, "target_tokens dim"]:
+    def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
-        source, target = (layout_of(each, padded=self.padded) for each in (pack.source, pack.target))
+        source, target = (sequence_layout(each, padded=self.padded) for each in (pack.source, pack.target))
         return self.decode(pack.target, self.encode(pack.source, source), target, source)
 
-    def encode(self, stream: Stream, layout: Layout) -> Float[Tensor, "source_tokens dim"]:
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
         """The encoder's output for each source token."""
         x, positions = self.embed_source(stream), self.source_positions.of_stream(stream)
         for block in self.encoder.blocks:
@@ -65,7 +65,11 @@ class EncoderDecoder(Transformer):
         return self.encoder.norm(x)
 
     def decode(
-        self, stream: Stream, memory: Float[Tensor, "source_tokens dim"], target: Layout, source: Layout
+        self,
+        stream: Stream,
+        memory: Float[Tensor, "source_tokens dim"],
+        target: SequenceLayout,
+        source: SequenceLayout,
     ) -> Float[Tensor, "target_tokens dim"]:
         """The decoder's output for each target token, all at once (teacher forcing)."""
         x, positions = self.embed_target(stream), self.target_positions.of_stream(stream)

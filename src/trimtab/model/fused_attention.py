@@ -16,7 +16,7 @@ SEGMENTS = "Tensor of, Tensor to, SymInt longest, SymInt longest_key, bool causa
 
 @runtime_checkable
 class Segments(Protocol):
-    """A `trimtab.model.layout.Layout`, as far as a kernel needs it."""
+    """A `trimtab.model.sequence_layout.Layout`, as far as a kernel needs it."""
 
     @property
     def boundaries(self) -> Tensor:

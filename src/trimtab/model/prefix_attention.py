@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from trimtab.flow import Stream
 from trimtab.model.attention import attend
-from trimtab.model.layout import Layout, layout_of
+from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
+from trimtab.types import Stream
 
 
 class PrefixLayout(NamedTuple):
     """Where the prefixes of a stream are."""
 
-    halves: Layout
+    halves: SequenceLayout
     """Twice as many segments: by turns the prefix of a segment and the rest of it, either of which may be empty."""
     in_prefix: Bool[Tensor, "tokens 1 1"]
     """True for tokens of a prefix."""
@@ -35,7 +35,7 @@ def prefix_layout_of(stream: Stream, *, padded: bool) -> PrefixLayout:
         boundaries=torch.cat([ends, stream.boundaries[-1:]]),
         longest=stream.longest,
     )
-    return PrefixLayout(layout_of(halves, padded=padded), in_prefix[:, None, None])
+    return PrefixLayout(sequence_layout(halves, padded=padded), in_prefix[:, None, None])
 
 
 def attend_prefix(
@@ -43,7 +43,7 @@ def attend_prefix(
     keys: Float[Tensor, "tokens kv_heads size"],
     values: Float[Tensor, "tokens kv_heads size"],
     *,
-    layout: Layout,
+    layout: SequenceLayout,
     prefix: PrefixLayout,
     bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Float[Tensor, "tokens heads size"]:

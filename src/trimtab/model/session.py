@@ -9,12 +9,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.flow import Stream
 from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, stream_at
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import Attend
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.layout import layout_of
+from trimtab.model.sequence_layout import sequence_layout
+from trimtab.types import Stream
 
 
 @dataclass(slots=True)
@@ -33,8 +33,8 @@ class Session:
 
     def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width, self.past = model, rows, width, 0
-        dense = layout_of(source, padded=True)
-        encoder = dense if model.padded else layout_of(source, padded=False)
+        dense = sequence_layout(source, padded=True)
+        encoder = dense if model.padded else sequence_layout(source, padded=False)
         memory = model.encode(source, encoder)
         self.real = dense.real[:rows, None, None, :]
         self.skipped: Int[Tensor, "hypotheses"] | None = None

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.flow import Stream
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
+from trimtab.types import Stream
 
 
 class SourcePrompts:

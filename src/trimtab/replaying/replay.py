@@ -23,20 +23,29 @@ from trimtab.config.load import load_recipe
 from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
-from trimtab.flow import TrainState
 from trimtab.guard.outlier import OutlierRule
 from trimtab.progress import Progress, Silent
+from trimtab.replaying.base_checkpoint import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.evidence import Column, Evidence, Measure
 from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
 from trimtab.replaying.report import ReplayReport
-from trimtab.replaying.starts import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
-from trimtab.replaying.walk import Records, Station, copy_of, measure, recorded, stations, take, was_refused
+from trimtab.replaying.rerun import (
+    RecordedStep,
+    Records,
+    copy_of,
+    measure,
+    recorded,
+    recorded_steps,
+    take,
+    was_refused,
+)
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, without_places
 from trimtab.training.trace import trace
 from trimtab.training.warm_start import warm_start
+from trimtab.types import TrainState
 
 OTHERS, OTHERS_BEFORE = 16, 8
 """Windows that are compared with: so many together, and at most so many of them from before."""
@@ -160,13 +169,13 @@ def _begin(
 
 def _walk(
     parts: Parts, state: TrainState, records: Records, *, step: int, progress: Progress
-) -> tuple[Station, list[Station], Weights | None]:
+) -> tuple[RecordedStep, list[RecordedStep], Weights | None]:
     """Takes every step before `step`; gives its window and other ones, and the weights of halfway where the walk began
     with nothing, so that there are older ones that have learned something."""
-    before: deque[Station] = deque(maxlen=OTHERS_BEFORE)
+    before: deque[RecordedStep] = deque(maxlen=OTHERS_BEFORE)
     halfway: Weights | None = None
     first, middle = state.step, (step - 1) // 2
-    road = stations(parts, state, records)
+    road = recorded_steps(parts, state, records)
     for station in road:
         if first == 0 and station.before.step == middle:
             halfway = Weights(middle, copy_of(parts))
@@ -202,8 +211,8 @@ def _older(
 def _evidence(
     parts: Parts,
     *,
-    target: Station,
-    others: list[Station],
+    target: RecordedStep,
+    others: list[RecordedStep],
     now: Weights,
     older: Weights,
     records: Records,
@@ -225,7 +234,12 @@ def _evidence(
 
 
 def _column(
-    parts: Parts, weights: Weights, target: Station, others: list[Station], *, window: Measure | None = None
+    parts: Parts,
+    weights: Weights,
+    target: RecordedStep,
+    others: list[RecordedStep],
+    *,
+    window: Measure | None = None,
 ) -> Column:
     """The window and others by some weights."""
     parts.model.load_state_dict(weights.tensors)

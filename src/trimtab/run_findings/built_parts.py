@@ -63,7 +63,7 @@ FUTURE_SEEN = RunFinding(
         "what the model writes is useless."
     ),
     fix="look at the causal mask of the decoder's self-attention",
-    home="tasks/text/sight.py",
+    home="tasks/text/causality.py",
     symptoms=(
         "loss is too good to be true",
         "loss is low and the translations are bad",
@@ -83,7 +83,7 @@ INPUT_WITHOUT_EFFECT = RunFinding(
     fix=(
         "look at how the decoder reads it: self-attention, attention to the source, embeddings of the target"
     ),
-    home="tasks/text/sight.py",
+    home="tasks/text/causality.py",
     symptoms=(
         "output has nothing to do with the input",
         "every input gives the same output",
@@ -101,7 +101,7 @@ EXAMPLES_SEE_EACH_OTHER = RunFinding(
         "they are not there."
     ),
     fix="look at the boundaries of segments, and at the mask of attention",
-    home="tasks/text/sight.py",
+    home="tasks/text/causality.py",
     symptoms=(
         "translations depend on the batch size",
         "validation differs from training",
@@ -116,7 +116,7 @@ EXAMPLE_DIFFERS_ALONE = RunFinding(
     seen="an example alone gives other vectors than beside others",
     why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
     fix="look at the mask of padding, and at how positions are counted",
-    home="tasks/text/sight.py",
+    home="tasks/text/causality.py",
     symptoms=(
         "translations depend on the batch size",
         "loss depends on the padding",
@@ -311,7 +311,7 @@ OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
     seen="the optimizer holds other tensors than the model's, or not all of them, or one twice",
     why="Updates go to tensors that the model does not read: the loss stays where it was.",
     fix="make the optimizer from the model after it was moved, copied or wrapped",
-    home="training/preflight/owners.py",
+    home="training/preflight/optimizer_coverage.py",
     symptoms=(
         "loss flat",
         "weights do not change",

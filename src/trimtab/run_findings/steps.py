@@ -316,7 +316,7 @@ NEW_LEVEL_ACCEPTED = RunFinding(
     ),
     why="Text of another kind has another loss. Refused for ever it would never be learned.",
     fix="nothing, where a new domain began there; else look at what the corpora hold from there on",
-    home="training/settle.py",
+    home="training/rollback.py",
     symptoms=("the loss jumps and stays there",),
 )
 
@@ -337,7 +337,7 @@ REWOUND = RunFinding(
         "if it happens again lower the learning rate or lengthen the warmup; `trimtab replay` says what "
         "was at fault"
     ),
-    home="training/settle.py",
+    home="training/rollback.py",
     symptoms=(
         "the loss explodes and stays high",
         "the loss becomes nan",

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.flow import Batch, LossOutput
 from trimtab.step.loss_scale import LossScale
+from trimtab.types import Batch, LossOutput
 
 Own = TypeVar("Own")
 """A batch of your own loop, of any type."""

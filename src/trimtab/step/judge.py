@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.flow import LossOutput, Refusal
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.types import LossOutput, SkipReason
 
 
 def must_skip(objective: Float[Tensor, ""], grad_norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:
@@ -28,12 +28,12 @@ def judge(
     refusal = torch.zeros((), dtype=torch.int64, device=grad_norm.device)
     if gate is not None:
         by_loss, by_norm = gate(total.loss, grad_norm)
-        refusal = refusal.masked_fill(by_norm, Refusal.GRADIENT_SPIKE)
-        refusal = refusal.masked_fill(by_loss, Refusal.LOSS_SPIKE)
+        refusal = refusal.masked_fill(by_norm, SkipReason.GRADIENT_SPIKE)
+        refusal = refusal.masked_fill(by_loss, SkipReason.LOSS_SPIKE)
     broken = must_skip(total.objective, grad_norm)
-    refusal = refusal.masked_fill(broken, Refusal.NOT_FINITE)
+    refusal = refusal.masked_fill(broken, SkipReason.NOT_FINITE)
     if scale.enabled:
         refusal = refusal.masked_fill(
-            broken & torch.isfinite(total.objective) & (scale.factor > 1), Refusal.OVERFLOW
+            broken & torch.isfinite(total.objective) & (scale.factor > 1), SkipReason.OVERFLOW
         )
     return refusal

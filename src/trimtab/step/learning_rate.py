@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtab.config.step import Schedule
-from trimtab.flow import TrainState
-from trimtab.pace import Pace
+from trimtab.run_clock import RunClock
 from trimtab.step.schedule import rate_at
+from trimtab.types import TrainState
 from trimtab.units import Duration
 
 FIRST_WARMUP_STEPS = 1000
@@ -21,7 +21,7 @@ class LearningRate:
     schedule: Schedule
     length: Duration
     """Of the whole run."""
-    clock: Pace
+    clock: RunClock
     peak: float
     """The highest rate that the schedule reaches."""
     multipliers: Mapping[str, float]

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.flow import Batch
+from trimtab.types import Batch
 
 
 class Counts(NamedTuple):

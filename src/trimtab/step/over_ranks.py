@@ -7,7 +7,7 @@ from torch import Tensor
 
 from trimtab.distributed import Ranks
 from trimtab.errors import input_error
-from trimtab.flow import LossOutput
+from trimtab.types import LossOutput
 
 
 @torch.no_grad()

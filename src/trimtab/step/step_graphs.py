@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import torch
 
-from trimtab.flow import Batch, LossOutput, StepReport
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.numbers import Counts, Measures, StepNumbers
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.take_step import report_of, step_on_device
+from trimtab.types import Batch, LossOutput, StepReport
 
 WARM_UP_STEPS = 3
 """Steps of a shape that are taken plainly before it is recorded: in them compilers and libraries set themselves up, and

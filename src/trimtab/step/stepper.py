@@ -8,14 +8,14 @@ import torch
 
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import dropout_seed
-from trimtab.flow import Batch, LossOutput, StepReport, TrainState
-from trimtab.pace import Pace
+from trimtab.run_clock import RunClock
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import StepsOverRanks
+from trimtab.types import Batch, LossOutput, StepReport, TrainState
 from trimtab.units import Duration
 
 
@@ -38,7 +38,7 @@ class Stepper:
     clip: Clip
     scale: LossScale
     gate: OutlierGate
-    clock: Pace
+    clock: RunClock
     seed: int
     """Of dropout."""
     truncate_after: Duration | None = None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.flow import Batch, LossOutput, Refusal, StepReport
 from trimtab.step.accumulate import accumulate
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.judge import judge, must_skip
@@ -15,6 +14,7 @@ from trimtab.step.numbers import Counts, Measures, StepNumbers
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.over_ranks import summed
+from trimtab.types import Batch, LossOutput, SkipReason, StepReport
 
 
 def take_step(
@@ -85,7 +85,7 @@ def step_on_device(
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)
     refusal = judge(total, grad_norm, scale=scale, gate=gate)
-    refusal = torch.where(numbers.masked, Refusal.MASKED.value, refusal)
+    refusal = torch.where(numbers.masked, SkipReason.MASKED.value, refusal)
     skipped = refusal > 0
     optimizer.update(learning_rate=numbers.learning_rate, skip=skipped)
     if scale.enabled:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from trimtab.flow import LossOutput, Pack
 from trimtab.step.precision import Resolved, autocast
+from trimtab.types import LossOutput, PackedBatch
 
 
 class TrainingModule(nn.Module):
@@ -19,7 +19,7 @@ class TrainingModule(nn.Module):
     def __init__(
         self,
         model: nn.Module,
-        compute_loss: Callable[[nn.Module, Pack], LossOutput],
+        compute_loss: Callable[[nn.Module, PackedBatch], LossOutput],
         *,
         precision: Resolved,
         device: torch.device,
@@ -30,11 +30,11 @@ class TrainingModule(nn.Module):
         self.precision: Resolved = precision
         self.device = device
 
-    def forward(self, batch: Pack) -> LossOutput:
+    def forward(self, batch: PackedBatch) -> LossOutput:
         """The summed loss of a micro-batch on the device."""
         return self.loss_of(self.model, batch)
 
-    def loss_of(self, model: nn.Module, batch: Pack) -> LossOutput:
+    def loss_of(self, model: nn.Module, batch: PackedBatch) -> LossOutput:
         """The same by another model, such as the half-precision copy for an evaluation."""
         with autocast(self.precision, self.device):
             return self.compute_loss(model, batch)

@@ -7,18 +7,18 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.flow import Pack
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
 from trimtab.step.stepper import Stepper
+from trimtab.types import PackedBatch
 
 
 @dataclass(frozen=True, slots=True)
 class CutTwoWays:
     """One global batch, whole and in unequal pieces."""
 
-    whole: Pack
-    pieces: list[Pack]
+    whole: PackedBatch
+    pieces: list[PackedBatch]
     num_targets: int
 
 
@@ -26,11 +26,11 @@ class CutTwoWays:
 class Examples(Protocol):
     """The first examples of the stream, on the device."""
 
-    def few(self) -> Pack:
+    def few(self) -> PackedBatch:
         """A handful of them in one batch."""
         ...
 
-    def first(self) -> list[Pack]:
+    def first(self) -> list[PackedBatch]:
         """Enough of them for a mean loss that means something."""
         ...
 
@@ -38,7 +38,7 @@ class Examples(Protocol):
         """Up to three global batches of different examples."""
         ...
 
-    def fullest(self) -> Pack:
+    def fullest(self) -> PackedBatch:
         """A batch as large as any can be, in host memory."""
         ...
 

@@ -11,11 +11,11 @@ from trimtab.config.run import Recipe
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
 from trimtab.finding import Finding
-from trimtab.flow import LossOutput, Pack, Window
+from trimtab.types import GlobalBatch, LossOutput, PackedBatch
 
 Check = Callable[[Any], Iterator[Finding]]
 """Looks at the built parts of a run; see `examples.Checked`."""
-OpenMixture = Callable[[Mixture, int, int], Generator[Window, None, None]]
+OpenMixture = Callable[[Mixture, int, int], Generator[GlobalBatch, None, None]]
 """The endless global batches of one mixture, from a position of the stream and a step on."""
 
 
@@ -76,7 +76,7 @@ class ComputesLoss(Protocol):
 class Batching(Protocol):
     """Cuts global batches into micro-batches."""
 
-    def cut_at(self, window: Any, step: int) -> list[Pack]:
+    def cut_at(self, window: Any, step: int) -> list[PackedBatch]:
         """The micro-batches of a step's global batch, in host memory."""
         ...
 

@@ -3,7 +3,7 @@
 import torch
 
 from trimtab.build import Parts
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 
 def describe(parts: Parts, state: TrainState) -> str:

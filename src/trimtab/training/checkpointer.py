@@ -12,10 +12,10 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import NoRoom
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.run_findings.checkpoints import CHECKPOINT_NOT_SAVED
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.training.findings import Findings
+from trimtab.types import TrainState
 
 SAVE_TRIES = 3
 """A full disk is met with training on and trying again at the next checkpoint, so many times."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trimtab.finding import Finding
-from trimtab.flow import Refusal
 from trimtab.guard.outlier import median
 from trimtab.run_findings.steps import ENDED_DIVERGED
+from trimtab.types import SkipReason
 
 LAST = 3
 """Steps at the end of a run, the middle one of whose losses counts: one step may be bad by chance."""
@@ -18,7 +18,7 @@ FIRST = 1.05
 """Times the loss of the first step, from which weights that knew something else may have begun."""
 LEFT_OUT = frozenset(
     each.name.lower()
-    for each in (Refusal.OVERFLOW, Refusal.MASKED, Refusal.LOSS_SPIKE, Refusal.GRADIENT_SPIKE)
+    for each in (SkipReason.OVERFLOW, SkipReason.MASKED, SkipReason.LOSS_SPIKE, SkipReason.GRADIENT_SPIKE)
 )
 """Steps that did not move the weights and say nothing about them: windows may be bad where weights are good."""
 
@@ -50,7 +50,7 @@ def ended_diverged(steps: Iterable[Mapping[str, Any]], *, untrained: float, name
 def _loss(step: Mapping[str, Any]) -> float:
     """Nats per target; of a step that was not finite, infinity."""
     loss = step["loss"]  # a text, such as "nan", where it is no number
-    is_finite = isinstance(loss, int | float) and step.get("refused") != Refusal.NOT_FINITE.name.lower()
+    is_finite = isinstance(loss, int | float) and step.get("refused") != SkipReason.NOT_FINITE.name.lower()
     return loss if is_finite else math.inf
 
 

@@ -12,9 +12,9 @@ from trimtab.data.cut import pack_pairs
 from trimtab.errors import InputError
 from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length
 from trimtab.finding import Finding
-from trimtab.flow import Window
 from trimtab.guard.outlier import NORMAL_MAD, deviation, median
 from trimtab.run_findings.steps import WORST_EXAMPLES
+from trimtab.types import GlobalBatch
 
 MOST = 16
 """Examples of a window that are reported at most."""
@@ -79,7 +79,7 @@ class ExampleLosses:
     """Target tokens that count, int64."""
 
 
-def suspect_examples(parts: Parts, window: Window, *, step: int) -> list[SuspectExample]:
+def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[SuspectExample]:
     """The examples that stand out of a window by the present weights, at most 16, and at least the worst one.
 
     First those whose loss is not finite, then by how much of the window's loss lies above what the median example of
@@ -115,7 +115,7 @@ def suspect_examples(parts: Parts, window: Window, *, step: int) -> list[Suspect
 
 
 @torch.no_grad()
-def example_losses(parts: Parts, window: Window) -> ExampleLosses:
+def example_losses(parts: Parts, window: GlobalBatch) -> ExampleLosses:
     """The loss of each example by the present weights, without dropout, smoothing or truncation."""
     order = sorted_by_length(window.source, window.target)
     prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
@@ -163,7 +163,7 @@ def worst_examples(suspects: Sequence[SuspectExample]) -> Finding:
 
 def _suspect(
     parts: Parts,
-    window: Window,
+    window: GlobalBatch,
     losses: ExampleLosses,
     number: int,
     *,

@@ -10,10 +10,10 @@ from torch import nn
 from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
-from trimtab.flow import StepReport
 from trimtab.model.kinds import Model
 from trimtab.step.learning_rate import LearningRate
-from trimtab.training.inside import Inside, watching
+from trimtab.training.activation_statistics import ActivationStatistics, watching
+from trimtab.types import StepReport
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
 from trimtab.watch.movement import marks, never_moved, unmoved
@@ -72,7 +72,7 @@ class HealthCheck:
     """Names of the embeddings."""
     clipping: ClipWatch | None = field(init=False)
     waiting: DataWait = field(default_factory=DataWait)
-    inside: Inside | None = None
+    inside: ActivationStatistics | None = None
     """Of the newest look; what it found holds until the next."""
 
     def __post_init__(self) -> None:

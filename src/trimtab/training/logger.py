@@ -5,9 +5,9 @@ from typing import Any
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.progress import Progress
 from trimtab.training.findings import Findings
+from trimtab.types import TrainState
 
 
 class Logger:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import Journal
 from trimtab.finding import Finding
-from trimtab.flow import Refusal, Window
 from trimtab.run_findings.steps import REFUSED_WINDOW_NOT_LOOKED_INTO
 from trimtab.training.example_losses import suspect_examples, worst_examples
 from trimtab.training.trace import non_finite_traced, trace
+from trimtab.types import GlobalBatch, SkipReason
 
-BLAMED = {Refusal.NOT_FINITE: "S901", Refusal.LOSS_SPIKE: "S902", Refusal.GRADIENT_SPIKE: "S903"}
+BLAMED = {SkipReason.NOT_FINITE: "S901", SkipReason.LOSS_SPIKE: "S902", SkipReason.GRADIENT_SPIKE: "S903"}
 """Refusals whose window is looked at, with their codes."""
 
 
@@ -21,7 +21,9 @@ class Quarantine:
     journal: Journal
     parts: Parts
 
-    def look_into(self, window: Window, refusal: Refusal, *, step: int, traced: bool) -> list[Finding]:
+    def look_into(
+        self, window: GlobalBatch, refusal: SkipReason, *, step: int, traced: bool
+    ) -> list[Finding]:
         """What is to be told of a refused window; where it was not finite, with `traced`, also where that began.
 
         Never raises: the run was saved from the window, and must not end by looking at it.

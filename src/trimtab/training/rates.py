@@ -6,10 +6,10 @@ from typing import Any
 from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.step import Noam
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.run_findings.preflight import PEAK_RATE_OUT_OF_RANGE, RATE_RISES_AGAIN
 from trimtab.step.schedule import peak_factor
 from trimtab.tasks.examples import Checked
+from trimtab.types import TrainState
 
 LOWEST, HIGHEST = 1e-5, 1e-1
 """Outside of these no transformer is known to be trained from scratch with Adam or its kin."""

@@ -11,20 +11,20 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
 from trimtab.finding import Finding
-from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window, fill
 from trimtab.progress import Progress
 from trimtab.training.checkpointer import Checkpointer
 from trimtab.training.health import HealthCheck
 from trimtab.training.logger import Logger
 from trimtab.training.quarantine import Quarantine
-from trimtab.training.refusals import Refusals
+from trimtab.training.skips import Skips
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Stopwatch
+from trimtab.types import GlobalBatch, PackedBatch, SkipReason, StepReport, TrainState, fill
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
 
-Batch = tuple[Window, list[Pack]]
+Batch = tuple[GlobalBatch, list[PackedBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Pending:
     line: dict[str, Any]
     """Its line of the metrics, as far as it is known."""
     report: StepReport
-    window: Window
+    window: GlobalBatch
     position: int
     """Where in the stream its window began."""
 
@@ -78,7 +78,7 @@ class Recorder:
         self.stopwatch = Stopwatch()
 
     @property
-    def refusals(self) -> Refusals:
+    def refusals(self) -> Skips:
         """What became of the steps so far."""
         return self.judge.refusals
 
@@ -110,7 +110,9 @@ class Recorder:
         """
         return self.judge.must_decide and not self.pending
 
-    def after(self, state: TrainState, window: Window, packs: list[Pack], report: StepReport) -> TrainState:
+    def after(
+        self, state: TrainState, window: GlobalBatch, packs: list[PackedBatch], report: StepReport
+    ) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)
         position = state.position
@@ -150,7 +152,7 @@ class Recorder:
         state = replace(state, seconds=state.seconds + lap.untold)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
-            refusal = Refusal(int(of_step.pop("refusal")))
+            refusal = SkipReason(int(of_step.pop("refusal")))
             state = counted(state, refusal, clips=int(of_step["clipped"]))
             line = each.line
             line |= metrics_of(
@@ -206,9 +208,9 @@ def plain_numbers(reports: list[StepReport], *, truncates: bool) -> list[dict[st
     return [dict(zip(fields, flat[i : i + size], strict=True)) for i in range(0, len(flat), size)]
 
 
-def counted(state: TrainState, refusal: Refusal, *, clips: int) -> TrainState:
+def counted(state: TrainState, refusal: SkipReason, *, clips: int) -> TrainState:
     """The state with one more verdict in its counts; `clips` is 1 where the whole gradient was clipped."""
-    applied = refusal == Refusal.NONE
+    applied = refusal == SkipReason.NONE
     return replace(
         state,
         updates=state.updates + applied,
@@ -218,10 +220,10 @@ def counted(state: TrainState, refusal: Refusal, *, clips: int) -> TrainState:
 
 
 def metrics_of(
-    numbers: dict[str, float], refusal: Refusal, *, learning_rate: float, updates: int
+    numbers: dict[str, float], refusal: SkipReason, *, learning_rate: float, updates: int
 ) -> dict[str, Any]:
     """What the numbers of a step add to its line of `metrics.jsonl`."""
-    applied = refusal == Refusal.NONE
+    applied = refusal == SkipReason.NONE
     line: dict[str, Any] = {
         "updates": updates,
         "loss": numbers["loss"],

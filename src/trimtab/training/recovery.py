@@ -3,12 +3,12 @@
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import RunFailed, one_line
-from trimtab.flow import TrainState
 from trimtab.training.diverged import ended_diverged
 from trimtab.training.preflight.memory import is_out_of_memory
 from trimtab.training.record import Recorder
-from trimtab.training.settle import Spoilt, rewind
+from trimtab.training.rollback import Spoilt, rewind
 from trimtab.training.train import train
+from trimtab.types import TrainState
 
 
 def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:

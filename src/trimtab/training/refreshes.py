@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from trimtab.config.moving_average import MOST_OF_FIRST_WEIGHTS, of_first_weights
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.run_findings.preflight import AVERAGE_OF_FIRST_WEIGHTS
 from trimtab.tasks.examples import Checked
+from trimtab.types import TrainState
 
 SLACK = 1.1
 """An estimate of the number of steps may be too low by so much."""

@@ -3,7 +3,7 @@
 from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.data.ledger import Ledger
-from trimtab.flow import TrainState
+from trimtab.types import TrainState
 
 
 def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:

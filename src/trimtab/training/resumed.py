@@ -8,9 +8,9 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.errors import reading
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.training.findings import OF_AN_EVALUATION
 from trimtab.training.warm_start import started_as
+from trimtab.types import TrainState
 
 MAY_CHANGE = (
     "recipe.length",

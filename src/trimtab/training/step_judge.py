@@ -5,12 +5,12 @@ from typing import Any
 
 from trimtab.config.guard import GuardConfig
 from trimtab.finding import Finding
-from trimtab.flow import Refusal, StepReport, TrainState, Window
 from trimtab.training.health import HealthCheck
 from trimtab.training.quarantine import Quarantine
-from trimtab.training.refusals import Refusals
+from trimtab.training.skips import Skips
 from trimtab.training.stall import Stalls
 from trimtab.training.stopwatch import Lap
+from trimtab.types import GlobalBatch, SkipReason, StepReport, TrainState
 
 
 class StepJudge:
@@ -25,13 +25,13 @@ class StepJudge:
         tell: Callable[[Finding], None],
     ) -> None:
         self.guard, self.new_health, self.quarantine, self.tell = guard, new_health, quarantine, tell
-        self.refusals = Refusals(guard)
+        self.refusals = Skips(guard)
         self.health = new_health()
         self.stalls = Stalls()
 
     def begin_at(self, state: TrainState) -> None:
         """Goes on from a state; health is looked at anew."""
-        self.refusals = Refusals(self.guard)
+        self.refusals = Skips(self.guard)
         self.refusals.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
         self.health = self.new_health()
 
@@ -54,7 +54,7 @@ class StepJudge:
         if stalled := self.stalls.after(step, count=count, seconds=lap.whole, waited=lap.waited):
             self.tell(stalled)
 
-    def judge(self, window: Window, refusal: Refusal, line: dict[str, Any], *, position: int) -> None:
+    def judge(self, window: GlobalBatch, refusal: SkipReason, line: dict[str, Any], *, position: int) -> None:
         """Counts the verdict on a step by its line of the metrics; its window began at `position`."""
         step, loss, grad_norm = line["step"], line["loss"], line["grad_norm"]
         self.health.after_flush(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from trimtab.errors import Interrupted, Terminated
-from trimtab.flow import TrainState
 from trimtab.training.record import Recorder
+from trimtab.types import TrainState
 
 
 @contextmanager

@@ -4,12 +4,12 @@ import torch
 
 from trimtab.build import Parts
 from trimtab.finding import Finding
-from trimtab.flow import Window
 from trimtab.run_findings.steps import NON_FINITE_TRACED
+from trimtab.types import GlobalBatch
 from trimtab.watch.non_finite import NonFinite, first_non_finite
 
 
-def trace(parts: Parts, window: Window, *, step: int) -> NonFinite | None:
+def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
     """The first tensor that is not finite when the window of `step` (counted from 1) is run as training runs it.
 
     Pack by pack with the step's own dropout, by the present weights; None where all is finite. Gradients, random state

@@ -1,10 +1,10 @@
 """The training loop, on one page."""
 
 from trimtab.build import Parts
-from trimtab.flow import TrainState
 from trimtab.training.record import Recorder
-from trimtab.training.settle import settle
+from trimtab.training.rollback import rollback
 from trimtab.training.validate import validate
+from trimtab.types import TrainState
 
 
 def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
@@ -18,7 +18,7 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         report = parts.stepper.take_step(packs, learning_rate=parts.learning_rate.at(state))
         before, state = state, recorder.after(state, window, packs, report)
         if recorder.unsettled:
-            settle(parts, state, recorder)
+            rollback(parts, state, recorder)
         if due(recipe.evaluate.every, before, state):
             state = validate(parts, state, recorder)
         if due(recipe.checkpoint.every, before, state) or state.best.get("step") == state.step:

@@ -9,7 +9,6 @@ from typing import Any
 from trimtab.build import Parts
 from trimtab.config.run import EvaluateConfig
 from trimtab.data.valid_set import ValidSet
-from trimtab.flow import TrainState
 from trimtab.metrics.catalogue import metric_of, text_scores
 from trimtab.model.kinds import Model
 from trimtab.training.diagnose import diagnose, loss_not_finite
@@ -23,6 +22,7 @@ from trimtab.training.validation_scores import (
     translate,
     translation_scores,
 )
+from trimtab.types import TrainState
 
 
 def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:

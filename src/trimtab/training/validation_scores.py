@@ -11,11 +11,11 @@ from trimtab.build import Parts
 from trimtab.data.valid_set import ValidSet
 from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
 from trimtab.evaluation.score_rows import score_rows, total
-from trimtab.flow import Pack, Ragged
+from trimtab.inference import Translator
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings, TranslationMetric, Translations
 from trimtab.model.kinds import Model
-from trimtab.translator import Translator
+from trimtab.types import PackedBatch, Ragged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def loss_of(
         source = shifted(source, shift)
     count = 0
 
-    def score(pack: Pack) -> Tensor:
+    def score(pack: PackedBatch) -> Tensor:
         nonlocal count
         count += pack.num_targets
         return parts.stepper.loss(model, pack).loss

@@ -6,9 +6,9 @@ from trimtab.build import Parts
 from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
+from trimtab.inference import LoadedModel, load_model
+from trimtab.inference.chosen_weights import place_of, weights_sha256
 from trimtab.progress import Progress
-from trimtab.translator import LoadedModel, load_model
-from trimtab.translator.chosen_weights import place_of, weights_sha256
 
 
 def warm_start(parts: Parts, *, progress: Progress) -> None:

@@ -11,8 +11,8 @@ from trimtab.export.ctranslate2.engine import open_ctranslate2, require_ctransla
 from trimtab.export.ctranslate2.target import CTranslate2, never_written
 from trimtab.export.target import Engine
 from trimtab.export.trainer import token_log_probabilities
-from trimtab.flow import Ragged, SearchesItself
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged, SearchesItself
 
 CPU = torch.device("cpu")
 

@@ -16,7 +16,7 @@ from trimtab.export.ctranslate2.files import (
     sizes_of,
 )
 from trimtab.export.ctranslate2.target import CTranslate2, pieces_of
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.fixture(scope="module")

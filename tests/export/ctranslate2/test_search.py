@@ -12,8 +12,8 @@ from trimtab.decode.limits import target_limit
 from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 from trimtab.export.ctranslate2.target import CTranslate2
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 CPU = torch.device("cpu")
 SEARCHES = [

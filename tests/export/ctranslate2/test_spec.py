@@ -13,7 +13,7 @@ from trimtab.export.ctranslate2.target import CTranslate2, pieces_of, settings
 from trimtab.export.gate import BOUND
 from trimtab.export.samples import gate_lines
 from trimtab.export.translation_gate import compare_translations
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from trimtab.export.quantized import Quantized
 from trimtab.export.target import Target, TranslatesLines
 from trimtab.export.targets import build_target
 from trimtab.exporting import export_model
-from trimtab.translator import load_model, load_translator, open_model
+from trimtab.inference import load_model, load_translator, open_model
 
 LINES = [source for source, _ in small_pairs(60, seed=9)]
 LONG = " ".join(LINES[:12])

@@ -15,7 +15,7 @@ from trimtab.export.quantized import Quantized
 from trimtab.export.samples import gate_lines
 from trimtab.export.translation_gate import compare_translations
 from trimtab.exporting import export_model
-from trimtab.translator import load_model, load_translator
+from trimtab.inference import load_model, load_translator
 
 AFTER = {"norm_position": "after"}
 EXACT = {

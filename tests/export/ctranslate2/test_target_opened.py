@@ -1,8 +1,8 @@
 import pytest
 
 from trimtab.export.ctranslate2.target import CTranslate2
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from tests.small_run import small_pairs
 from trimtab.decode.stream import stream_of
 from trimtab.errors import InputError
 from trimtab.export.hf.marian_engine import open_hugging_face
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 CPU = torch.device("cpu")
 

@@ -4,8 +4,8 @@ import torch
 from tests.small_run import small_pairs
 from trimtab.export.hf.marian_opened import EndAt
 from trimtab.export.targets import build_target
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import json
 from transformers import AutoConfig, GenerationConfig
 
 from trimtab.export.hf.marian_settings import search, shape, write_settings
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 def test_the_search_of_the_trainer_is_written_and_no_symbol_is_forced(trained_run, tmp_path):

@@ -16,7 +16,7 @@ from trimtab.export.hf.target import HuggingFace
 from trimtab.export.target import Target, TranslatesLines
 from trimtab.export.targets import build_target
 from trimtab.exporting import export_model
-from trimtab.translator import load_model, load_translator
+from trimtab.inference import load_model, load_translator
 
 LINES = [source for source, _ in small_pairs(40, seed=12)]
 

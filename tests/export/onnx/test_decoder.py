@@ -6,7 +6,7 @@ from tests.export.variants import variant
 from trimtab.export.onnx.decoder import decoder_graph
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.store import Store
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.fixture(scope="module", params=[{}, {"kv_heads": 2, "positions": "rotary"}])

@@ -7,7 +7,7 @@ from trimtab.decode.stream import stream_of
 from trimtab.export.onnx.encoder import encoder_graph
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.store import Store
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 
 @pytest.mark.parametrize("changes", [{}, {"positions": "rotary", "decoder_kv_heads": 2, "decoder_layers": 3}])

@@ -13,8 +13,8 @@ from trimtab.export.onnx.byte_products import REDUCED
 from trimtab.export.onnx.engine import open_onnx, require_onnx
 from trimtab.export.target import Engine
 from trimtab.export.trainer import token_log_probabilities
-from trimtab.flow import Ragged
-from trimtab.translator import load_model, load_translator
+from trimtab.inference import load_model, load_translator
+from trimtab.types import Ragged
 
 CPU = torch.device("cpu")
 LINES = [source for source, _ in small_pairs(40, seed=9)]

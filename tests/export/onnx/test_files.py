@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from trimtab.errors import InputError
 from trimtab.export.onnx.engine import open_onnx
 from trimtab.export.onnx.files import DECODER, ENCODER, OPERATORS, check_graphs, check_shapes, read_settings
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ from trimtab.decode.rows import translate_rows
 from trimtab.decode.search import Search
 from trimtab.export.onnx.target import Onnx
 from trimtab.export.samples import gate_lines
-from trimtab.flow import Ragged
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import Ragged
 
 
 def test_it_reads_searches_and_writes_as_the_trainer_does(trained_run, onnx_run):

@@ -4,8 +4,8 @@ import torch
 from trimtab.decode.stream import stream_of
 from trimtab.export.onnx.engine import open_onnx
 from trimtab.export.onnx.session import Cache
-from trimtab.flow import DecoderSession
-from trimtab.translator import load_model
+from trimtab.inference import load_model
+from trimtab.types import DecoderSession
 
 CPU = torch.device("cpu")
 

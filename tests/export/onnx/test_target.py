@@ -27,8 +27,8 @@ from trimtab.export.target import Target, TranslatesLines
 from trimtab.export.targets import build_target
 from trimtab.export.translation_gate import compare_translations
 from trimtab.exporting import export_model
+from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
-from trimtab.translator import load_model, load_translator
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "export_onnx.md"
 LINES = [source for source, _ in small_pairs(30, seed=12)]

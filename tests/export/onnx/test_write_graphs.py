@@ -11,7 +11,7 @@ from trimtab.export.onnx.byte_products import FULL, REDUCED
 from trimtab.export.onnx.files import OPSETS
 from trimtab.export.onnx.nodes import IR_VERSIONS
 from trimtab.export.onnx.write_graphs import worst_difference, write_at, write_graphs
-from trimtab.translator import load_model
+from trimtab.inference import load_model
 
 FILES = ["decoder.onnx", "encoder.onnx", "model.onnx.data", "onnx.json"]
 

@@ -13,7 +13,7 @@ from trimtab.errors import InputError, RunFailed
 from trimtab.export.torch_export import target as module
 from trimtab.export.torch_export.target import OpenedProgram, TorchExport
 from trimtab.exporting import export_model
-from trimtab.translator.generating import load_generator
+from trimtab.inference.generating import load_generator
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.attention import attend
 from trimtab.model.decoder_session import PromptSession
-from trimtab.model.layout import layout_of
 from trimtab.model.positions.alibi import AlibiPositions, alibi_slopes
+from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.static.opener import StaticOpener
 
 SIZES = {"dim": 32, "heads": 4, "layers": 2, "feed_forward": 48}
@@ -42,7 +42,7 @@ def test_attention_equals_the_formula_written_out_for_each_token():
     queries, keys, values = (torch.randn(7, 4, 8, generator=generator).double() for _ in range(3))
     stream = stream_of([[4, 5, 6, 7, 3], [8, 3]])
     bias = AlibiPositions(heads=4).of_stream(stream).bias
-    layout = layout_of(stream, padded=True)
+    layout = sequence_layout(stream, padded=True)
     found = attend(queries, keys, values, of=layout, to=layout, causal=True, bias=bias)
     for first, length in ((0, 5), (5, 2)):
         for head, slope in enumerate((2**-2, 2**-4, 2**-6, 2**-8)):

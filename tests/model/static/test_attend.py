@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.model.static.attend import attend_ancestors, reach_of
-from trimtab.model.static.room import Place
+from trimtab.model.static.session_memory import Place
 from trimtab.model.static.shapes import Shape
 
 ROWS, WIDTH, ROOM = 3, 4, 8

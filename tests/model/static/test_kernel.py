@@ -7,7 +7,7 @@ from tests.model.static.test_attend import ROOM, ROWS, WIDTH, written_out
 from tests.model.test_encoder_decoder import build
 from tests.model.tiled.where import DEVICE
 from trimtab.model.static.kernel import attend_by_kernel
-from trimtab.model.static.room import Room
+from trimtab.model.static.session_memory import SessionMemory
 from trimtab.model.static.shapes import Shape
 from trimtab.model.static.step import static_step
 
@@ -64,7 +64,7 @@ def test_half_precision_is_as_exact_as_its_rounding():
 def test_steps_by_the_kernel_equal_those_that_gather():
     model = build(heads=2, kv_heads=1, layers=1).eval().to(DEVICE)
     shape = Shape(rows=2, width=2, source=4, room=8)
-    rooms = [Room(model) for _ in range(2)]
+    rooms = [SessionMemory(model) for _ in range(2)]
     for room, by_kernel in zip(rooms, (True, False), strict=True):
         room.by_kernel = by_kernel
         room.reserve(shape)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build
 from tests.streams import START, stream_of
-from trimtab.model.static import room as room_module
+from trimtab.model.static import session_memory as room_module
 from trimtab.model.static import shapes
-from trimtab.model.static.room import Room
 from trimtab.model.static.session import StaticSession, shape_of
+from trimtab.model.static.session_memory import SessionMemory
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def both(model, sources, *, width, room=None, max_length=16):
     words = {"rows": len(sources), "width": width, "max_length": max_length}
     opener = model
     plain, other = (opener.open_session(stream_of(sources), **words) for _ in range(2))
-    room = room or Room(model)
+    room = room or SessionMemory(model)
     room.reserve(shape_of(other, max_length))
     launches = Launches()
     return plain, StaticSession(other, room, max_length=max_length, launch=launches), launches
@@ -80,7 +80,7 @@ def test_steps_equal_those_of_the_plain_session(variant):
 @torch.no_grad()
 def test_any_rows_and_beams_go_on_as_in_the_plain_session(sources, width, steps, seed):
     model = build(heads=4, kv_heads=2, positions="rotary", layers=1).eval()
-    model_room = Room(model)
+    model_room = SessionMemory(model)
     generator = torch.Generator().manual_seed(seed)
     sources = [row[:31] for row in sources]
     for count in (len(sources), 1):  # a second session in the memory of the first
@@ -91,7 +91,7 @@ def test_any_rows_and_beams_go_on_as_in_the_plain_session(sources, width, steps,
 @torch.no_grad()
 def test_nothing_that_an_earlier_session_left_is_ever_read():
     model = build().eval()
-    room = Room(model)
+    room = SessionMemory(model)
     both(model, SOURCES, width=3, room=room)
     for name, buffer in room.buffers.items():
         if buffer.is_floating_point():
@@ -146,7 +146,7 @@ def test_no_call_waits_for_the_device():
     model = build(heads=4, kv_heads=2, positions="rotary").eval().to("meta")
     words = {"rows": 3, "width": 2, "max_length": 16}
     session = model.open_session(stream_of(SOURCES).to(torch.device("meta")), **words)
-    room = Room(model)
+    room = SessionMemory(model)
     room.reserve(shape_of(session, 16))
     static = StaticSession(session, room, max_length=16, launch=Launches())
     for rows in (3, 3, 2, 1, 1):

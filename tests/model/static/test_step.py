@@ -3,8 +3,8 @@ import torch
 
 from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build, logits
 from tests.streams import START, stream_of
-from trimtab.model.static.room import Room
 from trimtab.model.static.session import StaticSession, shape_of
+from trimtab.model.static.session_memory import SessionMemory
 from trimtab.model.static.step import static_step
 
 
@@ -15,7 +15,7 @@ def test_steps_equal_the_whole_forward(variant):
     targets = [[20, 21, 22, 3], [30, 31, 32, 3], [40, 41, 42, 3]]
     whole = logits(model, SOURCES, targets).view(3, 4, -1)
     plain = model.open_session(stream_of(SOURCES), rows=3, width=1, max_length=16)
-    room = Room(model)
+    room = SessionMemory(model)
     room.reserve(shape_of(plain, 16))
     session = StaticSession(plain, room, max_length=16, launch=lambda _, step: step())
     for i, column in enumerate(zip(*[[START, *row[:-1]] for row in targets], strict=True)):
@@ -27,7 +27,7 @@ def test_steps_equal_the_whole_forward(variant):
 def test_a_step_hears_and_tells_through_memory_that_stays():
     model = build().eval()
     plain = model.open_session(stream_of(SOURCES), rows=3, width=2, max_length=16)
-    room = Room(model)
+    room = SessionMemory(model)
     shape = shape_of(plain, 16)
     room.reserve(shape)
     place = room.place(shape)

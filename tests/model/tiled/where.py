@@ -4,7 +4,7 @@ import torch
 
 from tests.gpu.triton_here import DEVICE
 from tests.model.test_attention_padded import naive
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 
 
 def layout(lengths):
@@ -13,14 +13,14 @@ def layout(lengths):
     boundaries = torch.cat([torch.zeros(1, dtype=torch.int32), counts.cumsum(0).to(torch.int32)])
     segments = torch.repeat_interleave(torch.arange(len(lengths)), counts).to(torch.int32)
     spans = torch.cat([segments, boundaries])
-    return Layout(boundaries.to(DEVICE), max(lengths), None, None, spans.to(DEVICE))
+    return SequenceLayout(boundaries.to(DEVICE), max(lengths), None, None, spans.to(DEVICE))
 
 
 def padded(tiled):
     """The same segments as padded rows."""
     lengths = tiled.boundaries.diff()
     real = torch.arange(tiled.longest, device=DEVICE) < lengths[:, None]
-    return Layout(tiled.boundaries, tiled.longest, real.flatten().nonzero().flatten(), real)
+    return SequenceLayout(tiled.boundaries, tiled.longest, real.flatten().nonzero().flatten(), real)
 
 
 def made(of, to, *, heads, kv_heads, size=32, dtype=torch.float32, seed=0):

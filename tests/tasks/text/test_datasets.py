@@ -10,9 +10,9 @@ from trimtab.data import tokenizers
 from trimtab.data.stream_sample import Sample
 from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.errors import InputError
-from trimtab.flow import DroppedExample
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
+from trimtab.types import DroppedExample
 
 TAGGED = {"data.train.0.tags": ["<train>", "<dev>"], "data.valid.tags": ["<dev>"]}
 

@@ -8,7 +8,6 @@ from tests.streams import pack_of
 from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
-from trimtab.flow import IGNORE
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
 from trimtab.tasks.text.labels import (
@@ -19,6 +18,7 @@ from trimtab.tasks.text.labels import (
     shift_error,
 )
 from trimtab.tasks.text.probing import probe_window
+from trimtab.types import IGNORE
 
 START, END = 2, 3
 

@@ -3,9 +3,9 @@ import torch
 
 from tests.small_run import small_parts, small_sources
 from trimtab.errors import InputError
+from trimtab.inference import load_model
 from trimtab.tasks.text.text_task import take_text_weights, text_task
 from trimtab.tasks.translation.task import KIND
-from trimtab.translator import load_model
 
 
 def test_a_kind_of_text_becomes_a_task_with_its_own_reading(tmp_path):

@@ -1,10 +1,10 @@
 import pytest
 
 from trimtab.choices import shape_for
-from trimtab.flow import LossOutput
 from trimtab.step.accumulate import accumulate as right
 from trimtab.training.preflight import cut
 from trimtab.training.preflight.cut import cut_two_ways
+from trimtab.types import LossOutput
 
 
 def mean_of_means(objective, packs, *, scale=None):

@@ -1,11 +1,11 @@
 import torch
 
 from trimtab.config.step import ClipOff
-from trimtab.flow import LossOutput
 from trimtab.step.clip.build import build_clip
 from trimtab.tasks.text.probing import few_examples, one_pack
 from trimtab.training.preflight.one_step import one_step
 from trimtab.training.preflight.step_order import Witness
+from trimtab.types import LossOutput
 
 
 def test_it_takes_the_objective_of_the_parts_or_another(parts):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from trimtab.config.complain import Complaint
+from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.language_model import language_model_contradictions

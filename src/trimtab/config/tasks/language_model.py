@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from trimtab.config.complain import Complaint
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
 from trimtab.config.tokenizer import SentencePieceTokenizer

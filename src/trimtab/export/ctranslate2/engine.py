@@ -11,8 +11,8 @@ import torch
 from trimtab.errors import input_error
 from trimtab.export.ctranslate2.files import check_files, read_vocabularies
 from trimtab.export.ctranslate2.search import Searcher
-from trimtab.export.ctranslate2.settled import Wanted
-from trimtab.flow import Ragged, Stream
+from trimtab.export.ctranslate2.search_end import Wanted
+from trimtab.types import Ragged, Stream
 
 BATCH_TOKENS = 4096
 """Tokens of one batch that is scored, padding included."""

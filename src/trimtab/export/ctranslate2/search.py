@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.export.ctranslate2.settled import Seen, Wanted, Written
+from trimtab.export.ctranslate2.search_end import Seen, Wanted, Written
 
 SCORED_TOKENS = 4096
 """Tokens of one batch that is scored, padding included."""

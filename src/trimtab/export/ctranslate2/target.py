@@ -22,8 +22,8 @@ from trimtab.export.manifest import unknown_manifest
 from trimtab.export.quantized import EXACT
 from trimtab.export.target import TargetCard, Trained
 from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
-from trimtab.flow import Ragged
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.types import Ragged
 
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
 """Of the norms. The library has defaults of its own, which are others."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.export.hf.sentencepiece_spec import PieceSpec, SentencePieceSpec
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 SPACE = "▁"
 OUT_OF_TEXT = 1e4

@@ -19,7 +19,7 @@ from trimtab.export.hf.library import (
 )
 from trimtab.export.hf.llama_files import check_llama_files, check_llama_shapes
 from trimtab.export.hf.llama_shape import class_name
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 
 def open_llama(

@@ -19,7 +19,7 @@ from trimtab.export.hf.library import (
 )
 from trimtab.export.hf.llama_shape import class_name, generation, shape, tensor_shapes
 from trimtab.export.plain_files import plain_file, read_object
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 _IS: dict[str, Callable[[Any], bool]] = {
     "transformers_version": lambda value: isinstance(value, str) and len(value) < 100,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.flow import Tokenizer
+from trimtab.types import Tokenizer
 
 NORM_EPSILON = 1e-6
 """That of `model.norm.build_norm`."""

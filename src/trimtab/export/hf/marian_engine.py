@@ -19,7 +19,7 @@ from trimtab.export.hf.library import (
 )
 from trimtab.export.hf.marian_files import CLASSES, check_files, check_shapes
 from trimtab.export.padded_rows import batches_of
-from trimtab.flow import Ragged, Stream
+from trimtab.types import Ragged, Stream
 
 
 def open_hugging_face(

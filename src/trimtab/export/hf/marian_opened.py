@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.export.hf.marian_engine import HuggingFaceModel
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 ROWS_AT_ONCE = 16
 

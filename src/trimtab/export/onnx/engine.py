@@ -22,7 +22,7 @@ from trimtab.export.onnx.files import (
 )
 from trimtab.export.onnx.session import OnnxSession
 from trimtab.export.padded_rows import batches_of, padded
-from trimtab.flow import Ragged, Stream
+from trimtab.types import Ragged, Stream
 
 CPU, GPU = "CPUExecutionProvider", "CUDAExecutionProvider"
 

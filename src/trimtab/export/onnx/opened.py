@@ -10,7 +10,7 @@ from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 from trimtab.errors import RunFailed
 from trimtab.export.onnx.engine import OnnxModel
-from trimtab.flow import Ragged
+from trimtab.types import Ragged
 
 ROWS_AT_ONCE = 16
 

@@ -20,8 +20,8 @@ from trimtab.export.onnx.rounded import Rounding
 from trimtab.export.onnx.store import Store
 from trimtab.export.target import Trained
 from trimtab.export.trainer import token_log_probabilities
-from trimtab.flow import Ragged
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.types import Ragged
 
 REDUCED_KIND = "int8_reduced"
 TRIED_ROWS = 6

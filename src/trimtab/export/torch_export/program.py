@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from trimtab.flow import Stream
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.types import Stream
 
 PROGRAM = "model.pt2"
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from trimtab.flow import Stream
+from trimtab.types import Stream
 
 
 class RotaryCosSin(NamedTuple):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trimtab.model.attention_cached import hidden_by
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.static.room import Place
+from trimtab.model.static.session_memory import Place
 
 AttendAncestors = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, what each hypothesis takes,

@@ -6,12 +6,12 @@ import weakref
 
 import torch
 
-from trimtab.flow import Stream
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import Session
 from trimtab.model.static.recordings import Recordings
-from trimtab.model.static.room import Room
 from trimtab.model.static.session import StaticSession, shape_of
+from trimtab.model.static.session_memory import SessionMemory
+from trimtab.types import Stream
 
 NO_ROOM = (
     "translation goes on without recorded steps, which is slower: there is not enough memory for their caches. "
@@ -29,7 +29,7 @@ class StaticOpener:
     def __init__(self, model: EncoderDecoder) -> None:
         self.model = model
         """What is decoded from."""
-        self.room = Room(model)
+        self.room = SessionMemory(model)
         device = model.output_matrix.device
         self.recordings = Recordings(device) if device.type == "cuda" else None
         self.lock = threading.Lock()

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.model.session import Session
-from trimtab.model.static.room import Place, Room
+from trimtab.model.static.session_memory import Place, SessionMemory
 from trimtab.model.static.shapes import Shape
 from trimtab.model.static.step import static_step
 
@@ -22,7 +22,7 @@ class StaticSession:
     becomes smaller when half of it is enough.
     """
 
-    def __init__(self, plain: Session, room: Room, *, max_length: int, launch: Launch) -> None:
+    def __init__(self, plain: Session, room: SessionMemory, *, max_length: int, launch: Launch) -> None:
         """`room` is used by nobody else and holds `shape_of(plain, max_length)`."""
         self.model, self.room, self.launch = plain.model, room, launch
         self.rows, self.max_length = plain.rows, max_length

@@ -12,7 +12,7 @@ from trimtab.model.block import Attend
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import attend_shared_source
 from trimtab.model.static.attend import AttendAncestors, attention_of
-from trimtab.model.static.room import Place, Slots
+from trimtab.model.static.session_memory import Place, Slots
 
 
 @at_any_length()

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.model.layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.model.tiled.tiles import TILES
 
 
-def fits_tiles(queries: Tensor, of: Layout, to: Layout) -> bool:
+def fits_tiles(queries: Tensor, of: SequenceLayout, to: SequenceLayout) -> bool:
     """Whether the kernels take heads of this size in this precision, and both layouts are made for them."""
     if of.spans is None or to.spans is None or queries.shape[-1] not in TILES:
         return False
@@ -22,8 +22,8 @@ def attend_tiled(
     keys: Float[Tensor, "keys kv_heads size"],
     values: Float[Tensor, "keys kv_heads size"],
     *,
-    of: Layout,
-    to: Layout,
+    of: SequenceLayout,
+    to: SequenceLayout,
     causal: bool,
 ) -> Float[Tensor, "queries heads size"]:
     """CUDA and half precision; float32 only where Triton interprets. Gradients have the same bits in every run.

@@ -11,14 +11,14 @@ from trimtab.choices import shape_for
 from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
 from trimtab.data.fitting_vocabulary import with_sizes
+from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
 from trimtab.data.packing import Packing
-from trimtab.data.window import windows
-from trimtab.flow import Window
 from trimtab.step.batch_warmup import tokens_at
 from trimtab.tasks.task import OpenMixture
 from trimtab.tasks.text.datasets import Sources
+from trimtab.types import GlobalBatch
 
 
 def plan_batches(recipe: Recipe, sources: Sources, *, packed: bool, device: torch.device) -> Packing:
@@ -42,7 +42,7 @@ def with_vocabulary_sizes(recipe: Recipe, sources: Sources) -> Recipe:
 def mixture_opener(recipe: Recipe, sources: Sources) -> OpenMixture:
     """What opens the endless global batches of a mixture."""
 
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[Window, None, None]:
+    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
         feed, workers = replace(sources.feed, mixture=mixture), resolve_workers(recipe.data)
         return windows(
             chunks(feed, from_position=position, workers=workers),

@@ -21,8 +21,8 @@ from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline, build_transforms
 from trimtab.data.valid_set import ValidSet
 from trimtab.errors import InputError, Problem
-from trimtab.flow import Ragged
 from trimtab.progress import Progress
+from trimtab.types import Ragged
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from trimtab.errors import TrimtabError
 from trimtab.finding import Finding
+from trimtab.inference import Translator
 from trimtab.run_findings.preflight import DECODING_FAILS
 from trimtab.tasks.examples import Checked
-from trimtab.translator import Translator
 
 
 def five_lines(parts: Checked) -> Iterator[Finding]:

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.finding import Finding
-from trimtab.flow import IGNORE, Pack, Ragged, Window
 from trimtab.run_findings.built_parts import (
     EXAMPLES_LOST_IN_PACKS,
     LABELS_NOT_NEXT_TOKENS,
@@ -18,6 +17,7 @@ from trimtab.run_findings.built_parts import (
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained, hidden_in_training
 from trimtab.tasks.text.probing import few_examples, one_pack, probe_window
+from trimtab.types import IGNORE, GlobalBatch, PackedBatch, Ragged
 
 NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
@@ -41,7 +41,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
         )
 
 
-def shift_error(pack: Pack, *, start: int, end: int | None) -> str:
+def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
     """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
     ids, labels, ends = pack.target.ids, pack.labels, pack.target.boundaries[: pack.num_segments + 1].long()
     size = int(ends[-1])
@@ -64,7 +64,7 @@ def shift_error(pack: Pack, *, start: int, end: int | None) -> str:
     return ""
 
 
-def lost_examples(packs: list[Pack], window: Window) -> str:
+def lost_examples(packs: list[PackedBatch], window: GlobalBatch) -> str:
     """How what the packs hold differs from the window, empty where it does not."""
     wanted = sorted(zip(rows(window.source), rows(window.target), strict=True))
     found = sorted(example for pack in packs for example in examples(pack))
@@ -80,7 +80,7 @@ def rows(ragged: Ragged) -> list[tuple[int, ...]]:
     return [tuple(ragged.row(number).tolist()) for number in range(len(ragged))]
 
 
-def examples(pack: Pack) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def examples(pack: PackedBatch) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Source and target of each segment, as the model reads them."""
     source, target = (stream.boundaries.tolist() for stream in (pack.source, pack.target))
     for number in range(pack.num_segments):

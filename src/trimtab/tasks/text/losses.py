@@ -5,11 +5,11 @@ import math
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.flow import LossOutput, Pack
 from trimtab.loss.build import Loss, build_loss
 from trimtab.model.kinds import Model
 from trimtab.tasks.task import Untrained
 from trimtab.tasks.text.datasets import Sources
+from trimtab.types import LossOutput, PackedBatch
 
 
 class TextLoss:
@@ -27,7 +27,7 @@ class TextLoss:
     def truncating(self, value: bool) -> None:
         self.loss.truncating = value
 
-    def __call__(self, model: Model, pack: Pack) -> LossOutput:
+    def __call__(self, model: Model, pack: PackedBatch) -> LossOutput:
         """Summed over the targets of a pack."""
         return self.loss(model(pack), model.output_matrix, pack.labels)
 

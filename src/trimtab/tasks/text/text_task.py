@@ -7,11 +7,13 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
+from trimtab.inference.load import LoadedModel
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.model.warm_start import RowMap, take_weights
 from trimtab.tasks.task import OwnChecks, Task
 from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
+from trimtab.tasks.text.causality import sees_what_it_should
 from trimtab.tasks.text.data_checks import data_checks
 from trimtab.tasks.text.datasets import Sources, TextKind, open_datasets
 from trimtab.tasks.text.decoding import five_lines
@@ -19,8 +21,6 @@ from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss, untrained
 from trimtab.tasks.text.probing import TextExamples
-from trimtab.tasks.text.sight import sees_what_it_should
-from trimtab.translator.load import LoadedModel
 
 
 def text_task(name: str, kind: TextKind) -> Task:

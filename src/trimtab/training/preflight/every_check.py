@@ -12,11 +12,11 @@ from trimtab.training.preflight.first_loss import first_loss
 from trimtab.training.preflight.gradients import every_weight_learns
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
-from trimtab.training.preflight.owners import optimizer_has_the_weights
+from trimtab.training.preflight.optimizer_coverage import optimizer_has_the_weights
+from trimtab.training.preflight.restored_weights import untouched
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order
 from trimtab.training.preflight.ties import weights_survive_loading
-from trimtab.training.preflight.untouched import untouched
 from trimtab.training.preflight.updates import skipped_steps_change_nothing, weights_follow_the_rate
 from trimtab.training.rates import peak_out_of_range
 from trimtab.training.refreshes import few_refreshes

@@ -4,23 +4,23 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from trimtab.flow import LossOutput, Pack, StepReport
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.take_step import take_step
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained
+from trimtab.types import LossOutput, PackedBatch, StepReport
 
 
 def one_step(
     parts: Checked,
     optimizer: Optimizer,
-    packs: Sequence[Pack],
+    packs: Sequence[PackedBatch],
     *,
     clip: Clip,
     rate: float,
-    objective: Callable[[Pack], LossOutput] | None = None,
+    objective: Callable[[PackedBatch], LossOutput] | None = None,
 ) -> StepReport:
     """`take_step` with an optimizer, a clip and perhaps an objective of the check's own, by the program that trains and
     always with the same dropout. The loss scale is new and 1, which the few examples of a check do not overflow."""

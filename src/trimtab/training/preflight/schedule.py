@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from trimtab.config.step import OneCycle
 from trimtab.finding import Finding
-from trimtab.flow import TrainState
 from trimtab.run_findings.built_parts import SCHEDULE_NOT_AS_SAID
 from trimtab.tasks.examples import Checked
+from trimtab.types import TrainState
 
 LOOKS = 50
 """Steps that are looked at before the peak, and as many after it."""

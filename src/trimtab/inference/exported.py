@@ -1,0 +1,134 @@
+"""A folder that an export wrote, ready to translate and to score: its own weights, run by the library it is for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from trimtab.checkpoint.log_findings import log_finding
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.config.run import Recipe
+from trimtab.data.exact_text import ExactText
+from trimtab.data.tags import check_tags, unlike_training
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.decode.batches import GPU_BATCH_TOKENS
+from trimtab.decode.documents import DocumentCounts
+from trimtab.decode.search import Search
+from trimtab.decode.setup import TranslationSetup
+from trimtab.errors import InputError, input_error
+from trimtab.export.open_export import is_export, read_export
+from trimtab.export.target import Engine, TextEngine
+from trimtab.inference.load import LoadedModel, load_model
+from trimtab.inference.setup import CPU_BATCH_TOKENS
+from trimtab.inference.tagged import Tagged
+from trimtab.inference.translator import Translator
+from trimtab.types import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedModel:
+    """An export with what belongs to it; the counterpart of `LoadedModel`."""
+
+    name: str
+    recipe: Recipe
+    engine: Engine
+    tokenizers: Tokenizers
+
+    @property
+    def translates(self) -> Engine:
+        """The model as decoding sees it."""
+        return self.engine
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.engine.device
+
+    def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
+        """Ready to translate; as that of a run."""
+        self.look_at(tags)
+        on_gpu = self.device.type == "cuda"
+        setup = TranslationSetup(
+            model=self.engine,
+            tokenizer=Tagged(self.tokenizers, tags),
+            device=self.device,
+            normalise=str,
+            max_tokens=self.recipe.data.max_tokens,
+            search=search,
+            batch_tokens=GPU_BATCH_TOKENS if on_gpu else CPU_BATCH_TOKENS * search.beam,
+            encode_target=self.tokenizers.target.encode,
+        )
+        return Translator(setup, DocumentCounts())
+
+    def look_at(self, tags: tuple[str, ...] | list[str]) -> None:
+        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
+        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+        for finding in unlike_training(tags, self.recipe.data):
+            log_finding(finding)
+
+    def log_probabilities(self, source: Ragged, target: Ragged) -> list[float]:
+        """Summed log-probability of each row of target ids after its row of source ids."""
+        return [sum(row) for row in self.engine.log_probabilities(source, target)]
+
+
+def open_model(spec: str, *, device: str | None = None) -> LoadedModel | ExportedModel:
+    """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError where there is neither."""
+    spec = path_text(spec, name="run", allowed=RUN)
+    return (
+        load_exported(Path(spec), device=device) if is_export(Path(spec)) else load_model(spec, device=device)
+    )
+
+
+def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
+    """The exported model in a folder. Raises InputError where something of it is missing, closed to this user, damaged
+    or too new, and where it is a language model."""
+    export = read_export(folder)
+    if export.recipe.is_language_model:
+        raise _goes_on(folder)
+    engine = export.open(device=device)
+    assert isinstance(engine, Engine), "a target opens a translator as something that translates"
+    return ExportedModel(str(folder), export.recipe, engine, export.tokenizers)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedText:
+    """An exported language model with what belongs to it."""
+
+    model: TextEngine
+    tokenizer: ExactText
+    window: int
+    """Most tokens that it has learned to read."""
+
+
+def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedText:
+    """The exported language model in a folder. Raises InputError where something of it is missing, closed to this user,
+    damaged or too new, and where it translates, as a model of pairs alone does too."""
+    export = read_export(folder)
+    if not export.recipe.is_language_model:
+        raise translates(str(folder))
+    refuse_pairs_alone(export.recipe, name=str(folder))
+    engine = export.open(device=device)
+    assert isinstance(engine, TextEngine), (
+        "a target opens a language model as something that continues prompts"
+    )
+    return ExportedText(engine, ExactText(export.tokenizers.target), export.recipe.data.max_tokens)
+
+
+def _goes_on(folder: Path) -> InputError:
+    return input_error(
+        f"{folder}: an exported language model only goes on with texts",
+        got="task: language_model",
+        allowed="an export of a model that translates; a run, to measure texts",
+        fix=f"let it go on with a text: `trimtab generate {folder}`; to measure it name the run it came from",
+    )
+
+
+def translates(spec: str) -> InputError:
+    """The error for a model that has a source to read."""
+    return input_error(
+        f"{spec}: a model that translates, and goes on from no prompt",
+        got="an encoder-decoder",
+        allowed="a language model: `task: language_model` in its recipe",
+        fix=f"translate with it: `trimtab translate {spec}`",
+    )

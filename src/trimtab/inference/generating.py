@@ -1,0 +1,80 @@
+"""Text that goes on from prompts, by a trained language model."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.data.exact_text import ExactText
+from trimtab.decode.continuation import Continuation
+from trimtab.decode.continuing import Continues
+from trimtab.decode.given_texts import checked_texts
+from trimtab.decode.sampling import Sampling
+from trimtab.decode.writing import USUAL, Writing
+from trimtab.export.open_export import is_export
+from trimtab.inference.exported import load_exported_text, translates
+from trimtab.inference.generator import Generator
+from trimtab.inference.load import load_model
+from trimtab.model.prompted import Prompted
+
+GPU_BATCH_TOKENS = 65536
+CPU_BATCH_TOKENS = 4096
+
+
+def generate(
+    run: str,
+    prompts: Iterable[str],
+    *,
+    max_tokens: int = 256,
+    samples: int = 1,
+    sampling: Sampling | None = USUAL,
+    device: str | None = None,
+) -> Iterator[Continuation]:
+    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export goes on from
+    each prompt, in order, `samples` for each; an empty prompt begins a text.
+
+    `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
+    text whatever prompts stand around it. A text ends with the end symbol, after `max_tokens`, or where the model can
+    read no more, and says which. Raises InputError for a run that translates, for one text in place of a list, and for
+    a prompt that is longer than the model can read, besides what `load_model` raises.
+    """
+    prompts = checked_texts(prompts, name="prompts")
+    writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
+    return load_generator(run, device=device).generate(prompts, writing)
+
+
+def load_generator(spec: str, *, device: str | None = None) -> Generator:
+    """The language model of a run or an export, ready to generate; for many calls, or to see a text as it is written
+    (`Generator.stream`). Raises InputError for a model that translates, and one that was trained on pairs alone."""
+    spec = path_text(spec, name="run", allowed=RUN)
+    if is_export(Path(spec)):
+        exported = load_exported_text(Path(spec), device=device)
+        return _generator(
+            spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
+        )
+    model = load_model(spec, device=device)
+    if model.model.config.has_encoder:
+        raise translates(spec)
+    refuse_pairs_alone(model.recipe, name=model.name)
+    return _generator(
+        model.name,
+        Prompted(model.model),
+        ExactText(model.tokenizer),
+        device=model.device,
+        window=model.recipe.data.max_tokens,
+    )
+
+
+def _generator(
+    name: str, model: Continues, tokenizer: ExactText, *, device: torch.device, window: int
+) -> Generator:
+    return Generator(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        device=device,
+        window=window,
+        batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS,
+    )

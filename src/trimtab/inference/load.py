@@ -1,0 +1,132 @@
+"""A checkpoint's model on its device, with the tokenizers and the recipe that belong to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trimtab.checkpoint.load import Checkpoint
+from trimtab.checkpoint.log_findings import log_finding
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.load import load_recipe
+from trimtab.config.run import Recipe
+from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.tags import check_tags, unlike_training
+from trimtab.data.tokenizers import Tokenizers, load_tokenizers
+from trimtab.data.transforms.apply import build_transforms
+from trimtab.decode.documents import DocumentCounts
+from trimtab.decode.search import Search
+from trimtab.device import choose_device
+from trimtab.errors import input_error
+from trimtab.inference.chosen_weights import chosen_weights
+from trimtab.inference.recorded import recorded
+from trimtab.inference.setup import document_context, opener_of, translation_setup
+from trimtab.inference.tagged import Tagged
+from trimtab.inference.translator import Translator
+from trimtab.model.kinds import Model
+from trimtab.model.text_model import build_model
+from trimtab.step.precision import resolve_precision
+from trimtab.types import Translates
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A checkpoint's model on its device, in evaluation mode, with what belongs to it."""
+
+    recipe: Recipe
+    checkpoint: Checkpoint
+    model: Model
+    tokenizers: Tokenizers
+
+    @property
+    def tokenizer(self) -> SentencePiece:
+        """The target's tokenizer, which is also the source's where they share one."""
+        return self.tokenizers.target
+
+    @property
+    def name(self) -> str:
+        """The folder of its run."""
+        return str(self.checkpoint.run)
+
+    @property
+    def translates(self) -> Translates:
+        """The model as decoding sees it."""
+        return opener_of(self.model, self.tokenizers)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.model.output_matrix.device
+
+    def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
+        """Ready to translate; logs a warning where no line of the training was tagged so.
+
+        Raises InputError for a tag that the vocabulary does not have.
+        """
+        pipeline = build_transforms(self.recipe.data.transforms)
+        self.look_at(tags)
+        tokenizer = Tagged(self.tokenizers, tags)
+        setup = recorded(
+            translation_setup(self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search)
+        )
+        context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
+        return Translator(setup, DocumentCounts(), pipeline.restorer(), context)
+
+    def look_at(self, tags: Sequence[str]) -> None:
+        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
+        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+        for finding in unlike_training(tags, self.recipe.data):
+            log_finding(finding)
+
+
+def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
+    """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
+    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
+
+    Raises InputError where there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
+    not those that it was trained with; and where it has no averaged weights.
+    """
+    place = choose_device(device)
+    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
+    run = RunFolder(checkpoint.run)
+    recipe = load_recipe(run.recipe).recipe
+    tokenizers = load_tokenizers(run.tokenizer)
+    check_tokenizers(tokenizers, run, checkpoint)
+    model = build_model(recipe, tokenizers, device=torch.device("cpu"))
+    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    if place.type == "cuda":
+        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
+        model = model.half_precision_copy(half)
+        model.kernel = "varlen"
+    return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
+
+
+def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpoint) -> None:
+    """Raises InputError where the ids of a side mean something else than they did in training."""
+    found, trained_with = tokenizers.fingerprints, checkpoint.fingerprints
+    for name in ("tokenizer", "source_tokenizer"):
+        here, there = found.get(name), trained_with.get(name)
+        if here != there and "tokenizer" in trained_with:
+            raise input_error(
+                f"{run.tokenizer}: not the {name.replace('_', ' ')} that the model was trained with",
+                got=f"sha256 {here[:16]}" if here else "none",
+                allowed=f"{there[:16] if there else 'none'}, as checkpoint {checkpoint.folder.name} says",
+                fix="put back the tokenizer of this run",
+            )
+
+
+def load_weights(
+    model: Model, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
+) -> None:
+    """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise input_error(
+            f"{run.recipe}: describes another model than the one in checkpoint {checkpoint.folder.name}",
+            got=" ".join(str(error).split(":", 1)[-1].split())[:200],
+            fix="put back the recipe that this run was trained with",
+        ) from None

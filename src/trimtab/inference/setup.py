@@ -1,0 +1,74 @@
+"""How a model translates: what decoding needs to know of its recipe, its tokenizers and its device."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from trimtab.config.reserved import SEPARATOR
+from trimtab.config.run import Recipe
+from trimtab.data.context import context_of
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.decode.batches import GPU_BATCH_TOKENS
+from trimtab.decode.document_context import ALONE, DocumentContext
+from trimtab.decode.search import Search
+from trimtab.decode.setup import TranslationSetup
+from trimtab.errors import input_error
+from trimtab.inference.tagged import Tagged
+from trimtab.model.kinds import Model
+from trimtab.model.source_prompts import SourcePrompts
+from trimtab.types import Translates
+
+CPU_BATCH_TOKENS = 2048
+
+
+def translation_setup(
+    model: Model,
+    tokenizer: Tagged,
+    normalise: "Callable[[str], str]",
+    *,
+    recipe: Recipe,
+    search: Search,
+) -> TranslationSetup:
+    """How this model translates; batches fit the device. Where source and translation stand in one row, each has half
+    of it. Raises InputError for a language model that has no separator between them."""
+    device = model.output_matrix.device
+    return TranslationSetup(
+        model=opener_of(model, tokenizer.inner),
+        tokenizer=tokenizer,
+        device=device,
+        normalise=normalise,
+        max_tokens=recipe.data.max_tokens // (2 if recipe.facts.one_row else 1),
+        search=search,
+        batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS * search.beam,
+        encode_target=tokenizer.inner.target.encode,
+    )
+
+
+def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
+    """The model as a search sees it; InputError for a language model that was not trained on pairs."""
+    if model.config.has_encoder:
+        return model
+    target = tokenizers.target
+    if SEPARATOR not in target.symbols:
+        raise input_error(
+            "a language model of documents does not translate",
+            got=f"a vocabulary without {SEPARATOR}, which stands between source and target",
+            allowed="a model trained on source and target",
+            fix="let it go on with a text: `trimtab generate RUN`",
+        )
+    return SourcePrompts(model, start=target.start, separator=target.id(SEPARATOR))
+
+
+def document_context(recipe: Recipe, tokenizers: Tokenizers, *, num_tags: int) -> DocumentContext:
+    """How the model of a recipe reads documents."""
+    config = context_of(recipe.data)
+    if config is None:
+        return replace(ALONE, num_tags=num_tags)
+    both = config.sides == "both"
+    return DocumentContext(
+        sentences=config.sentences,
+        both=both,
+        whole=config.loss == "all",
+        source_separator=tokenizers.source.id(config.separator),
+        target_separator=tokenizers.target.id(config.separator) if both else ALONE.target_separator,
+        num_tags=num_tags,
+    )

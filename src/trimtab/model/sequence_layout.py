@@ -1,0 +1,48 @@
+"""What attention must know of a stream: where each segment begins, and where a token stands in padded rows."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int, Int32
+from torch import Tensor
+
+from trimtab.gpu.triton_runs import triton_runs_on
+from trimtab.model.attention_flash4 import flash4_runs_on
+from trimtab.model.tiled.tiles import LONGEST
+from trimtab.types import Stream
+
+
+class SequenceLayout(NamedTuple):
+    """A stream's segments, as the kernels want them; two fields are there for padded rows only, the last for tiles."""
+
+    boundaries: Int32[Tensor, "segments_and_one"]
+    longest: int
+    """No segment is longer."""
+    places: Int[Tensor, "tokens"] | None
+    """Row × longest + position: where each token goes when segments become padded rows."""
+    real: Bool[Tensor, "segments longest"] | None
+    """True where a padded row holds a token."""
+    spans: Int32[Tensor, "tokens_and_segments_and_one"] | None = None
+    """The segment of each token, then the boundaries; where tiles can be used."""
+    flash4: bool = False
+    """Whether FlashAttention-4 can be used."""
+
+
+def sequence_layout(stream: Stream, *, padded: bool) -> SequenceLayout:
+    """The layout of a stream; `padded` prepares the index that rows of equal length need."""
+    if not padded:
+        tiled = triton_runs_on(stream.boundaries.device) and stream.longest <= LONGEST
+        if tiled:
+            return SequenceLayout(stream.boundaries, stream.longest, None, None, spans_of(stream))
+        # Whether its gradients have the same bits twice was not tried.
+        flash4 = flash4_runs_on(stream.boundaries.device) and not torch.are_deterministic_algorithms_enabled()
+        return SequenceLayout(stream.boundaries, stream.longest, None, None, flash4=flash4)
+    places = stream.segments * stream.longest + stream.positions
+    lengths = stream.boundaries.diff()
+    real = torch.arange(stream.longest, device=lengths.device) < lengths[:, None]
+    return SequenceLayout(stream.boundaries, stream.longest, places, real)
+
+
+def spans_of(stream: Stream) -> Int32[Tensor, "tokens_and_segments_and_one"]:
+    """Segment numbers and boundaries as tiled attention reads them."""
+    return torch.cat([stream.segments.to(torch.int32), stream.boundaries])

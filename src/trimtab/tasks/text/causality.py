@@ -1,0 +1,119 @@
+"""What the model's prediction for a target token depends on: its source and the tokens before it, and nothing else.
+
+Tokens are exchanged where they must not matter, and the vectors elsewhere must stay as they were; exchanged where they
+must matter, and the vectors must change. Shapes and dropout stay the same, so what is not seen changes no bit on most
+kernels; it is the program that trains which is looked at, compiled or not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from trimtab.finding import Finding
+from trimtab.run_findings.built_parts import (
+    EXAMPLE_DIFFERS_ALONE,
+    EXAMPLES_SEE_EACH_OTHER,
+    FUTURE_SEEN,
+    INPUT_WITHOUT_EFFECT,
+)
+from trimtab.tasks.examples import Checked
+from trimtab.tasks.program import hidden, hidden_in_training
+from trimtab.tasks.text.probing import (
+    between,
+    exchanged,
+    few_examples,
+    lengths_at,
+    one_pack,
+    size,
+)
+from trimtab.types import GlobalBatch, PackedBatch
+
+UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
+"""How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
+SEEN = 1e-6
+"""How much it must change at least by what it must see; an untrained model gives some per cent."""
+ALONE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
+"""How much it may differ in a pack of other size, where sums are made in another order."""
+
+
+def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
+    """Later tokens, other examples, and padding are not seen; the source and earlier tokens are."""
+    window = few_examples(parts)
+    pack = one_pack(parts, window)
+    before = hidden_in_training(parts, pack)
+    every_other, late = halves(pack)
+    everywhere = pack.target.segments < pack.num_segments
+    others = everywhere & ~every_other
+    target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
+    by_target = hidden_in_training(parts, replace(pack, target=target)) - before
+    by_source = torch.zeros_like(before)
+    if parts.packing.shape.has_source:
+        sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
+        num_ids = parts.sources.tokenizers.source.num_ids
+        source = exchanged(pack.source, where=sources, num_ids=num_ids)
+        by_source = hidden_in_training(parts, replace(pack, source=source)) - before
+    typical = size(before, everywhere)
+    early = every_other & ~late
+    yield from future_seen(size(by_target, early) / typical, bound=UNSEEN[parts.precision])
+    leaks = max(size(by_target, others), size(by_source, others)) / typical
+    yield from others_seen(leaks, bound=UNSEEN[parts.precision])
+    if bool(late.any()):
+        yield from not_seen("target tokens before it", size(by_target, late) / typical)
+    if parts.packing.shape.has_source:
+        yield from not_seen("source", size(by_source, every_other) / typical)
+    yield from unlike_alone(parts, window, pack)
+
+
+def halves(pack: PackedBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where every other example stands in the target stream, and the later half of each of these, as far as it is
+    read in one direction."""
+    stream = pack.target
+    every_other = (stream.segments % 2 == 0) & (stream.segments < pack.num_segments)
+    late = every_other & (stream.positions > 0) & (2 * stream.positions >= lengths_at(stream))
+    if stream.prefix is not None:
+        late = late & (stream.positions >= stream.prefix[stream.segments])
+    return every_other, late
+
+
+def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
+    """A finding where later target tokens changed what stands before them."""
+    if not share <= bound:
+        yield FUTURE_SEEN.found(
+            f"with other target tokens later in a sentence, what is predicted before them changes by "
+            f"{share:.2g} of its size (bound {bound:g})"
+        )
+
+
+def others_seen(share: float, *, bound: float) -> Iterator[Finding]:
+    """A finding where one example changed another of the same pack."""
+    if not share <= bound:
+        yield EXAMPLES_SEE_EACH_OTHER.found(
+            f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
+            f"(bound {bound:g})"
+        )
+
+
+def not_seen(what: str, share: float) -> Iterator[Finding]:
+    """A finding where something that must matter does not."""
+    if not share > SEEN:
+        yield INPUT_WITHOUT_EFFECT.found(f"the prediction for a target token does not depend on the {what}")
+
+
+def unlike_alone(parts: Checked, window: GlobalBatch, pack: PackedBatch) -> Iterator[Finding]:
+    """A finding where the shortest or the longest example differs alone from what it is in a pack with others. Without
+    dropout, which is drawn by a token's place in the pack."""
+    parts.model.eval()
+    before = hidden(parts, pack)
+    bound, lengths = ALONE[parts.precision], window.target.lengths
+    for number in dict.fromkeys((int(lengths.argmin()), int(lengths.argmax()))):
+        alone = one_pack(parts, between(window, number, number + 1))
+        together = before[pack.target.segments == number]
+        apart = hidden(parts, alone)[: len(together)] - together
+        share = float(apart.norm() / together.norm())
+        if not share <= bound:
+            yield EXAMPLE_DIFFERS_ALONE.found(
+                f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
+                f"what it is beside {len(window.target) - 1} others (bound {bound:g})"
+            )
+            return

@@ -1,0 +1,160 @@
+"""What one forward pass over one validation pack shows: the residual path, feed-forward units, attention."""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trimtab.finding import Finding
+from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
+from trimtab.model.kinds import Model
+from trimtab.model.positions.kind import RotaryCosSin
+from trimtab.types import PackedBatch
+from trimtab.watch.activations import Activations, activations, out_of_bounds
+from trimtab.watch.attention import (
+    Attention,
+    attention_sinks,
+    large_logits,
+    look_at_attention,
+    share_of_sinks,
+)
+
+SIDES = ("encoder", "decoder")
+MOST_ROWS, MOST_LOGITS = 16, 1 << 20
+"""Sentences whose attention is looked at; and the logits of a head, which bound their number where they may be long."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationStatistics:
+    """The numbers, and what of them is out of bounds."""
+
+    activations: Activations
+    largest: dict[str, float] = field(default_factory=dict[str, float])
+    """Largest attention logit by attention."""
+    shares: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """By attention and head, see `watch.attention.Attention`."""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """What is worth a place in the line of an evaluation."""
+        return {
+            "activation_rms": self.activations.last,
+            "dead_units": max(self.activations.dead.values()),
+            "largest_attention_logit": max(self.largest.values()),
+            "attention_sinks": share_of_sinks(self.shares),
+        }
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All that is out of bounds."""
+        found = [*out_of_bounds(self.activations), large_logits(self.largest)]
+        for side in SIDES:
+            shares = {name: share for name, share in self.shares.items() if name.startswith(side)}
+            found.append(attention_sinks(shares, side=f"the {side}") if shares else None)
+        return [each for each in found if each is not None]
+
+
+@contextmanager
+def watching(model: Model, *, sentences: int) -> Generator[list[ActivationStatistics]]:
+    """While it is open and the model reads a set of so many sentences, pack by pack, looks at the pack with the middle
+    one: the forward pass is one that is made anyway. There is one `Inside` afterwards, or none if none was read.
+
+    The first packs may hold the shortest sentences of the set, and the last the longest.
+    """
+    found: list[ActivationStatistics] = []
+    with ExitStack() as outer:
+        open_now = outer.enter_context(ExitStack())
+        read = 0
+
+        def before(module: Model, given: Any) -> None:
+            nonlocal read
+            start, read = read, read + given[0].num_segments
+            if start <= sentences // 2 < read and not found:
+                found.append(open_now.enter_context(one_pass(module, given[0])))
+
+        def after(module: Model, given: Any, hidden: Any) -> None:
+            open_now.close()
+
+        outer.callback(model.register_forward_pre_hook(before).remove)
+        outer.callback(model.register_forward_hook(after).remove)
+        yield found
+
+
+@contextmanager
+def one_pass(model: Model, pack: PackedBatch) -> Generator[ActivationStatistics]:
+    """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
+
+    Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
+    a GPU it runs a copy.
+    """
+    tokens = {"encoder": pack.num_tokens - pack.num_targets, "decoder": pack.num_targets}
+    if not model.config.has_encoder:
+        tokens["decoder"] = pack.num_tokens  # what is only given is read too
+    blocks = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, EncoderBlock | DecoderBlock)
+    }
+    maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
+    real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
+    with (
+        activations(blocks, maps, tokens=real) as seen,
+        attentions(model, rows=rows_of(pack)) as attended,
+    ):
+        inside = ActivationStatistics(seen)
+        yield inside
+    largest = torch.stack([each.largest for each in attended.values()]).tolist()
+    shares = torch.cat([each.share for each in attended.values()]).tolist()
+    inside.largest.update(zip(attended, largest, strict=True))
+    inside.shares.update({name: [shares.pop(0) for _ in each.share] for name, each in attended.items()})
+
+
+def rows_of(pack: PackedBatch) -> int:
+    """How many of a pack's sentences are looked at, at least one."""
+    longest = max(pack.source.longest, pack.target.longest)
+    return min(MOST_ROWS, pack.num_segments, max(1, MOST_LOGITS // longest**2))
+
+
+@contextmanager
+def attentions(model: Model, *, rows: int) -> Generator[dict[str, Attention]]:
+    """While it is open, every attention of the model is looked at when it runs, by its name."""
+    found: dict[str, Attention] = {}
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, SelfAttention | CrossAttention):
+                hook = attention_hook(name, found, rows=rows)
+                hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
+        yield found
+
+
+def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Callable[[Any, Any, Any], None]:
+    """Computes queries and keys of the first rows a second time, from what the sub-layer is given: no kernel gives
+    logits out."""
+
+    def hook(module: SelfAttention | CrossAttention, given: Any, options: Any) -> None:
+        bias = None
+        match module:
+            case SelfAttention():
+                x, of, positions = given
+                to, count = of, int(of.boundaries[rows])
+                rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
+                queries, keys, _ = module.project(x[:count], rotary)
+                bias = positions.bias
+            case CrossAttention():
+                x, memory, of, to = given
+                x, memory = x[: int(of.boundaries[rows])], memory[: int(to.boundaries[rows])]
+                queries = module.q(x).view(len(x), module.heads, module.size)
+                keys, _ = module.keys_values(memory)
+        found[name] = look_at_attention(
+            queries,
+            keys,
+            of=of.boundaries[: rows + 1],
+            to=to.boundaries[: rows + 1],
+            longest=(of.longest, to.longest),
+            causal=options.get("causal", False),
+            bias=bias,
+        )
+
+    return hook

@@ -1,0 +1,52 @@
+"""What a check may change while it looks, put back when it is done or has failed."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from trimtab.step.optimizer.protocol import Optimizer
+from trimtab.tasks.examples import Checked
+from trimtab.training.preflight.state_backup import kept, tensors_of
+
+
+@contextmanager
+def untouched(parts: Checked) -> Iterator[None]:
+    """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
+    modes = [(module, module.training) for module in parts.model.modules()]
+    tensors = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
+    gradients = [(tensor, tensor.grad) for tensor in tensors]
+    on_gpu = parts.device.type == "cuda"
+    drawn = torch.get_rng_state(), torch.cuda.get_rng_state(parts.device) if on_gpu else None
+    try:
+        for tensor in tensors:
+            tensor.grad = None
+        yield
+    finally:
+        for tensor, gradient in gradients:
+            tensor.grad = gradient
+        for module, training in modes:
+            module.training = training
+        torch.set_rng_state(drawn[0])
+        if drawn[1] is not None:
+            torch.cuda.set_rng_state(drawn[1], parts.device)
+
+
+@contextmanager
+def weights_put_back(parts: Checked) -> Iterator[dict[str, torch.Tensor]]:
+    """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
+    tensors = tensors_of(parts)
+    saved = kept(tensors)
+    try:
+        yield saved
+    finally:
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.copy_(saved[name])
+
+
+def with_own_moments(parts: Checked) -> Optimizer:
+    """A copy of the optimizer that moves the very same weights and keeps moments of its own."""
+    weights = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
+    return copy.deepcopy(parts.stepper.optimizer, {id(weight): weight for weight in weights})

@@ -1,0 +1,124 @@
+"""What many refused steps mean: other data, which is to be learned, or spoilt weights, from which the run goes back."""
+
+from dataclasses import replace
+
+from trimtab.build import Parts
+from trimtab.checkpoint.journal import cut_back
+from trimtab.errors import RunFailed
+from trimtab.finding import Finding
+from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
+from trimtab.training.example_losses import example_losses
+from trimtab.training.record import Recorder
+from trimtab.training.restore import restore
+from trimtab.training.skips import MARGIN, REWIND_WINDOW, Accepted
+from trimtab.types import TrainState
+
+WORSE = 1.1
+"""Weights are spoilt where the loss of an older window is now above so many times what it was when it was learned from.
+Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
+
+
+class Spoilt(Exception):
+    """The weights are worse than they were, so the run must go back; `settle` raises it through the loop."""
+
+    def __init__(self, state: TrainState, then: Accepted | None, now: float) -> None:
+        super().__init__("the weights are spoilt")
+        self.state = state
+        """Where the run is."""
+        self.then = then
+        """The older step whose window was looked at again."""
+        self.now = now
+        """Its loss by the present weights."""
+
+
+def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
+    """Decides after many refused steps, from the loss of a window that was learned from some hundred steps ago.
+
+    As low as it was: the weights are well. Outliers then are a new level, which the guard learns; steps that were not
+    finite stay refused. Higher: raises Spoilt. Raises RunFailed where so many steps were refused that the run must end.
+    """
+    refusals = recorder.refusals
+    if refusals.budget.over:
+        raise RunFailed(ended(recorder, state, "too many steps were refused"))
+    then, now = look_back(parts, recorder)
+    if then is None or not now <= WORSE * then.loss:
+        raise Spoilt(state, then, now)
+    first, last, broken = refusals.unsettled
+    if not broken:
+        parts.stepper.gate.forget()
+        recorder.finding(level_accepted(first=first, last=last, then=then, now=now))
+    refusals.settled()
+
+
+def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]:
+    """The oldest accepted step that is remembered, and what the loss of its window is by the present weights."""
+    if not recorder.refusals.accepted:
+        return None, float("nan")
+    then = recorder.refusals.accepted[0]
+    made = parts.stream.host_batches(then.position, step=then.step - 1)
+    window, _ = next(made)
+    losses = example_losses(parts, window)
+    return then, float((losses.loss * losses.targets).sum() / losses.targets.sum())
+
+
+def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
+    """The state of the newest healthy checkpoint, with everything restored and the steps around the spike left out.
+
+    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run was
+    rewound too often already, or where no checkpoint is healthy.
+    """
+    gone, step = recorder.refusals, spoilt.state.step
+    onset, last, _ = gone.unsettled
+    if not gone.may_rewind(step):
+        often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
+        raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
+    recorder.checkpointer.collect(raising=False)
+    checkpoint = recorder.store.healthy_before(onset - 1)
+    if checkpoint is None:
+        raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
+    # The clock does not go back: a length in minutes is one of all branches together.
+    state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
+    recorder.begin_at(state)
+    masked = (onset - MARGIN, last + MARGIN)
+    recorder.refusals.after_rewind(gone, step=step, masked=masked)
+    for journal, newest in recorder.logger.logs_at(state):
+        journal.close()
+        cut_back(journal.path, newest)
+    recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
+    state = recorder.save(state)
+    recorder.checkpointer.collect(raising=True)
+    return state
+
+
+def ended(recorder: Recorder, state: TrainState, why: str) -> str:
+    """The last words of a run that does not go on by itself."""
+    refusals = recorder.refusals
+    onset = f"the last ones since step {refusals.onset}" if refusals.onset else "the last one accepted"
+    return (
+        f"the run ends at step {state.step}: {why}\n"
+        f"  got     {len(refusals.budget.refused)} steps refused of the last {refusals.budget.window:,}, {onset}; "
+        f"rewound {len(refusals.rewound)} times\n"
+        "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
+        f"and begin anew, or take the lines out; `trimtab replay RUN --step {refusals.onset or state.step}` says "
+        f"whether data or state is at fault"
+    )
+
+
+def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
+    """The data has changed for good."""
+    return NEW_LEVEL_ACCEPTED.found(
+        f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level"
+    )
+
+
+def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[int, int]) -> Finding:
+    """The run has gone back."""
+    seen = "no step was accepted before"
+    if spoilt.then is not None:
+        then = spoilt.then
+        seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
+    return REWOUND.found(
+        f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
+        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
+    )

@@ -1,0 +1,104 @@
+"""A micro-batch: two flat streams of tokens, without padding, and what the decoder must predict."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int, Int32
+from torch import Tensor
+
+IGNORE = -100
+"""The target of a slot that does not count in the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One flat side of a pack, with the boundaries of its segments."""
+
+    ids: Int[Tensor, "tokens"]
+    positions: Int[Tensor, "tokens"]
+    """Place of each token in its segment, from 0."""
+    segments: Int[Tensor, "tokens"]
+    """Number of the segment that each token belongs to."""
+    boundaries: Int32[Tensor, "segments_and_one"]
+    """Segment i is `ids[boundaries[i]:boundaries[i + 1]]`; repeated boundaries are empty segments."""
+    longest: int
+    """No segment is longer; fixed for a whole run where shapes are fixed."""
+    prefix: Int32[Tensor, "segments"] | None = None
+    """How many leading tokens of each segment are given and may see each other in both directions; None for none."""
+
+    def tensors(self) -> list[Tensor]:
+        """Its tensors, in the order of the fields."""
+        fixed = [self.ids, self.positions, self.segments, self.boundaries]
+        return fixed if self.prefix is None else [*fixed, self.prefix]
+
+    def to(self, device: torch.device) -> "Stream":
+        """The same stream on a device; the copy may run beside the host."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Stream":
+        """The same stream with each tensor changed by a function."""
+        return Stream(*map(change, self.tensors()[:4]), self.longest, _mapped(self.prefix, change))
+
+
+def _mapped(tensor: Tensor | None, change: Callable[[Tensor], Tensor]) -> Tensor | None:
+    return None if tensor is None else change(tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """One micro-batch: source and target streams with the same number of segments."""
+
+    source: Stream
+    target: Stream
+    """The decoder's input: the start symbol, then the target without its last token."""
+    labels: Int[Tensor, "target_tokens"]
+    """What the decoder must predict; IGNORE in slots that do not count."""
+    num_segments: int
+    """Real segments; those after them fill the tail."""
+    num_targets: int
+    num_tokens: int
+    """Real source and target tokens."""
+
+    @property
+    def num_slots(self) -> int:
+        """Slots of both streams, padding included."""
+        return len(self.source.ids) + len(self.target.ids)
+
+    @property
+    def fill(self) -> float:
+        """Share of the slots that hold real tokens."""
+        return self.num_tokens / self.num_slots
+
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        return self.labels.device
+
+    @property
+    def static_key(self) -> Hashable:
+        """Shapes of all tensors, and the longest segment that each stream allows."""
+        shapes = tuple(tensor.shape for tensor in self.tensors())
+        prefixed = (self.source.prefix is not None, self.target.prefix is not None)
+        return (*shapes, *prefixed, self.source.longest, self.target.longest)
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors of both streams, then the labels."""
+        return [*self.source.tensors(), *self.target.tensors(), self.labels]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "PackedBatch":
+        """The same pack with each tensor changed by a function."""
+        counts = (self.num_segments, self.num_targets, self.num_tokens)
+        return PackedBatch(self.source.map(change), self.target.map(change), change(self.labels), *counts)
+
+    def to(self, device: torch.device) -> "PackedBatch":
+        """The same pack on a device; the copy may run beside the host."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pin(self) -> "PackedBatch":
+        """The same pack in page-locked memory, for copies that run beside the computation."""
+        return self.map(Tensor.pin_memory)
+
+    def clone(self) -> "PackedBatch":
+        """The same pack in memory of its own."""
+        return self.map(Tensor.clone)
