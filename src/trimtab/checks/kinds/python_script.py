@@ -20,6 +20,7 @@ from trimtab.checks.kinds.scripts.model import (
     script_adapter,
     token_concepts,
 )
+from trimtab.checks.kinds.scripts.own_loop import own_loop_concepts
 from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
 from trimtab.checks.kinds.scripts.training import (
     CLASSES,
@@ -88,9 +89,17 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
     }
     if not trains(document):
         told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+    if not configurations(document):
+        told = {**own_loop_concepts(document), **told, **_cast(document)}
     name_quantized_adapter(told)
     _put_no_adapter(told, document)
     return told
+
+
+def _cast(document: Document) -> Told:
+    """The dtype that a model is cast to after it was loaded: it counts, and not that of the loading."""
+    told = own_loop_concepts(document)
+    return {"weights_dtype": told["weights_dtype"]} if "weights_dtype" in told else {}
 
 
 def _put_no_adapter(told: Told, document: Document) -> None:

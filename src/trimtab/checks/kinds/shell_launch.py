@@ -149,6 +149,9 @@ def _told(written: Written, call: Call, surroundings: Surroundings) -> Told:
         put_script(told, written, surroundings.versions)
     else:
         put_script_arguments(told, written, surroundings)
+        if call.name in EXAMPLES and written.is_whole and not any("lora" in name for name in call.arguments):
+            place = call.place
+            put(told, "adapter", Setting(key=call.name, value="none", place=place, origin="default"))
     return {**deepspeed_named(written.settings, surroundings), **told}
 
 
