@@ -20,8 +20,8 @@ from trimtab.checks.kinds.scripts.model import (
     script_adapter,
     token_concepts,
 )
-from trimtab.checks.kinds.scripts.own_loop import own_loop_concepts
 from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
+from trimtab.checks.kinds.scripts.own_loop import own_loop_concepts
 from trimtab.checks.kinds.scripts.training import (
     CLASSES,
     configurations,
@@ -105,7 +105,8 @@ def _cast(document: Document) -> Told:
 def _put_no_adapter(told: Told, document: Document) -> None:
     """Full training: a Trainer gets a model that is loaded here, and nothing here can put an adapter on it."""
     trainers = [call for call in document.calls if call.name in TRAINERS]
-    can = document.imports & {"peft", "unsloth"} or "adapter" in document.text
+    can = "unsloth" in document.imports or any(call.name in _ADAPTING for call in document.calls)
+    can = can or any("Peft" in call.qualifier for call in document.calls) or "peft_config" in document.text
     if "adapter" in told or can or len(trainers) != 1 or not loads(document):
         return
     call = trainers[0]
@@ -144,6 +145,14 @@ def _is_before_the_adapter(call: Call, document: Document) -> bool:
     return any(call.place < each.place < first for each in document.calls if each.name in TRAINERS)
 
 
+_ADAPTING = frozenset(
+    {
+        "get_peft_model", "LoraConfig", "AdaLoraConfig", "OFTConfig", "add_adapter", "load_adapter", "LoraModel",
+        "prepare_model_for_kbit_training", "inject_adapter_in_model", "PrefixTuningConfig", "PromptTuningConfig",
+        "IA3Config", "init_adapters", "train_adapter",
+    }
+)  # fmt: skip
+"""Calls that put an adapter on a model, or prepare it for one."""
 _OF_OPTIMIZER = frozenset(
     {
         "optimizer", "optimizer_variant", "optimizer_bits", "optimizer_paged", "learning_rate", "weight_decay",

@@ -31,7 +31,9 @@ RULE = Rule(
             "properly across multiple epochs. Otherwise, the same ordering will be always used'.",
             opened=False,
         ),
-        Arithmetic("`generator.manual_seed(self.seed + self.epoch)`: with an epoch of 0 always the same permutation."),
+        Arithmetic(
+            "`generator.manual_seed(self.seed + self.epoch)`: with an epoch of 0 always the same permutation."
+        ),
     ),
     fix=Fix("call `{name}.set_epoch(epoch)` at the start of each epoch"),
     bad=Example("train.py", _SCRIPT.format(epoch="")),
@@ -49,7 +51,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for event in flow.named("DistributedSampler"):
         sampler = event.value
         shuffles = sampler.argument(3, "shuffle")
-        if sampler.of is not None or sampler.has_rest or (shuffles is not None and shuffles.constant is not True):
+        if (
+            sampler.of is not None
+            or sampler.has_rest
+            or (shuffles is not None and shuffles.constant is not True)
+        ):
             continue
         if any(_is_trained_on(flow, sampler, loader) for loader in flow.named("DataLoader")):
             yield RULE.at(event.place, name=sampler.label or "sampler")

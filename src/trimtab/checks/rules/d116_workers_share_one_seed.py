@@ -31,7 +31,9 @@ RULE = Rule(
             "those that a dataset holds.",
             opened=False,
         ),
-        Arithmetic("A generator with a fixed seed, forked 8 times: 8 equal streams, so 1/8 of the randomness."),
+        Arithmetic(
+            "A generator with a fixed seed, forked 8 times: 8 equal streams, so 1/8 of the randomness."
+        ),
     ),
     fix=Fix(
         "make the generator from `torch.initial_seed()` in the worker (`worker_init_fn`, or at the first `__getitem__`), "
@@ -43,7 +45,9 @@ RULE = Rule(
     ),
     good=Example(
         "train.py",
-        _SCRIPT.format(early="", late="        rng = np.random.default_rng([torch.initial_seed(), index])\n", rng="rng"),
+        _SCRIPT.format(
+            early="", late="        rng = np.random.default_rng([torch.initial_seed(), index])\n", rng="rng"
+        ),
     ),
     symptoms=("augmentation repeats", "overfits"),
 )
@@ -58,7 +62,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         workers, dataset = event.value.argument(5, "num_workers"), event.value.argument(0, "dataset")
         if dataset is None or dataset.made != "object" or workers is None or event.value.has_rest:
             continue
-        if type(workers.constant) is not int or workers.constant < 2 or "worker_init_fn" in event.value.keywords:
+        if (
+            type(workers.constant) is not int
+            or workers.constant < 2
+            or "worker_init_fn" in event.value.keywords
+        ):
             continue
         made = _shared_generator(flow, dataset)
         if made is not None and not says(run.document, "get_worker_info"):

@@ -34,10 +34,16 @@ RULE = Rule(
         ),
         Arithmetic("Validated every 500 of 100,000 steps, 99.5% of the run has a dropout of 0."),
     ),
-    fix=Fix("call `{model}.train()` behind the evaluation, or at the start of each epoch and behind each evaluation in it"),
+    fix=Fix(
+        "call `{model}.train()` behind the evaluation, or at the start of each epoch and behind each evaluation in it"
+    ),
     bad=Example("train.py", _SCRIPT.format(back="")),
     good=Example("train.py", _SCRIPT.format(back="        model.train()\n")),
-    symptoms=("overfits", "training loss falls too fast after the first validation", "worse after the first evaluation"),
+    symptoms=(
+        "overfits",
+        "training loss falls too fast after the first validation",
+        "worse after the first evaluation",
+    ),
 )
 
 
@@ -77,7 +83,11 @@ def _trained(inside: list[Event]) -> list[Value | None]:
     """Models that a backward pass may belong to: those that are called with gradients in the loop."""
     from trimtab.checks.read.flow.roles import without_gradients
 
-    called = [root(event.value.of) for event in inside if event.value.of is not None and not without_gradients(event)]
+    called = [
+        root(event.value.of)
+        for event in inside
+        if event.value.of is not None and not without_gradients(event)
+    ]
     return [value for value in called if value is not None]
 
 
@@ -99,7 +109,8 @@ def _is_toggled(event: Event, inside: list[Event]) -> bool:
     """Whether another branch of the same `if` sets the other mode: `if phase == "train"`."""
     numbers = {block.statement for block in event.path if block.kind in ("if", "else")} - {0}
     return any(
-        _is_on(other, None) and any(block.statement in numbers and block not in event.path for block in other.path)
+        _is_on(other, None)
+        and any(block.statement in numbers and block not in event.path for block in other.path)
         for other in inside
     )
 
@@ -107,7 +118,10 @@ def _is_toggled(event: Event, inside: list[Event]) -> bool:
 def _other_object(event: Event, backward: Event) -> bool:
     """A model that is part of another, or a teacher: switched off on purpose."""
     label = (event.subject.label or event.subject.name).lower() if event.subject is not None else ""
-    return any(word in label for word in ("teacher", "ema", "ref", "target", "frozen", "vae", "encoder", "clip", "best"))
+    return any(
+        word in label
+        for word in ("teacher", "ema", "ref", "target", "frozen", "vae", "encoder", "clip", "best")
+    )
 
 
 def _first_is_backward(turn: list[Event], model: Value | None) -> bool:

@@ -33,7 +33,9 @@ RULE = Rule(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/loss/loss_utils.py",
             "ForCausalLMLoss: 'Shift so that tokens < n predict n'.",
         ),
-        Arithmetic("The target of position i is then an input of position i: it can be read off, with a loss of 0."),
+        Arithmetic(
+            "The target of position i is then an input of position i: it can be read off, with a loss of 0."
+        ),
     ),
     fix=Fix("compare `logits[:, :-1]` with `labels[:, 1:]`, or give `labels=` to the model"),
     bad=Example("train.py", _SCRIPT.format(end="", start="")),
@@ -63,9 +65,12 @@ def _forward(logits: Value | None) -> Value | None:
     """The call of the model that logits come from."""
     if logits is None:
         return None
-    if logits.made == "attribute" and logits.name == "logits":
-        logits = logits.of
-    elif logits.made == "item" and logits.of is not None and logits.args and logits.args[0].constant in (0, "logits"):
+    if (logits.made == "attribute" and logits.name == "logits") or (
+        logits.made == "item"
+        and logits.of is not None
+        and logits.args
+        and logits.args[0].constant in (0, "logits")
+    ):
         logits = logits.of
     return logits if logits is not None and logits.made == "call" and logits.of is not None else None
 

@@ -42,7 +42,11 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(ignored="PAD")),
     good=Example("train.py", _SCRIPT.format(ignored="-100")),
     tips=("S0-58",),
-    symptoms=("loss is very low from the start", "CUDA error: device-side assert triggered", "outputs end at once"),
+    symptoms=(
+        "loss is very low from the start",
+        "CUDA error: device-side assert triggered",
+        "outputs end at once",
+    ),
 )
 _DEFAULT = -100
 
@@ -106,7 +110,10 @@ def _pads(flow: Flow) -> set[object]:
         value = event.value.argument(2, "padding_value")
         found.add(0 if value is None else value.constant)
     for value in flow.constants.items():
-        if value[0].lower() in ("pad", "pad_id", "pad_idx", "pad_token_id", "pad_index") and type(value[1]) is int:
+        if (
+            value[0].lower() in ("pad", "pad_id", "pad_idx", "pad_token_id", "pad_index")
+            and type(value[1]) is int
+        ):
             found.add(value[1])
     return found
 

@@ -77,4 +77,9 @@ def _ends_in(module: Value, words: tuple[str, str]) -> bool:
         return False
     if module.last == words[1]:
         return True
-    return module.last == "Sequential" and bool(module.args) and not module.has_rest and _ends_in(module.args[-1], words)
+    return (
+        module.last == "Sequential"
+        and bool(module.args)
+        and not module.has_rest
+        and _ends_in(module.args[-1], words)
+    )

@@ -35,7 +35,9 @@ RULE = Rule(
             "The same mended: `dropout_p=self.dropout if self.training else 0`.",
             opened=False,
         ),
-        Arithmetic("With 0.1 a tenth of all attention weights is missing in each evaluation, others each time."),
+        Arithmetic(
+            "With 0.1 a tenth of all attention weights is missing in each evaluation, others each time."
+        ),
     ),
     fix=Fix("write `dropout_p=self.dropout if self.training else 0.0`"),
     bad=Example("attention.py", _SCRIPT.format(dropout="self.dropout")),
@@ -56,7 +58,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _is_kept_number(dropout: Value, event: Event) -> bool:
     """`self.dropout` of a number, or `self.attn_dropout.p`."""
     owner = next((block.value for block in event.path if block.kind == "function"), None)
-    if owner is None or not any(block.value is not None and block.value.name == "forward" for block in event.path):
+    if owner is None or not any(
+        block.value is not None and block.value.name == "forward" for block in event.path
+    ):
         return False
     if dropout.made == "attribute":
         return dropout.name == "p" and dropout.of is not None and dropout.of.last in ("Dropout", "dropout")
@@ -78,7 +82,8 @@ def _is_held(dropout: Value, event: Event) -> bool:
 
 def _is_tested(event: Event) -> bool:
     return any(
-        block.kind in ("if", "else") and block.value is not None and _speaks_of_mode(block.value) for block in event.path
+        block.kind in ("if", "else") and block.value is not None and _speaks_of_mode(block.value)
+        for block in event.path
     )
 
 

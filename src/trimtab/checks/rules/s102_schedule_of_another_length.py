@@ -73,7 +73,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         is_micro = accumulation is not None and accumulation > 1 and horizon == steps * accumulation
         why_so = f": it counts micro-batches, {accumulation} of which make a step" if is_micro else ""
         severity = "error" if is_micro else None
-        fault = f"the schedule ends after {horizon:,} steps, but the run takes {steps:,} optimizer steps{why_so}"
+        fault = (
+            f"the schedule ends after {horizon:,} steps, but the run takes {steps:,} optimizer steps{why_so}"
+        )
         yield RULE.at(place, severity=severity, fault=fault, fix=f"set the schedule's length to {steps:,}")
 
 
@@ -85,7 +87,11 @@ def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
         return
     for loop in training_loops(flow):
         steps = list(loop.steps())
-        if not steps or not all(loop.is_within_period(step) for step in steps) or loop.is_within_period(loop.backward):
+        if (
+            not steps
+            or not all(loop.is_within_period(step) for step in steps)
+            or loop.is_within_period(loop.backward)
+        ):
             continue
         for event in loop.schedule_steps():
             if loop.is_within_period(event) or any(event.path == step.path for step in steps):

@@ -29,14 +29,24 @@ RULE = Rule(
             "'Call optimizer.zero_grad() to reset the gradients of model parameters. Gradients by default add up'.",
             opened=False,
         ),
-        Arithmetic("After n batches without clearing the gradient is a sum of n terms: batch 1 counts n times."),
+        Arithmetic(
+            "After n batches without clearing the gradient is a sum of n terms: batch 1 counts n times."
+        ),
     ),
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.format(clear="")),
     good=Example("train.py", _SCRIPT.format(clear="    optimizer.zero_grad()\n")),
     symptoms=("diverged", "loss rises", "model learns nothing"),
 )
-_CLEARING = (*CLEARS, "grad = None", "grad=None", "grad.zero_", "grad.data.zero_", "grad.fill_", "foreach_zero_")
+_CLEARING = (
+    *CLEARS,
+    "grad = None",
+    "grad=None",
+    "grad.zero_",
+    "grad.data.zero_",
+    "grad.fill_",
+    "foreach_zero_",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -52,7 +62,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         if not clears and not _is_handed_on(loop):
             fix = "call `optimizer.zero_grad()` once a step, behind `optimizer.step()` or before `backward()`"
-            yield RULE.at(step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix)
+            yield RULE.at(
+                step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix
+            )
             return
         lost = _cleared_between(loop)
         if lost is not None:
@@ -79,6 +91,8 @@ def _cleared_between(loop: Loop) -> Place | None:
     for event in after:
         if is_step(event) or event.name in ("backward", "manual_backward", "item", "accumulate"):
             return None
-        if event.name == "zero_grad" and any(is_step(each) and each.subject is event.subject for each in after):
+        if event.name == "zero_grad" and any(
+            is_step(each) and each.subject is event.subject for each in after
+        ):
             return event.place
     return None

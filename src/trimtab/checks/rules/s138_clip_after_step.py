@@ -24,7 +24,9 @@ RULE = Rule(
     why="`clip_grad_norm_` changes the gradients, and the optimizer reads them in `step()`. Behind the step the "
     "clipped gradients are cleared unused, so the run has no clipping although the script says so.",
     evidence=(
-        Arithmetic("A gradient norm of 100 with a threshold of 1.0: the step uses 100, and 1.0 is what is then cleared."),
+        Arithmetic(
+            "A gradient norm of 100 with a threshold of 1.0: the step uses 100, and 1.0 is what is then cleared."
+        ),
     ),
     fix=Fix("move the clipping between `backward()` and `step()`"),
     bad=Example("train.py", _BEGIN + _STEP + _CLIP),

@@ -16,9 +16,7 @@ _BEGIN = (
 )
 _MAKE = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\n"
 _RESIZE = "model.resize_token_embeddings(len(tokenizer))\n"
-_LOOP = (
-    "for batch in loader:\n    model(**batch).loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
-)
+_LOOP = "for batch in loader:\n    model(**batch).loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
 
 RULE = Rule(
     code="S139",
@@ -87,21 +85,29 @@ def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
                 continue
             return _CHANGES[event.name]
         is_layer = event.kind == "set" and event.subject is not None and root(event.subject) is model
-        if is_layer and event.value.made == "call" and event.value.name.startswith("torch.nn.") and event.name != "training":
+        if (
+            is_layer
+            and event.value.made == "call"
+            and event.value.name.startswith("torch.nn.")
+            and event.name != "training"
+        ):
             return f"`{event.name}` is replaced" if not event.value.last.endswith("Parallel") else None
     return None
 
 
 def _is_about(event: Event, model: Value) -> bool:
     first = event.value.argument(0, "model")
-    return root(event.subject) is model or (event.value.of is None and first is not None and root(first) is model)
+    return root(event.subject) is model or (
+        event.value.of is None and first is not None and root(first) is model
+    )
 
 
 def _may_grow(flow: Flow, event: Event) -> bool:
     """Without new tokens a resize to the tokenizer's size may change nothing; a pad token alone is no text."""
-    return any(True for _ in flow.named("add_tokens", "add_special_tokens")) or type(
-        event.value.args[0].constant if event.value.args else None
-    ) is int
+    return (
+        any(True for _ in flow.named("add_tokens", "add_special_tokens"))
+        or type(event.value.args[0].constant if event.value.args else None) is int
+    )
 
 
 def _is_given_more(flow: Flow, optimizer: Value) -> bool:

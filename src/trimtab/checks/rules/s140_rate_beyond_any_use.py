@@ -39,8 +39,8 @@ RULE = Rule(
     ),
     symptoms=("diverged", "loss is NaN", "loss jumps at the start"),
 )
-HIGHEST = 0.3
-"""Above it no published run of an Adam without a scaled schedule is known; prompt tuning with Adafactor takes 0.3."""
+HIGHEST = 1.0
+"""Above it no published run of an Adam without a scaled schedule is known; prompt tuning takes up to 1."""
 _ADAMS = frozenset({"adam", "adamw", "lion", "nadam", "radam", "adamax"})
 _FACTORS = frozenset({"noam", "noamwd", "rsqrt", "inverse_sqrt", "lambda", None})
 _SCALED = ("LambdaLR", "MultiplicativeLR", "OneCycleLR", "CyclicLR", "SequentialLR", "ChainedScheduler")
@@ -65,7 +65,7 @@ def _is_factor(run: Description, rate: Setting) -> bool:
     """Whether the schedule may scale the rate down, or nobody knows the schedule."""
     schedule = run.value("schedule")
     if run.document.syntax == "python":
-        return any(calls_of(run, *_SCALED)) or rate.value <= 1 and run.tool == "torch"
+        return any(calls_of(run, *_SCALED))
     if run.tool in ("opennmt", "eole", "mammoth", "trimtab"):
         return schedule in _FACTORS
     return schedule in ("noam", "noamwd", "rsqrt")

@@ -8,7 +8,13 @@ from trimtab.checks.read.flow.roles import is_optimizer, root
 from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.setting import Setting
 
-_ADAPTING = ("get_peft_model", "add_adapter", "LoraConfig", "inject_adapter_in_model", "prepare_model_for_kbit_training")
+_ADAPTING = (
+    "get_peft_model",
+    "add_adapter",
+    "LoraConfig",
+    "inject_adapter_in_model",
+    "prepare_model_for_kbit_training",
+)
 _HALVES = {"bfloat16": "bf16", "half": "fp16", "float": "fp32", "double": "fp64"}
 
 
@@ -37,7 +43,9 @@ def trained_models(flow: Flow) -> list[tuple[Event, Value]]:
         if event.kind != "call" or event.value.of is not None or not is_optimizer(event.value):
             continue
         given = event.value.argument(0, "params")
-        is_whole = given is not None and given.made == "call" and given.name in ("parameters", "named_parameters")
+        is_whole = (
+            given is not None and given.made == "call" and given.name in ("parameters", "named_parameters")
+        )
         model = root(given.of) if given is not None and is_whole else None
         if model is not None:
             found.append((event, model))

@@ -126,7 +126,13 @@ class Evaluator:
         return of.fields[name]
 
     def record(
-        self, kind: Any, name: str, subject: Value | None, value: Value, node: ast.AST, item: Value | None = None
+        self,
+        kind: Any,
+        name: str,
+        subject: Value | None,
+        value: Value,
+        node: ast.AST,
+        item: Value | None = None,
     ) -> None:
         """Adds an event."""
         place = value.place if kind == "call" and value.place is not None else self.spot(node)
@@ -141,7 +147,9 @@ class Evaluator:
         """What a function of the script returns; None where it is not followed again."""
         raise NotImplementedError
 
-    def create(self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST) -> Value:
+    def create(
+        self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST
+    ) -> Value:
         """An object of a class of the script."""
         raise NotImplementedError
 
@@ -162,7 +170,11 @@ class Evaluator:
         return value
 
     def _item(self, of: Value, index: Value, node: ast.AST) -> Value:
-        if of.made == "list" and type(index.constant) is int and -len(of.args) <= index.constant < len(of.args):
+        if (
+            of.made == "list"
+            and type(index.constant) is int
+            and -len(of.args) <= index.constant < len(of.args)
+        ):
             return of.args[index.constant]
         key = f"[{index.constant!r}]" if isinstance(index.constant, str | int) else ""
         if key and key in of.fields:
@@ -243,7 +255,11 @@ class Evaluator:
                 args = (self.evaluate(left), *(self.evaluate(each) for each in others))
                 return self.made("compare", node, type(operators[0]).__name__, args=args)
             case _:
-                parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)] if node else []
+                parts = (
+                    [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+                    if node
+                    else []
+                )
                 return self.made("unknown", node, args=tuple(self.evaluate(each) for each in parts))
 
     def _call(self, node: ast.Call) -> Value:
@@ -262,7 +278,14 @@ class Evaluator:
                 given.append(value)
         name, of = _called(callee)
         call = self.made(
-            "call", node, name, of=of, args=tuple(given), keywords=named, has_rest=has_rest, place=self.spot(node)
+            "call",
+            node,
+            name,
+            of=of,
+            args=tuple(given),
+            keywords=named,
+            has_rest=has_rest,
+            place=self.spot(node),
         )
         return self._result(callee, call, node)
 
@@ -295,7 +318,14 @@ class Evaluator:
                 method = _method(callee.of, "forward") or _method(callee.of, "__call__")
                 if method is None:
                     return call
-                bound = self.made("bound", node, "forward", of=callee, node_=method, frame=callee.of.frame if callee.of else None)
+                bound = self.made(
+                    "bound",
+                    node,
+                    "forward",
+                    of=callee,
+                    node_=method,
+                    frame=callee.of.frame if callee.of else None,
+                )
                 returned = self.enter(bound, (callee, *given), named)
                 if returned is not None:
                     call.fields["<returned>"] = returned
@@ -315,13 +345,32 @@ class Evaluator:
         if callee.last in _SWAPS and call.args and not call.has_rest and callee.made == "attribute":
             wrapped = call.args
             return wrapped[0] if len(wrapped) == 1 else self.made("list", None, args=wrapped)
-        if callee.name.startswith(("apex.amp.", "amp.")) and callee.last == "initialize" and len(call.args) > 1:
+        if (
+            callee.name.startswith(("apex.amp.", "amp."))
+            and callee.last == "initialize"
+            and len(call.args) > 1
+        ):
             return self.made("list", None, args=call.args)
         return call
 
 
 _BUILTINS: Final = frozenset(
-    {"len", "range", "enumerate", "zip", "print", "int", "float", "str", "min", "max", "sum", "list", "tuple", "dict"}
+    {
+        "len",
+        "range",
+        "enumerate",
+        "zip",
+        "print",
+        "int",
+        "float",
+        "str",
+        "min",
+        "max",
+        "sum",
+        "list",
+        "tuple",
+        "dict",
+    }
 )
 
 
@@ -337,11 +386,23 @@ def is_module(value: Value) -> bool:
         return True
     if value.last in _WRAPPERS and value.args:
         return True
-    return value.name.startswith(_MODULES) and value.last[:1].isupper() and not value.last.endswith(("Config", "Loss"))
+    return (
+        value.name.startswith(_MODULES)
+        and value.last[:1].isupper()
+        and not value.last.endswith(("Config", "Loss"))
+    )
 
 
 _WRAPPERS: Final = frozenset(
-    {"DistributedDataParallel", "DataParallel", "DDP", "compile", "get_peft_model", "FullyShardedDataParallel", "FSDP"}
+    {
+        "DistributedDataParallel",
+        "DataParallel",
+        "DDP",
+        "compile",
+        "get_peft_model",
+        "FullyShardedDataParallel",
+        "FSDP",
+    }
 )
 
 

@@ -92,7 +92,9 @@ class Follower(Evaluator):
             self.frame, self.path = frame, path
         return either(tuple(returned)) if returned else None
 
-    def create(self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST) -> Value:
+    def create(
+        self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST
+    ) -> Value:
         """An object of a class of the script, its `__init__` run."""
         created = self.made("object", node, made_of.name, of=made_of, args=given, keywords=dict(named))
         self.objects.setdefault(id(made_of), created)
@@ -183,7 +185,9 @@ class Follower(Evaluator):
             case ast.Match(subject=subject, cases=cases):
                 value = self.evaluate(subject)
                 for at, case in enumerate(cases):
-                    block = Block("if" if at == 0 else "else", value, id(statement), place=self.spot(statement))
+                    block = Block(
+                        "if" if at == 0 else "else", value, id(statement), place=self.spot(statement)
+                    )
                     self._inside(block, case.body)
             case ast.Assert(test=test):
                 self.evaluate(test)
@@ -313,7 +317,9 @@ def _bind_parameters(
         follower.frame.names[argument.arg] = value
     for argument in (arguments.vararg, arguments.kwarg):
         if argument is not None:
-            follower.frame.names[argument.arg] = follower.made("parameter", argument, argument.arg, label=argument.arg)
+            follower.frame.names[argument.arg] = follower.made(
+                "parameter", argument, argument.arg, label=argument.arg
+            )
 
 
 def _unfilled(follower: Follower, argument: ast.arg, default: ast.expr | None, *, is_called: bool) -> Value:

@@ -44,7 +44,14 @@ def cross_entropies(flow: Flow) -> Iterator[CrossEntropy]:
 
 
 def _criterion(value: Value | None) -> Value | None:
-    while value is not None and value.made == "call" and value.name in ("to", "cuda") and value.of is not None:
+    while (
+        value is not None and value.made == "call" and value.name in ("to", "cuda") and value.of is not None
+    ):
         value = value.of
-    is_loss = value is not None and value.made == "call" and value.last in _MODULES and value.name.startswith("torch.")
+    is_loss = (
+        value is not None
+        and value.made == "call"
+        and value.last in _MODULES
+        and value.name.startswith("torch.")
+    )
     return value if is_loss else None

@@ -15,14 +15,22 @@ OPTIMIZERS: Final = frozenset(
     }
 )  # fmt: skip
 """Constructors of optimizers; LBFGS steps by a closure and is left out."""
-_PASSED: Final = frozenset({"to", "cuda", "cpu", "float", "half", "bfloat16", "double", "train", "eval", "apply"})
+_PASSED: Final = frozenset(
+    {"to", "cuda", "cpu", "float", "half", "bfloat16", "double", "train", "eval", "apply"}
+)
 _WRAPPERS: Final = frozenset(
     {
         "DistributedDataParallel", "DataParallel", "DDP", "compile", "get_peft_model", "FullyShardedDataParallel",
         "FSDP", "prepare_model_for_kbit_training", "prepare", "setup", "convert_sync_batchnorm",
     }
 )  # fmt: skip
-_CAUSAL: Final = ("AutoModelForCausalLM", "LMHeadModel", "ForCausalLM", "AutoLigerKernelForCausalLM", "AutoModelWithLMHead")
+_CAUSAL: Final = (
+    "AutoModelForCausalLM",
+    "LMHeadModel",
+    "ForCausalLM",
+    "AutoLigerKernelForCausalLM",
+    "AutoModelWithLMHead",
+)
 
 
 def root(value: Value | None) -> Value | None:
@@ -32,7 +40,12 @@ def root(value: Value | None) -> Value | None:
             return None
         if value.made == "either" and value.args:
             value = value.args[0]
-        elif value.made == "call" and value.of is not None and value.name in _PASSED and value.of.made != "imported":
+        elif (
+            value.made == "call"
+            and value.of is not None
+            and value.name in _PASSED
+            and value.of.made != "imported"
+        ):
             value = value.of
         elif value.made == "call" and value.last in _WRAPPERS and value.args:
             value = value.args[0]
@@ -79,7 +92,8 @@ def is_known_schedule(value: Value) -> bool:
 def is_scaler(value: Value | None) -> bool:
     """Whether it is a GradScaler."""
     return any(
-        (each.made == "call" and each.last.endswith("GradScaler")) or _called(each, "scaler") for each in options(value)
+        (each.made == "call" and each.last.endswith("GradScaler")) or _called(each, "scaler")
+        for each in options(value)
     )
 
 
@@ -88,7 +102,11 @@ def is_model(value: Value | None) -> bool:
     found = root(value)
     if found is None:
         return False
-    return is_module(found) or found.label in ("model", "net", "network", "self.model") or found.name in ("model", "net")
+    return (
+        is_module(found)
+        or found.label in ("model", "net", "network", "self.model")
+        or found.name in ("model", "net")
+    )
 
 
 def loaded_class(value: Value | None) -> str:
@@ -96,7 +114,11 @@ def loaded_class(value: Value | None) -> str:
     found = root(value)
     if found is None or found.made != "call":
         return ""
-    name = found.name.removesuffix(f".{found.last}") if found.last in ("from_pretrained", "from_config") else found.name
+    name = (
+        found.name.removesuffix(f".{found.last}")
+        if found.last in ("from_pretrained", "from_config")
+        else found.name
+    )
     return name.rpartition(".")[2]
 
 
@@ -109,7 +131,12 @@ def _called(value: Value, part: str) -> bool:
     """Whether nothing is known of it but a name with this part."""
     if value.made in ("constant", "object", "class", "function", "list", "dict", "binary", "compare"):
         return False
-    return part in (value.label or (value.name if value.made in ("attribute", "parameter", "unknown") else "")).lower()
+    return (
+        part
+        in (
+            value.label or (value.name if value.made in ("attribute", "parameter", "unknown") else "")
+        ).lower()
+    )
 
 
 def innermost_loop(event: Event) -> Block | None:
@@ -121,7 +148,10 @@ def is_periodic(block: Block) -> bool:
     """Whether a branch is taken every so many turns: `(i + 1) % 8 == 0`, `accelerator.sync_gradients`."""
     if block.kind not in ("if", "else"):
         return False
-    return any((each.made == "binary" and each.name == "%") or each.name == "sync_gradients" for each in walk(block.value))
+    return any(
+        (each.made == "binary" and each.name == "%") or each.name == "sync_gradients"
+        for each in walk(block.value)
+    )
 
 
 def without_gradients(event: Event) -> bool:
@@ -148,5 +178,10 @@ def forwards(events: list[Event]) -> Iterator[Event]:
     """Calls of a model."""
     for event in events:
         of = event.value.of
-        if event.kind == "call" and of is not None and event.name in ("__call__", of.name, "forward") and is_model(of):
+        if (
+            event.kind == "call"
+            and of is not None
+            and event.name in ("__call__", of.name, "forward")
+            and is_model(of)
+        ):
             yield event

@@ -128,4 +128,3 @@ def walk(value: Value | None, *, most: int = 400) -> Iterator[Value]:
         seen.add(id(each))
         yield each
         waiting.extend(each.parts())
-
