@@ -8,6 +8,7 @@ from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.scripts.calls import defines, may_be_of, written_of
@@ -182,7 +183,13 @@ def _description(
         concepts=told,
         table=_table(calls, document, surroundings, tool),
         versions=surroundings.versions,
+        nearby=deepspeed_run(_deepspeed_of(configuration, document), surroundings),
     )
+
+
+def _deepspeed_of(configuration: Call | None, document: Document) -> Setting | None:
+    """The file that a Trainer's configuration names."""
+    return None if configuration is None else written_of(configuration, document).settings.get("deepspeed")
 
 
 def _shown(document: Document) -> list[Call]:
