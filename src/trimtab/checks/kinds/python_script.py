@@ -92,6 +92,9 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
         told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
     if not configurations(document):
         told = {**own_loop_concepts(document), **told, **_cast(document)}
+        if "weights_dtype" in told and not told["weights_dtype"].is_written:
+            # What the loader chooses depends on a version that a loop of one's own rarely pins.
+            told.pop("weights_dtype")
     name_quantized_adapter(told)
     _put_no_adapter(told, document)
     return told

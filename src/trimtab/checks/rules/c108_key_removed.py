@@ -49,7 +49,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """An error where the version is known; where it is not, a warning against the newest, which says so."""
+    """An error where the version is known; where that of the tool itself is not, a warning against the newest, which says
+    so. Of a library under the tool nothing is said then: the tool may hold it back."""
     yield from _keywords(run)
     table = run.table
     if table is None:
@@ -60,7 +61,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         age = lifetime(run, key)
         installed = run.version(age.library)
-        if age.stage == "removed" and not is_idle(table, key, setting.value):
+        is_own = age.library == table.tool
+        if age.stage == "removed" and (installed or is_own) and not is_idle(table, key, setting.value):
             yield RULE.at(
                 setting,
                 edits=_edits(setting, key),

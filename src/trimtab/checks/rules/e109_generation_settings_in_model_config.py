@@ -43,9 +43,15 @@ _SETTINGS = frozenset(
     {
         "num_beams", "max_length", "min_length", "max_new_tokens", "early_stopping", "length_penalty", "top_k", "top_p",
         "no_repeat_ngram_size", "repetition_penalty", "do_sample", "temperature", "num_return_sequences",
-        "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens", "bad_words_ids",
+        "forced_bos_token_id", "forced_eos_token_id", "bad_words_ids",
     }
 )  # fmt: skip
+
+_GENERATING = (
+    "ForConditionalGeneration", "LMHeadModel", "ForCausalLM", "CausalLM", "Seq2SeqLM", "MTModel", "EncoderDecoderModel",
+    "SpeechSeq2Seq", "ImageTextToText",
+)  # fmt: skip
+"""Ends of the names of classes that generate."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -62,6 +68,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
         of = event.subject
         if of is None or of.made != "attribute" or of.name != "config" or event.name in told:
             continue
-        if loaded_class(root(of.of)) and "Config" not in loaded_class(root(of.of)):
-            told.add(event.name)
-            yield RULE.at(event.place, severity=severity, name=event.name, result=result)
+        if not loaded_class(root(of.of)).endswith(_GENERATING) or event.value.constant is None:
+            continue
+        told.add(event.name)
+        # Some families declare the forced tokens in their own configuration: ignored all the same, and saved.
+        is_forced = event.name.startswith("forced_")
+        yield RULE.at(
+            event.place,
+            severity="warning" if is_forced else severity,
+            name=event.name,
+            result="newer versions ignore it" if is_forced else result,
+        )

@@ -12,6 +12,7 @@ from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_causal, loaded_class
 from trimtab.checks.read.flow.values import Flow, Value, walk
+from trimtab.checks.own_key import own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -70,6 +71,11 @@ _LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
 def check(run: Description) -> Iterator[Diagnosis]:
     """The Trainer before 4.46, Lightning's, which divides by the number of micro-batches, and loops that do so."""
     yield from _own_loops(run)
+    apart = own(run, "average_tokens_across_devices")
+    if apart is not None and apart.value is False and run.tool in ("transformers", "trl", "llamafactory"):
+        who = "token counts are not summed over processes"
+        fix = "remove `average_tokens_across_devices`: it is on by default, and does nothing on one device"
+        yield RULE.at(apart, accumulation="the batches of all processes", who=who, fix=fix)
     accumulation = run.setting("accumulation")
     version = run.version("transformers")
     is_old = (
