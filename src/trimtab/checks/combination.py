@@ -56,8 +56,15 @@ def holds(run: Description, when: str) -> Setting | None:
 
 
 def written(run: Description, key: str) -> Setting | None:
-    """A key as the tool spells it, in a script too, where a call stands before it."""
-    return own(run, key) if run.document.syntax == "python" else run.written(key)
+    """A key as the tool spells it, in a script too, where a call stands before it; also under an older name of it."""
+    found = own(run, key) if run.document.syntax == "python" else run.written(key)
+    if found is not None or run.table is None:
+        return found
+    known = run.table.keys
+    return next(
+        (setting for name, setting in run.keys.items() if name in known and known[name].renamed_to == key),
+        None,
+    )
 
 
 @cache

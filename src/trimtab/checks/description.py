@@ -50,14 +50,8 @@ class Description:
         return setting is not None and setting.is_written
 
     def written(self, key: str) -> Setting | None:
-        """A key of the tool's own, as written; also under an older name that the tool still takes."""
-        found = self.keys.get(key)
-        if found is not None or self.table is None:
-            return found
-        known = self.table.keys
-        return next(
-            (setting for name, setting in self.keys.items() if name in known and known[name].renamed_to == key), None
-        )
+        """A key of the tool's own, as written."""
+        return self.keys.get(key)
 
     def below(self, key: str) -> Iterator[Setting]:
         """Every written setting under a dotted key."""

@@ -64,7 +64,7 @@ def recognises(document: Document) -> bool:
     known = load_table("transformers_seq2seq").keys
     if not names & DISTINCTIVE:
         # Nothing else takes all of these together.
-        return SMALLEST <= names and len(names) >= 4 and all(name in known for name in names)
+        return names >= SMALLEST and len(names) >= 4 and all(name in known for name in names)
     return "output_dir" in names or sum(name in known for name in names) >= 4
 
 

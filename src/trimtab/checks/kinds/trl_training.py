@@ -27,8 +27,8 @@ OF_OTHERS = frozenset(
 COMMAND = frozenset({"model_name_or_path", "dataset_name"})
 OF_SCRIPTS = frozenset(
     {
-        "dataset_config_name", "do_eval", "do_predict", "do_train", "lr_warmup_steps", "max_seq_length", "max_train_steps",
-        "output_dir", "preprocessing_num_workers", "resolution", "train_batch_size", "validation_split_percentage",
+        "dataset_config_name", "do_eval", "do_predict", "do_train", "lr_warmup_steps", "max_seq_length",
+        "max_train_steps", "output_dir", "preprocessing_num_workers", "resolution", "train_batch_size", "validation_split_percentage",
     }
 )  # fmt: skip
 """Names of example scripts of transformers and diffusers that share those two."""
@@ -51,7 +51,7 @@ def recognises(document: Document) -> bool:
     if names & OF_OTHERS or num_known < 2:
         return False
     # TRL's own command names its model and its data so, and has a folder by default; the Trainer needs one.
-    is_command = COMMAND <= names and num_known >= 3 and not names & OF_SCRIPTS
+    is_command = names >= COMMAND and num_known >= 3 and not names & OF_SCRIPTS
     return bool(names & TRL_SIGNS) or is_command
 
 

@@ -35,9 +35,9 @@ class Written:
 
     def is_hidden(self, key: str) -> bool:
         """Whether a key, or an older name of it, is written with something that is no literal."""
-        if key in self.hidden:
-            return True
-        keys = self.table.keys if self.table else {}
+        if key in self.hidden or self.table is None:
+            return key in self.hidden
+        keys = self.table.keys
         return any(name in keys and keys[name].renamed_to == key for name in self.hidden)
 
     def value(self, key: str) -> Any:

@@ -38,7 +38,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Silent where the new name is written too. Where the version of the tool itself is unknown the newest counts, and the
+    """Silent where the new name is written too. Where the version of the tool itself is unknown the newest counts,
+    and the
     way out says so; of a library under the tool nothing is said then: the old name may be the only one."""
     for setting in run.keys.values() if run.table is not None else ():
         key = run.table.key(setting.key) if run.table is not None else None
@@ -56,5 +57,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             library=age.library,
             version=age.version,
             mend=(key.advice or f"write `{key.renamed_to}`")
-            + ("" if age.is_certain else f", unless an older {age.library} is used: its version is not known here"),
+            + (
+                ""
+                if age.is_certain
+                else f", unless an older {age.library} is used: its version is not known here"
+            ),
         )

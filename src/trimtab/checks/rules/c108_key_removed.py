@@ -49,7 +49,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """An error where the version is known; where that of the tool itself is not, a warning against the newest, which says
+    """An error where the version is known; where that of the tool itself is not, a warning against the newest,
+    which says
     so. Of a library under the tool nothing is said then: the tool may hold it back."""
     yield from _keywords(run)
     table = run.table
@@ -130,7 +131,16 @@ _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
             **{
                 f"{family}FeatureExtractor": f"use {family}ImageProcessor"
                 for family in (
-                    "ViT", "CLIP", "Detr", "LayoutLMv2", "LayoutLMv3", "Segformer", "Yolos", "Beit", "DeiT", "VideoMAE"
+                    "ViT",
+                    "CLIP",
+                    "Detr",
+                    "LayoutLMv2",
+                    "LayoutLMv3",
+                    "Segformer",
+                    "Yolos",
+                    "Beit",
+                    "DeiT",
+                    "VideoMAE",
                 )
             },
         }.items()
@@ -142,11 +152,24 @@ _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
     },
     **{
         (f"trl.{trainer}", "tokenizer"): ("trl", (0, 16), "write `processing_class=`")
-        for trainer in ("SFTTrainer", "DPOTrainer", "KTOTrainer", "RewardTrainer", "GRPOTrainer", "ORPOTrainer")
+        for trainer in (
+            "SFTTrainer",
+            "DPOTrainer",
+            "KTOTrainer",
+            "RewardTrainer",
+            "GRPOTrainer",
+            "ORPOTrainer",
+        )
     },
     **{
         ("trl.SFTTrainer", keyword): ("trl", (0, 16), f"set `{keyword}` in SFTConfig")
-        for keyword in ("dataset_text_field", "packing", "max_seq_length", "dataset_num_proc", "neftune_noise_alpha")
+        for keyword in (
+            "dataset_text_field",
+            "packing",
+            "max_seq_length",
+            "dataset_num_proc",
+            "neftune_noise_alpha",
+        )
     },
 }
 """Calls, and their keywords, to the version from which they are gone, and what to write."""

@@ -1,7 +1,7 @@
 """C122 best-model-out-of-step"""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
@@ -80,7 +80,8 @@ def _of_one_set(run: Description, best: Setting) -> Iterator[Diagnosis]:
     if sets:
         yield RULE.at(
             metric or best,
-            says=f"chooses by eval_loss, but with {len(sets)} evaluation sets the metrics are eval_{sets[0]}_loss and so on",
+            says=f"chooses by eval_loss, but with {len(sets)} evaluation sets the metrics are eval_{sets[0]}_loss "
+            f"and so on",
             fix=f"set `metric_for_best_model: eval_{sets[0]}_loss`",
         )
 
@@ -89,7 +90,7 @@ def _named_sets(run: Description) -> list[str]:
     listed = run.written("eval_dataset") if run.tool == "llamafactory" else None
     if listed is not None:
         value: Any = listed.value
-        names: list[Any] = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+        names = cast("list[Any]", value if isinstance(value, list) else str(value).split(","))
         return [str(name).strip() for name in names] if len(names) > 1 else []
     for trainer in trainers(run):
         held = trainer.value.keywords.get("eval_dataset")

@@ -21,7 +21,8 @@ RULE = Rule(
     name="trainer-refuses",
     severity="error",
     message="{says}: {trainer} raises {raises}",
-    why="The trainer compares its arguments only after the model and the data are loaded. The script stops there, minutes "
+    why="The trainer compares its arguments only after the model and the data are loaded. The script stops there, "
+    "minutes "
     "after it was started, on every process.",
     evidence=(
         Maintainer(
@@ -82,11 +83,11 @@ def _stream(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
         or (is_set(made, "max_steps") and steps is None)
     ):
         return
-    while data is not None and data.made == "call" and data.of is not None and data.name in _STREAMED:
+    while data.made == "call" and data.of is not None and data.name in _STREAMED:
         data = data.of
-    if data is not None and data.made == "item" and data.of is not None:
+    if data.made == "item" and data.of is not None:
         data = data.of
-    if data is None or data.made != "call" or data.last != "load_dataset":
+    if data.made != "call" or data.last != "load_dataset":
         return
     streaming = data.keywords.get("streaming")
     if streaming is not None and streaming.constant is True:
@@ -98,11 +99,12 @@ def _stopping(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
     if not any(each.last == "EarlyStoppingCallback" for each in walk(callbacks, most=20)):
         return
     best = made.keywords.get("load_best_model_at_end")
-    if not is_set(made, "metric_for_best_model") and not is_set(made, "lr_scheduler_type"):
-        if not is_set(made, "load_best_model_at_end") or (best is not None and best.constant is False):
-            fix = 'set `load_best_model_at_end=True`, or `metric_for_best_model="loss"`'
-            yield "EarlyStoppingCallback without `metric_for_best_model`", "AssertionError", fix
-            return
+    has_no_metric = not is_set(made, "metric_for_best_model") and not is_set(made, "lr_scheduler_type")
+    keeps_none = not is_set(made, "load_best_model_at_end") or (best is not None and best.constant is False)
+    if has_no_metric and keeps_none:
+        fix = 'set `load_best_model_at_end=True`, or `metric_for_best_model="loss"`'
+        yield "EarlyStoppingCallback without `metric_for_best_model`", "AssertionError", fix
+        return
     strategy = made.keywords.get("eval_strategy")
     is_off = not is_set(made, "eval_strategy") and not is_set(made, "evaluation_strategy")
     if (is_off and not is_set(made, "do_eval")) or (strategy is not None and strategy.constant == "no"):

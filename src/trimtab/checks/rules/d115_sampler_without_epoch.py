@@ -43,7 +43,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where the script makes a shuffling sampler and its loader, goes over it in a loop over epochs with a backward
+    """Fires where the script makes a shuffling sampler and its loader, goes over it in a loop over epochs with a
+    backward
     pass, and nowhere sets the epoch."""
     flow = flow_of(run.document)
     if not flow.is_whole or says(run.document, "set_epoch", "accelerator.prepare"):

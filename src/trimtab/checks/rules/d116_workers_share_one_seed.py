@@ -22,12 +22,14 @@ RULE = Rule(
     name="workers-share-one-seed",
     severity="warning",
     message="every worker of the loader gets a copy of this generator, and draws the same numbers",
-    why="Workers are copies of the process, and a generator that the dataset made before is copied with its state. With "
+    why="Workers are copies of the process, and a generator that the dataset made before is copied with its "
+    "state. With "
     "8 workers each drawn number is used 8 times, and with new workers in every epoch the same ones come again.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/issues/5059",
-            "Identical random numbers of numpy in every worker; torch seeds its own generator and numpy's global one, not "
+            "Identical random numbers of numpy in every worker; torch seeds its own generator and numpy's global "
+            "one, not "
             "those that a dataset holds.",
             opened=False,
         ),
@@ -36,7 +38,8 @@ RULE = Rule(
         ),
     ),
     fix=Fix(
-        "make the generator from `torch.initial_seed()` in the worker (`worker_init_fn`, or at the first `__getitem__`), "
+        "make the generator from `torch.initial_seed()` in the worker (`worker_init_fn`, or at the first "
+        "`__getitem__`), "
         "or draw with torch"
     ),
     bad=Example(
@@ -55,7 +58,8 @@ _GENERATORS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where a dataset of the script makes a generator in `__init__`, draws from it in `__getitem__`, and goes to a
+    """Fires where a dataset of the script makes a generator in `__init__`, draws from it in `__getitem__`, and
+    goes to a
     loader with workers that seeds nothing."""
     flow = flow_of(run.document)
     for event in flow.named("DataLoader"):

@@ -22,7 +22,8 @@ RULE = Rule(
     name="target-read-as-source",
     severity="warning",
     message="labels are made by {tokenizer} without `text_target`: the target is tokenised as if it were source text",
-    why="Marian has one SentencePiece model a side, and mBART and NLLB put the code of the source language at the labels. "
+    why="Marian has one SentencePiece model a side, and mBART and NLLB put the code of the source language at the "
+    "labels. "
     "The model is trained on pieces, or with a language, that it never sees when it writes.",
     evidence=(
         Maintainer(

@@ -26,7 +26,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/chat_templating",
-            "'Chat templates should already include all the necessary special tokens, and adding additional special tokens "
+            "'Chat templates should already include all the necessary special tokens, and adding additional "
+            "special tokens "
             "is often incorrect or duplicated': tokenise with add_special_tokens=False.",
         ),
     ),

@@ -20,7 +20,8 @@ RULE = Rule(
     name="cut-shorter-than-loaded-for",
     severity="warning",
     message="the model is loaded for {loaded:,} tokens, but SFTConfig cuts every example at 1,024, its default",
-    why="`max_seq_length` of the loader only prepares the model. What is cut is decided by the trainer's own `max_length`: the "
+    why="`max_seq_length` of the loader only prepares the model. What is cut is decided by the trainer's own "
+    "`max_length`: the "
     "ends of longer examples, which often are the answers, are never trained on.",
     evidence=(
         Maintainer(
@@ -42,7 +43,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A length written for the model above TRL's default, and none for the trainer, at either place."""
     if run.at_least("trl", 0, 13) is False:
         return
-    loads = [event.value.keywords.get("max_seq_length") for event in flow_of(run.document).named("from_pretrained")]
+    loads = [
+        event.value.keywords.get("max_seq_length") for event in flow_of(run.document).named("from_pretrained")
+    ]
     lengths = [value.constant for value in loads if value is not None and type(value.constant) is int]
     if len(lengths) != 1 or lengths[0] <= _DEFAULT:
         return
@@ -50,6 +53,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         made = configuration(trainer.value)
         if trainer.name != "SFTTrainer" or made is None or made.last != "SFTConfig":
             continue
-        given = any(is_set(value, name) for value in (made, trainer.value) for name in ("max_length", "max_seq_length"))
+        given = any(
+            is_set(value, name)
+            for value in (made, trainer.value)
+            for name in ("max_length", "max_seq_length")
+        )
         if not given:
             yield RULE.at(trainer.place, loaded=lengths[0])

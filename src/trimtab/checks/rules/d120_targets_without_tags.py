@@ -18,10 +18,13 @@ RULE = Rule(
     name="targets-without-tags",
     severity="warning",
     message="`{source}` is paired with {count} targets, and nothing tells the model which of them is wanted",
-    why="The same sentence then has several right translations with nothing to choose by. The model learns their mixture: it "
+    why="The same sentence then has several right translations with nothing to choose by. The model learns their "
+    "mixture: it "
     "changes the language inside a text, or always writes the more frequent one.",
     evidence=(
-        Arithmetic("Two targets, equally often: the best possible prediction of the first token gives each 1/2."),
+        Arithmetic(
+            "Two targets, equally often: the best possible prediction of the first token gives each 1/2."
+        ),
     ),
     fix=Fix("give each corpus `tags` that name its target, such as `tags: [<2de>]`"),
     bad=Example("recipe.yaml", _RECIPE.format(de="", fr="")),

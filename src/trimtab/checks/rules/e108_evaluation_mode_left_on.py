@@ -24,7 +24,8 @@ RULE = Rule(
     name="evaluation-mode-left-on",
     severity="error",
     message="`eval()` here is never undone before training goes on: dropout stays off, and batch norm stands still",
-    why="The mode of a module stays until it is set again. After the first validation the model trains without dropout, "
+    why="The mode of a module stays until it is set again. After the first validation the model trains without "
+    "dropout, "
     "and batch norm uses its running statistics: the run is regularised up to there only, and overfits behind it.",
     evidence=(
         Maintainer(
@@ -100,9 +101,7 @@ def _is_off(event: Event) -> bool:
 def _is_on(event: Event, model: Value | None) -> bool:
     if event.name not in ("train", "set_train", "set_training_mode", "training_mode"):
         return False
-    if event.name == "train" and event.value.args and event.value.args[0].constant is False:
-        return False
-    return True
+    return not (event.name == "train" and event.value.args and event.value.args[0].constant is False)
 
 
 def _is_toggled(event: Event, inside: list[Event]) -> bool:

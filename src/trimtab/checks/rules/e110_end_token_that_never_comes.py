@@ -18,7 +18,8 @@ RULE = Rule(
     name="end-token-that-never-comes",
     severity="warning",
     message="`eos_token_id={value}` is no token: generation never ends before its length limit",
-    why="`generate` stops a text when it writes this id. None has a negative one, so every answer is filled up to the limit "
+    why="`generate` stops a text when it writes this id. None has a negative one, so every answer is filled up to "
+    "the limit "
     "with whatever comes after its end. For measurements of speed that is wanted; for answers it is not.",
     evidence=(Arithmetic("Ids are 0 to the size of the vocabulary less 1."),),
     fix=Fix("write `eos_token_id=tokenizer.eos_token_id`, or leave it out"),

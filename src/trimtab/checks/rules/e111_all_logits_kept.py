@@ -19,8 +19,10 @@ RULE = Rule(
     code="E111",
     name="all-logits-kept",
     severity="note",
-    message="`compute_metrics` of a language model gets all logits of the evaluation set at once: the GPU holds them until the end",
-    why="For each position there are as many logits as the vocabulary has tokens. The Trainer gathers them over the whole set "
+    message="`compute_metrics` of a language model gets all logits of the evaluation set at once: the GPU holds "
+    "them until the end",
+    why="For each position there are as many logits as the vocabulary has tokens. The Trainer gathers them over "
+    "the whole set "
     "before it calls the function.",
     evidence=(
         Arithmetic("1,000 texts of 512 tokens with a vocabulary of 250,880 in fp32: 514 GB."),
@@ -30,7 +32,9 @@ RULE = Rule(
             opened=False,
         ),
     ),
-    fix=Fix("give `preprocess_logits_for_metrics` (argmax), or set `eval_accumulation_steps`, or `prediction_loss_only`"),
+    fix=Fix(
+        "give `preprocess_logits_for_metrics` (argmax), or set `eval_accumulation_steps`, or `prediction_loss_only`"
+    ),
     bad=Example("train.py", _SCRIPT.format(reduce="")),
     good=Example("train.py", _SCRIPT.format(reduce=", preprocess_logits_for_metrics=argmax")),
     symptoms=("out of memory in evaluation", "out of memory"),
@@ -45,7 +49,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         metrics = given.get("compute_metrics")
         if trainer.name not in ("Trainer", "SFTTrainer") or metrics is None or metrics.constant is None:
             continue
-        if "preprocess_logits_for_metrics" in given or made is None or any(is_set(made, way) for way in _WAYS):
+        if (
+            "preprocess_logits_for_metrics" in given
+            or made is None
+            or any(is_set(made, way) for way in _WAYS)
+        ):
             continue
         if "eval_dataset" in given and is_causal(given.get("model")):
             yield RULE.at(trainer.place)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
-from trimtab.checks.step_size import billions
 from trimtab.checks.own_key import own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.step_size import billions
 
 _SCRIPT = (
     "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
@@ -20,9 +20,12 @@ RULE = Rule(
     name="checkpoints-fill-the-disk",
     severity="warning",
     message="{count:,} checkpoints of {size:g} billion parameters are kept: about {terabytes:,.0f} TB",
-    why="Each checkpoint has the weights and two numbers of the optimizer a weight. Nothing is deleted where no limit is set; the "
+    why="Each checkpoint has the weights and two numbers of the optimizer a weight. Nothing is deleted where no "
+    "limit is set; the "
     "run stops when the disk is full, often in the middle of writing.",
-    evidence=(Arithmetic("8 billion weights, 4 bytes each and 8 of AdamW's state: 96 GB; 1,000 of them are 96 TB."),),
+    evidence=(
+        Arithmetic("8 billion weights, 4 bytes each and 8 of AdamW's state: 96 GB; 1,000 of them are 96 TB."),
+    ),
     fix=Fix("set `save_total_limit=2`, or save less often"),
     bad=Example("train.py", _SCRIPT.format(limit="")),
     good=Example("train.py", _SCRIPT.format(limit=", save_total_limit=2")),

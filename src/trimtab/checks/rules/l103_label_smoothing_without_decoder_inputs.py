@@ -65,7 +65,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 yield RULE.at(trainer.place, collator=f"`{given.last}` knows no decoder inputs")
 
 
-_PLAIN = ("default_data_collator", "DefaultDataCollator", "DataCollatorWithPadding", "torch_default_data_collator")
+_PLAIN = (
+    "default_data_collator",
+    "DefaultDataCollator",
+    "DataCollatorWithPadding",
+    "torch_default_data_collator",
+)
 
 
 def _is_encoder_decoder(call: Call) -> bool:

@@ -25,7 +25,8 @@ RULE = Rule(
     name="labels-not-shifted",
     severity="warning",
     message="logits and {labels} meet unshifted: position i is compared with token i, which it has just read",
-    why="The logits of position i are about token i + 1. The model shifts labels only where it is given them; a loss of "
+    why="The logits of position i are about token i + 1. The model shifts labels only where it is given them; a "
+    "loss of "
     "one's own has to do it. Unshifted the model learns to copy its input: the loss falls to almost nothing, and what "
     "it writes repeats the last token.",
     evidence=(

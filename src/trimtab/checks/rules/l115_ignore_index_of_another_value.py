@@ -29,7 +29,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
-            "'ignore_index: Specifies a target value that is ignored and does not contribute to the input gradient'; -100 "
+            "'ignore_index: Specifies a target value that is ignored and does not contribute to the input "
+            "gradient'; -100 "
             "where nothing is written.",
             opened=False,
         ),

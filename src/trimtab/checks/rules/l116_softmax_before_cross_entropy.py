@@ -12,7 +12,8 @@ from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10){end})\n"
+    "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, "
+    "10){end})\n"
     "criterion = nn.CrossEntropyLoss()\noptimizer = torch.optim.Adam(model.parameters(), lr=1e-3)\n"
     "for x, y in loader:\n    loss = criterion(model(x), y)\n    loss.backward()\n    optimizer.step()\n"
     "    optimizer.zero_grad()\n"
@@ -32,7 +33,8 @@ RULE = Rule(
             opened=False,
         ),
         Arithmetic(
-            "With 10 classes and a probability of 1 for the right one the loss is -ln(e / (e + 9)) = 1.46; it can't be less."
+            "With 10 classes and a probability of 1 for the right one the loss is -ln(e / (e + 9)) = 1.46; it "
+            "can't be less."
         ),
     ),
     fix=Fix("give the loss the logits; take the {activation} where probabilities are needed"),

@@ -22,7 +22,8 @@ RULE = Rule(
     name="markers-of-another-template",
     severity="error",
     message="answers are looked for behind {marker}, which the template {template} never writes: every label is masked",
-    why="The loss counts what follows the marker of an answer. A marker that does not occur masks everything: the loss is 0 or "
+    why="The loss counts what follows the marker of an answer. A marker that does not occur masks everything: the "
+    "loss is 0 or "
     "NaN, or the examples are dropped.",
     evidence=(
         Maintainer(
@@ -40,7 +41,8 @@ RULE = Rule(
     good=Example(
         "train.py",
         _SCRIPT.format(
-            user="<|start_header_id|>user<|end_header_id|>\n\n", answer="<|start_header_id|>assistant<|end_header_id|>\n\n"
+            user="<|start_header_id|>user<|end_header_id|>\n\n",
+            answer="<|start_header_id|>assistant<|end_header_id|>\n\n",
         ),
     ),
     symptoms=("every label is masked", "loss is zero", "loss is NaN"),
@@ -67,7 +69,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             return
     right = _sign(template)
     for event in flow.named(*_CALLS):
-        marks = [each for value in (*event.value.args, *event.value.keywords.values()) for each in _texts(value)]
+        marks = [
+            each for value in (*event.value.args, *event.value.keywords.values()) for each in _texts(value)
+        ]
         used = {sign for sign in _MARKS for mark in marks if sign in mark}
         if right and used and right not in used:
             yield RULE.at(event.place, marker=sorted(used)[0], template=template, right=right)
@@ -77,7 +81,10 @@ def _template(events: list[Event], name: str) -> str:
     found = {
         value.constant
         for event in events
-        for value in [event.value.argument(1 if name == "chat_template" else 0, name) or event.value.keywords.get("model_name")]
+        for value in [
+            event.value.argument(1 if name == "chat_template" else 0, name)
+            or event.value.keywords.get("model_name")
+        ]
         if value is not None and isinstance(value.constant, str)
     }
     return found.pop() if len(found) == 1 else ""

@@ -16,8 +16,10 @@ RULE = Rule(
     code="L118",
     name="prior-not-divided",
     severity="warning",
-    message="the loss of `lm_prior_model` is not divided as the main loss is: with an accumulation of {count} it weighs more",
-    why="OpenNMT-py divides the sum of the main loss by the tokens of all accumulated batches; the prior's term is normalised "
+    message="the loss of `lm_prior_model` is not divided as the main loss is: with an accumulation of {count} it "
+    "weighs more",
+    why="OpenNMT-py divides the sum of the main loss by the tokens of all accumulated batches; the prior's term "
+    "is normalised "
     "by its own batch and added for each of them.",
     evidence=(
         Maintainer(
@@ -25,7 +27,9 @@ RULE = Rule(
             "Auxiliary losses and their normalisation with accumulation.",
             opened=False,
         ),
-        Arithmetic("Four micro-batches of n tokens: the main loss is divided by 4n, four terms of the prior by n each."),
+        Arithmetic(
+            "Four micro-batches of n tokens: the main loss is divided by 4n, four terms of the prior by n each."
+        ),
     ),
     fix=Fix("divide `lm_prior_lambda` by {count}, or set `accum_count: [1]`"),
     bad=Example("onmt.yaml", _FILE.format(count=4)),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of, literal
-from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.training_script import loads_model, trains
 
@@ -80,7 +80,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     lines = Lines(document.path, document.text)
     rest = document.text[: found.start(1)] + document.text[found.end(1) :]
-    yield RULE.at(lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who)
+    yield RULE.at(
+        lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who
+    )
 
 
 def _collates(run: Description) -> bool:
@@ -93,7 +95,11 @@ def _masks(run: Description) -> bool:
     """Whether the script does the same by hand: `labels[labels == tokenizer.pad_token_id] = -100`."""
     for event in flow_of(run.document).sets("[]"):
         item = event.item
-        if event.value.constant == -100 and item is not None and item.made == "compare" and item.name == "Eq":
-            if any(each.name == "pad_token_id" for each in item.args):
-                return True
+        compares = item is not None and item.made == "compare" and item.name == "Eq"
+        if (
+            event.value.constant == -100
+            and compares
+            and any(each.name == "pad_token_id" for each in item.args)
+        ):
+            return True
     return False

@@ -25,7 +25,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/main_classes/model",
-            "`tie_weights` ties the input and output embeddings; `resize_token_embeddings` 'takes care of tying weights "
+            "`tie_weights` ties the input and output embeddings; `resize_token_embeddings` 'takes care of tying "
+            "weights "
             "embeddings afterwards'.",
             opened=False,
         ),

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import root
-from trimtab.checks.read.flow.values import Event, Value
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -19,7 +18,8 @@ RULE = Rule(
     name="adapter-over-adapter",
     severity="warning",
     message="a saved adapter is loaded over a model that `get_peft_model` has already given one",
-    why="The names of the wrapped layers differ then from those in the file: the saved weights find no place, or lie beside "
+    why="The names of the wrapped layers differ then from those in the file: the saved weights find no place, or "
+    "lie beside "
     "an untrained adapter that is active. Only a warning about missing keys says so.",
     evidence=(
         Maintainer(
@@ -29,7 +29,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
-            "'Ensure that you load the adapter onto the base model': call PeftModel.from_pretrained without get_peft_model.",
+            "'Ensure that you load the adapter onto the base model': call PeftModel.from_pretrained without "
+            "get_peft_model.",
         ),
     ),
     fix=Fix("load the adapter onto the base model, without `get_peft_model`"),
@@ -54,13 +55,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _is_wrapped(value: Value) -> bool:
-    found: Event | Value | None = value
+    found = value
     for _ in range(5):
-        if not isinstance(found, Value) or found.made != "call":
+        if found.made != "call":
             return False
         if found.last == "get_peft_model" and found.of is None:
             return True
         if found.name not in ("to", "cuda", "eval", "train", "half", "bfloat16") or found.of is None:
             return False
         found = found.of
-    return root(value) is None
+    return False

@@ -22,7 +22,8 @@ RULE = Rule(
     name="resize-cuts-table",
     severity="warning",
     message="no token was added, and the table of {name} is larger than its tokenizer: this cuts rows off",
-    why="The rows behind the last token pad the table to a size that the GPU likes. Cut off, the model no longer fits its "
+    why="The rows behind the last token pad the table to a size that the GPU likes. Cut off, the model no longer "
+    "fits its "
     "own checkpoint, adapters that others made for it, or the grid of the GPU, and nothing is gained.",
     evidence=(
         Maintainer(
@@ -47,7 +48,8 @@ _ADDING = ("add_tokens", "add_special_tokens", "set_special_tokens", "get_chat_t
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where a model that is known by name is resized to its own tokenizer, and nothing in the script adds to it."""
+    """Fires where a model that is known by name is resized to its own tokenizer, and nothing in the script adds to
+    it."""
     flow = flow_of(run.document)
     if any(True for _ in flow.named(*_ADDING)) or "pad_token" in run.document.text or not flow.is_whole:
         return

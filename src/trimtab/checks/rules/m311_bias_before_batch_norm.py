@@ -84,11 +84,22 @@ def _attributes(run: Description) -> Iterator[Diagnosis]:
     told: set[int] = set()
     for event in flow_of(run.document).events:
         norm = event.value.of
-        if event.kind != "call" or norm is None or norm.made != "call" or norm.last not in _NORMS or not event.value.args:
+        if (
+            event.kind != "call"
+            or norm is None
+            or norm.made != "call"
+            or norm.last not in _NORMS
+            or not event.value.args
+        ):
             continue
         before = event.value.args[0]
         layer = before.of if before.made == "call" and before.name == "__call__" else None
-        if layer is None or layer.made != "call" or layer.last not in _LAYERS or not layer.name.startswith("torch.nn."):
+        if (
+            layer is None
+            or layer.made != "call"
+            or layer.last not in _LAYERS
+            or not layer.name.startswith("torch.nn.")
+        ):
             continue
         bias = layer.argument(_LAYERS[layer.last], "bias")
         is_on = bias is None or bias.constant is True

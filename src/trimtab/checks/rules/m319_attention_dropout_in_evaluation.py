@@ -25,8 +25,10 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
-            "'This function always applies dropout according to the specified dropout_p argument. To disable dropout during "
-            "evaluation, be sure to pass a value of 0.0 when the module that makes the function call is not in training "
+            "'This function always applies dropout according to the specified dropout_p argument. To disable "
+            "dropout during "
+            "evaluation, be sure to pass a value of 0.0 when the module that makes the function call is not in "
+            "training "
             "mode'.",
             opened=False,
         ),

@@ -129,13 +129,15 @@ def _frozen(run: Description) -> Iterator[Value]:
 def is_embedding(value: Value) -> bool:
     """Whether a parameter is that of an embedding, and of nothing else beside it."""
     return any(
-        each.last == "get_input_embeddings" or (each.last == "Embedding" and each.name.startswith("torch.nn."))
+        each.last == "get_input_embeddings"
+        or (each.last == "Embedding" and each.name.startswith("torch.nn."))
         for each in walk(value, most=6)
     )
 
 
 def _in_loops(run: Description) -> Iterator[Diagnosis]:
-    """A loop of the script's own: reentrant checkpointing is switched on behind the adapter, which PEFT then cannot see,
+    """A loop of the script's own: reentrant checkpointing is switched on behind the adapter, which PEFT then
+    cannot see,
     or a block is checkpointed whose input comes from a frozen embedding."""
     flow = flow_of(run.document)
     if any(True for _ in flow.named(*_ASKING)) or not any(True for _ in flow.named("backward")):
@@ -165,6 +167,6 @@ def _in_loops(run: Description) -> Iterator[Diagnosis]:
 
 
 _ASKING = (
-    "enable_input_require_grads", "prepare_model_for_kbit_training", "make_inputs_require_grad", "register_forward_hook",
-    "requires_grad_with",
+    "enable_input_require_grads", "prepare_model_for_kbit_training", "make_inputs_require_grad",
+    "register_forward_hook",
 )  # fmt: skip

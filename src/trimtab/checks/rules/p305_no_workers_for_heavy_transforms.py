@@ -10,8 +10,9 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\nfrom torch.utils.data import DataLoader\nfrom torchvision import datasets, models, transforms\n"
-    'train = datasets.ImageFolder("train", transforms.Compose([transforms.RandomResizedCrop(224), transforms.ToTensor()]))\n'
-    "loader = DataLoader(train, batch_size=256, shuffle=True, num_workers={workers})\nmodel = models.resnet50().cuda()\n"
+    'train = datasets.ImageFolder("train", transforms.Compose([transforms.RandomResizedCrop(224)]))\n'
+    "loader = DataLoader(train, batch_size=256, shuffle=True, num_workers={workers})\nmodel = "
+    "models.resnet50().cuda()\n"
 )
 
 RULE = Rule(
@@ -19,21 +20,28 @@ RULE = Rule(
     name="no-workers-for-heavy-transforms",
     severity="note",
     message="images are decoded and augmented in the training process (`num_workers=0`), and the GPU waits for it",
-    why="Without workers the loader makes each batch when it is asked for, between two steps. Decoding and cropping a batch of "
+    why="Without workers the loader makes each batch when it is asked for, between two steps. Decoding and "
+    "cropping a batch of "
     "large images takes longer than the step itself.",
     evidence=(
         Arithmetic("256 JPEGs at 5 ms each are 1.3 s a batch in one process; a ResNet-50 step takes 0.1 s."),
         Maintainer(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
-            "'Setting num_workers > 0 enables asynchronous data loading and overlap between the training and data loading'.",
+            "'Setting num_workers > 0 enables asynchronous data loading and overlap between the training and data "
+            "loading'.",
         ),
     ),
-    fix=Fix("set `num_workers` to the cores of the machine, with `persistent_workers=True`", safety="same training"),
+    fix=Fix(
+        "set `num_workers` to the cores of the machine, with `persistent_workers=True`",
+        safety="same training",
+    ),
     bad=Example("train.py", _SCRIPT.format(workers=0)),
     good=Example("train.py", _SCRIPT.format(workers=12)),
     symptoms=("GPU utilisation is low", "training is slow"),
 )
-_HEAVY = frozenset({"RandomResizedCrop", "RandAugment", "TrivialAugmentWide", "AutoAugment", "ColorJitter", "AugMix"})
+_HEAVY = frozenset(
+    {"RandomResizedCrop", "RandAugment", "TrivialAugmentWide", "AutoAugment", "ColorJitter", "AugMix"}
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -43,7 +51,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     for event in flow.named("DataLoader"):
         workers = event.value.argument(5, "num_workers")
-        if workers is None or workers.constant != 0 or workers.constant is False:
+        if workers is None or type(workers.constant) is not int or workers.constant:
             continue
         parts = list(walk(event.value.argument(0, "dataset"), most=40))
         if any(part.last == "ImageFolder" for part in parts) and any(part.last in _HEAVY for part in parts):

@@ -20,12 +20,14 @@ RULE = Rule(
     name="value-read-at-every-step",
     severity="note",
     message="a value is printed from the GPU in every step: the script waits for the GPU each time",
-    why="`.item()` returns when the GPU has finished all that was started before. Nothing is queued ahead then, and short steps "
+    why="`.item()` returns when the GPU has finished all that was started before. Nothing is queued ahead then, "
+    "and short steps "
     "take as long as their launches.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
-            "'Avoid unnecessary CPU-GPU synchronization': print(cuda_tensor) and cuda_tensor.item() are among what does it.",
+            "'Avoid unnecessary CPU-GPU synchronization': print(cuda_tensor) and cuda_tensor.item() are among "
+            "what does it.",
         ),
     ),
     fix=Fix("add up on the GPU, and print every 100 steps", safety="same training"),

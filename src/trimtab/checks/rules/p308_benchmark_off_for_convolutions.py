@@ -18,7 +18,8 @@ RULE = Rule(
     name="benchmark-off-for-convolutions",
     severity="note",
     message="`cudnn.benchmark` is switched off for convolutions over images of one size",
-    why="cuDNN has several algorithms for a convolution, and only tries which is fastest where it is asked to. With one image "
+    why="cuDNN has several algorithms for a convolution, and only tries which is fastest where it is asked to. "
+    "With one image "
     "size the trial is made once, and pays off in every step.",
     evidence=(
         Maintainer(
@@ -44,6 +45,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not crops or not any(event.value.name.startswith("torchvision.models.") for event in flow.events):
         return
     for event in flow.sets("benchmark"):
-        if event.value.constant is False and event.subject is not None and event.subject.name == "torch.backends.cudnn":
+        if (
+            event.value.constant is False
+            and event.subject is not None
+            and event.subject.name == "torch.backends.cudnn"
+        ):
             yield RULE.at(event.place)
             return

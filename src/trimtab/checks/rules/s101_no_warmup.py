@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Paper
-from trimtab.checks.code_text import says
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_schedule
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -93,9 +93,18 @@ POST_NORM_RATE = 5e-4
 def _of_torch(run: Description) -> Iterator[Diagnosis]:
     """`nn.Transformer` as it is made by default, post-norm, under Adam at a constant rate in a script of its own."""
     rate, flow = run.setting("learning_rate"), flow_of(run.document)
-    if rate is None or rate.value < POST_NORM_RATE or run.value("optimizer") not in ADAM_FAMILY or not flow.is_whole:
+    if (
+        rate is None
+        or rate.value < POST_NORM_RATE
+        or run.value("optimizer") not in ADAM_FAMILY
+        or not flow.is_whole
+    ):
         return
-    if run.tool != "torch" or any(is_schedule(event.subject) for event in flow.named("step")) or says(run.document, "param_groups"):
+    if (
+        run.tool != "torch"
+        or any(is_schedule(event.subject) for event in flow.named("step"))
+        or says(run.document, "param_groups")
+    ):
         return
     for event in flow.named("Transformer"):
         norm_first = event.value.argument(10, "norm_first")

@@ -80,7 +80,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
-    """A loop that steps its optimizer every so many turns and its schedule in each; one whose length is counted in turns
+    """A loop that steps its optimizer every so many turns and its schedule in each; one whose length is counted in
+    turns
     is right all the same, and the wrappers of Accelerate and Lightning count by themselves."""
     flow = flow_of(run.document)
     if run.document.imports & _COUNTING:
@@ -111,7 +112,7 @@ def counts_turns(schedule: Value | None) -> bool:
     made = root(schedule)
     if made is None or not is_known_schedule(made):
         return True
-    given = [each for each in made.keywords.values()] + list(made.args[1:])
+    given = list(made.keywords.values()) + list(made.args[1:])
     parts = [each for value in given for each in walk(value)]
     counts = any(each.made == "call" and each.name == "len" for each in parts)
     divided = any(each.made == "binary" and each.name in ("/", "//") for each in parts)

@@ -45,7 +45,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """For the tools on transformers' Trainer, where the clip may be its default, and where the OpenNMT family writes one."""
+    """For the tools on transformers' Trainer, where the clip may be its default, and where the OpenNMT family
+    writes one."""
     optimizer, clip = run.setting("optimizer"), run.setting("clip")
     if optimizer is None or optimizer.value != "adafactor" or clip is None or clip.value <= 0:
         return

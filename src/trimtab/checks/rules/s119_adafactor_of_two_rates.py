@@ -79,7 +79,7 @@ def _scheduled(run: Description, rate: Entry) -> Iterator[Diagnosis]:
         if event.kind != "call" or not is_known_schedule(schedule) or schedule.last == "AdafactorSchedule":
             continue
         optimizer = root(schedule.argument(0, "optimizer"))
-        if optimizer is not None and optimizer.last == "Adafactor" and "lr" in optimizer.keywords:
-            if optimizer.keywords["lr"].constant is None:
-                yield RULE.at(rate.place, rate="None under an outer schedule", how="as written")
-                return
+        lr = optimizer.keywords.get("lr") if optimizer is not None and optimizer.last == "Adafactor" else None
+        if lr is not None and lr.constant is None:
+            yield RULE.at(rate.place, rate="None under an outer schedule", how="as written")
+            return

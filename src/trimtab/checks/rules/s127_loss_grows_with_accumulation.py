@@ -130,9 +130,15 @@ OWN_SINCE = (4, 46)
 
 
 def _own_modules(run: Description) -> Iterator[Diagnosis]:
-    """A module of the script that takes `**kwargs` and returns a mean loss: the Trainer believes that it has divided."""
+    """A module of the script that takes `**kwargs` and returns a mean loss: the Trainer believes that it has
+    divided."""
     version = run.version("transformers")
-    if version is None or version < OWN_SINCE or _has_own_loss(run) or "num_items_in_batch" in run.document.text:
+    if (
+        version is None
+        or version < OWN_SINCE
+        or _has_own_loss(run)
+        or "num_items_in_batch" in run.document.text
+    ):
         return
     for trainer in trainers(run):
         made, model = configuration(trainer.value), root(trainer.value.argument(0, "model"))
@@ -142,17 +148,15 @@ def _own_modules(run: Description) -> Iterator[Diagnosis]:
         accumulation = run.setting("accumulation")
         if forward is None or forward.args.kwarg is None or accumulation is None or accumulation.value <= 1:
             continue
-        if is_module_class(model.of) and _is_mean(run, forward):
+        if model.of is not None and is_module_class(model.of) and _is_mean(run, forward):
             text = ".".join(map(str, version))
             way = f"take `**{forward.args.kwarg.arg}` out of `forward`, or divide by its `num_items_in_batch`"
-            yield RULE.at(
-                accumulation, version=text, family=model.name, times=accumulation.value, way=way
-            )
+            yield RULE.at(accumulation, version=text, family=model.name, times=accumulation.value, way=way)
 
 
 def _forward(model: Value) -> Any:
     owner = model.of
-    body = owner.node.body if owner is not None and owner.node is not None else []
+    body: list[Any] = owner.node.body if owner is not None and owner.node is not None else []
     return next((part for part in body if getattr(part, "name", "") == "forward"), None)
 
 
@@ -161,6 +165,9 @@ def _is_mean(run: Description, forward: Any) -> bool:
     losses = [
         loss
         for loss in cross_entropies(flow_of(run.document))
-        if any(block.kind == "function" and block.value is not None and block.value.node is forward for block in loss.event.path)
+        if any(
+            block.kind == "function" and block.value is not None and block.value.node is forward
+            for block in loss.event.path
+        )
     ]
     return bool(losses) and all("reduction" not in loss.made.keywords for loss in losses)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from trimtab.checks.description import Description
 from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer, Measured
+from trimtab.checks.own_key import own
 from trimtab.checks.place import Place
-from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_causal, loaded_class
 from trimtab.checks.read.flow.values import Flow, Value, walk
-from trimtab.checks.own_key import own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -122,7 +122,11 @@ def _own_loops(run: Description) -> Iterator[Diagnosis]:
         return
     if any(True for _ in flow.named("DistributedDataParallel", "DDP")):
         for loss in cross_entropies(flow):
-            if loss.ignore_index is not None and "reduction" not in loss.made.keywords and _has_backward(flow, loss):
+            if (
+                loss.ignore_index is not None
+                and "reduction" not in loss.made.keywords
+                and _has_backward(flow, loss)
+            ):
                 fix = 'sum (`reduction="sum"`), all_reduce the count, and multiply by the number of processes'
                 who = "DDP averages over processes"
                 what = "the batches of all processes"
@@ -141,5 +145,6 @@ def _is_mean(value: Value) -> bool:
 
 def _has_backward(flow: Flow, loss: CrossEntropy) -> bool:
     return any(
-        any(part is loss.event.value for part in walk(event.subject, most=30)) for event in flow.named("backward")
+        any(part is loss.event.value for part in walk(event.subject, most=30))
+        for event in flow.named("backward")
     )

@@ -49,7 +49,7 @@ def _is_late(clip: Event, loop: Loop) -> bool:
     steps = [step for step in loop.steps() if step.path == clip.path]
     before = [step for step in steps if step.index < clip.index]
     after = [step for step in steps if step.index > clip.index]
-    backwards = [each for each in loop.called("backward", "manual_backward")]
+    backwards = list(loop.called("backward", "manual_backward"))
     if not before or after:
         return False
     # A new backward pass between the step and the clipping begins the next accumulation.

@@ -23,7 +23,8 @@ RULE = Rule(
     name="optimizer-of-old-weights",
     severity="error",
     message="the optimizer was made before {what}: the new weights are not trained",
-    why="An optimizer keeps the parameters that it was given. What is added or replaced later is not among them: it gets "
+    why="An optimizer keeps the parameters that it was given. What is added or replaced later is not among them: "
+    "it gets "
     "gradients, and no step ever changes it. Nothing fails, and the loss still falls by the rest.",
     evidence=(
         Arithmetic(

@@ -18,7 +18,8 @@ RULE = Rule(
     "`2e-5`), or the factor of another schedule (`noam` multiplies 2.0 with the width and the step).",
     evidence=(
         Arithmetic(
-            "Adam's first step is learning rate times g / (|g| + epsilon), so +-learning rate: 50 times a weight of 0.02 "
+            "Adam's first step is learning rate times g / (|g| + epsilon), so +-learning rate: 50 times a weight "
+            "of 0.02 "
             "at 1.0."
         ),
     ),

@@ -20,7 +20,8 @@ RULE = Rule(
     code="S141",
     name="loop-without-backward",
     severity="error",
-    message="the loop computes a loss, and no gradient is ever made: the model that is saved is the one that was loaded",
+    message="the loop computes a loss, and no gradient is ever made: the model that is saved is the one that was "
+    "loaded",
     why="A call of the model with labels only returns a loss. Weights change in `optimizer.step()`, by gradients that "
     "`loss.backward()` has made.",
     evidence=(

@@ -8,7 +8,8 @@ from trimtab.checks.own_key import calls_of, literal
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import lightning as L\ntrainer = L.Trainer(max_epochs=4, limit_train_batches={batches}, accumulate_grad_batches=8)\n"
+    "import lightning as L\ntrainer = L.Trainer(max_epochs=4, limit_train_batches={batches}, "
+    "accumulate_grad_batches=8)\n"
     "trainer.fit(model, loader)\n"
 )
 
@@ -16,7 +17,8 @@ RULE = Rule(
     code="S142",
     name="accumulation-longer-than-epoch",
     severity="warning",
-    message="an epoch has {batches} batches, and {accumulation} are accumulated: each step has fewer than it is divided by",
+    message="an epoch has {batches} batches, and {accumulation} are accumulated: each step has fewer than it is "
+    "divided by",
     why="Lightning steps at the end of an epoch with what has come together, and divides each loss by "
     "`accumulate_grad_batches` all the same: every step is smaller than it should be.",
     evidence=(

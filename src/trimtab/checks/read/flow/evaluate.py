@@ -13,10 +13,11 @@ from trimtab.checks.read.literals import computed
 
 MOST_STEPS: Final = 40_000
 """Expressions and statements that are followed in one script."""
-_OPERATORS: Final = {
+_OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.MatMult: "@", ast.BitOr: "|", ast.BitAnd: "&",
 }  # fmt: skip
+_SIGNS: Final[dict[type[ast.unaryop], str]] = {ast.USub: "-", ast.Not: "not", ast.Invert: "~"}
 _SAME: Final = frozenset(
     {
         "to", "cuda", "cpu", "float", "half", "bfloat16", "double", "train", "eval", "requires_grad_", "share_memory",
@@ -246,8 +247,9 @@ class Evaluator:
                     constant = -value.constant
                 elif isinstance(operator, ast.Not) and isinstance(value.constant, bool):
                     constant = not value.constant
-                name = {ast.USub: "-", ast.Not: "not", ast.Invert: "~"}.get(type(operator), "+")
-                return self.made("binary", node, name, args=(value,), constant=constant)
+                return self.made(
+                    "binary", node, _SIGNS.get(type(operator), "+"), args=(value,), constant=constant
+                )
             case ast.BoolOp(op=operator, values=values):
                 name = "and" if isinstance(operator, ast.And) else "or"
                 return self.made("binary", node, name, args=tuple(self.evaluate(each) for each in values))

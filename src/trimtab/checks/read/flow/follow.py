@@ -219,21 +219,20 @@ class Follower(Evaluator):
                 return
         self.frame.names = merged(self.frame.names, after) if after is not None else self.frame.names
 
-    def _loop(self, node: Any, body: list[ast.stmt]) -> None:
+    def _loop(self, node: _LOOPS, body: list[ast.stmt]) -> None:
         for name in stored_names(body):
             known = self.frame.names.get(name)
             if known is not None:
                 self.frame.names[name] = loosened(known)
         if isinstance(node, ast.While):
-            over, kind = self.evaluate(node.test), "while"
+            block = Block("while", self.evaluate(node.test), place=self.spot(node))
         else:
-            over, kind = self.evaluate(node.iter), "for"
-        block = Block("while" if kind == "while" else "for", over, place=self.spot(node))
-        path = self.path
-        self.path = (*path, block)
-        if kind == "for":
+            over = self.evaluate(node.iter)
+            block = Block("for", over, place=self.spot(node))
+            path = self.path
+            self.path = (*path, block)
             self.bind(node.target, self.element(over, node))
-        self.path = path
+            self.path = path
         self._inside(block, body)
         self.run(node.orelse)
 

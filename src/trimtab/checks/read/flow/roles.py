@@ -69,9 +69,8 @@ def is_optimizer(value: Value | None) -> bool:
 
 
 def _is_optimizer(value: Value) -> bool:
-    if value.made == "call" and value.of is None:
-        if value.last in OPTIMIZERS:
-            return True
+    if value.made == "call" and value.of is None and value.last in OPTIMIZERS:
+        return True
     if value.made in ("object", "class"):
         return False
     return _called(value, "optim") or (value.label or value.name) in ("opt", "opt_g", "opt_d")

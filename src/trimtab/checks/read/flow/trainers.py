@@ -23,9 +23,11 @@ def trainers(run: Description) -> Iterator[Event]:
         return
     for event in flow_of(run.document).named(*NAMES):
         value = event.value
-        if value.made == "call" and value.of is None and value.name.startswith(("transformers.", "trl.")):
-            if not value.has_rest:
-                yield event
+        is_theirs = (
+            value.made == "call" and value.of is None and value.name.startswith(("transformers.", "trl."))
+        )
+        if is_theirs and not value.has_rest:
+            yield event
 
 
 def configuration(trainer: Value) -> Value | None:
