@@ -28,7 +28,8 @@ COMMAND = frozenset({"model_name_or_path", "dataset_name"})
 OF_SCRIPTS = frozenset(
     {
         "dataset_config_name", "do_eval", "do_predict", "do_train", "lr_warmup_steps", "max_seq_length",
-        "max_train_steps", "output_dir", "preprocessing_num_workers", "resolution", "train_batch_size", "validation_split_percentage",
+        "max_train_steps", "output_dir", "preprocessing_num_workers", "resolution", "train_batch_size",
+        "validation_split_percentage",
     }
 )  # fmt: skip
 """Names of example scripts of transformers and diffusers that share those two."""

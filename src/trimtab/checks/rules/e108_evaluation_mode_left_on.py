@@ -60,20 +60,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         around = [block for block in loop.backward.path if block.kind in ("for", "while")]
         for block in around:
-            for event in _left_on(flow, block, loop.backward):
+            for event in _left_on(flow, block):
                 if event.place not in told:
                     told.add(event.place)
                     model = root(event.subject)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
 
 
-def _left_on(flow: Flow, block: Block, backward: Event) -> Iterator[Event]:
+def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
     inside = [event for event in flow.events if event.kind == "call" and event.within(block)]
     trained = _trained(inside)
     for at, event in enumerate(inside):
         if not _is_off(event) or root(event.subject) not in trained or _is_toggled(event, inside):
             continue
-        if _other_object(event, backward):
+        if _other_object(event) or any(each.is_left for each in event.below(block)):
             continue
         turn = [*inside[at + 1 :], *inside[:at]]
         if _first_is_backward(turn, root(event.subject)):
@@ -114,7 +114,7 @@ def _is_toggled(event: Event, inside: list[Event]) -> bool:
     )
 
 
-def _other_object(event: Event, backward: Event) -> bool:
+def _other_object(event: Event) -> bool:
     """A model that is part of another, or a teacher: switched off on purpose."""
     label = (event.subject.label or event.subject.name).lower() if event.subject is not None else ""
     return any(

@@ -95,11 +95,7 @@ def _masks(run: Description) -> bool:
     """Whether the script does the same by hand: `labels[labels == tokenizer.pad_token_id] = -100`."""
     for event in flow_of(run.document).sets("[]"):
         item = event.item
-        compares = item is not None and item.made == "compare" and item.name == "Eq"
-        if (
-            event.value.constant == -100
-            and compares
-            and any(each.name == "pad_token_id" for each in item.args)
-        ):
+        parts = item.args if item is not None and item.made == "compare" and item.name == "Eq" else ()
+        if event.value.constant == -100 and any(each.name == "pad_token_id" for each in parts):
             return True
     return False

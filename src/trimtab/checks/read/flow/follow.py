@@ -7,7 +7,7 @@ from typing import Any, Final
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
-from trimtab.checks.read.flow.frames import Frame, either, leaves, loosened, merged, stored_names
+from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
 from trimtab.checks.read.flow.values import Block, Flow, Value
 
 DEEPEST: Final = 8
@@ -39,6 +39,8 @@ class Follower(Evaluator):
         self.functions: list[Value] = []
         """Every function and method, in the order of the file."""
         self.reached: set[Any] = set()
+        self.entry: Any = None
+        """The function that somebody else calls, with arguments that nobody knows."""
         self.active: list[Any] = []
         self.objects: dict[int, Value] = {}
         """By class, the first object of it."""
@@ -62,11 +64,20 @@ class Follower(Evaluator):
                 if function.node in self.reached:
                     continue
             self.frame, self.path = _outermost(function.frame), ()
+            self.entry = function.node
             self.enter(function, given, {})
 
     def _object_of(self, owner: Value, node: ast.AST) -> Value:
         if id(owner) not in self.objects:
             self.frame, self.path = _outermost(owner.frame), ()
+            self.entry = next(
+                (
+                    each
+                    for each in owner.node.body
+                    if isinstance(each, _FUNCTIONS) and each.name == "__init__"
+                ),
+                None,
+            )
             self.create(owner, (), {}, node)
         return self.objects[id(owner)]
 
@@ -205,7 +216,7 @@ class Follower(Evaluator):
             return
         number = len(self.flow.events) * 4096 + node.lineno
         before = dict(self.frame.names)
-        self._inside(Block("if", test, number, place=self.spot(node)), body)
+        self._inside(Block("if", test, number, is_left=ends(body), place=self.spot(node)), body)
         after = self.frame.names
         self.frame.names = before if not leaves(body) else dict(before)
         if leaves(body):
@@ -213,7 +224,7 @@ class Follower(Evaluator):
         if other:
             here = self.frame.names
             self.frame.names = dict(here)
-            self._inside(Block("else", test, number, place=self.spot(node)), other)
+            self._inside(Block("else", test, number, is_left=ends(other), place=self.spot(node)), other)
             if leaves(other) and after is not None:
                 self.frame.names = after
                 return
@@ -302,7 +313,7 @@ def _bind_parameters(
 ) -> None:
     names = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(names) - len(arguments.defaults)) + [*arguments.defaults]
-    is_called = bool(follower.path[:-1]) or bool(given) or bool(named)
+    is_called = follower.active != [follower.entry]
     for at, (argument, default) in enumerate(zip(names, defaults, strict=True)):
         if at < len(given):
             value = given[at]

@@ -42,7 +42,7 @@ class Frame:
 def stored_names(body: Iterable[ast.stmt]) -> set[str]:
     """Names that statements bind, not counting functions inside."""
     found: set[str] = set()
-    waiting: list[ast.AST] = [*body]
+    waiting: list[ast.AST] = [part for part in body if not isinstance(part, _INNER)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -66,6 +66,11 @@ def leaves(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return leaves(last.body) and leaves(last.orelse)
     return isinstance(last, ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def ends(body: list[ast.stmt]) -> bool:
+    """Whether statements end in a `break`, a `return` or an error: nothing of the loop comes after them."""
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Break)
 
 
 def merged(one: dict[str, Value], other: dict[str, Value]) -> dict[str, Value]:

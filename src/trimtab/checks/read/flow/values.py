@@ -66,6 +66,8 @@ class Block:
     statement: int = 0
     """The same number for an `if` and its `else`."""
     contexts: tuple[Value, ...] = ()
+    is_left: bool = False
+    """Whether a branch ends the loop or the function around it."""
     place: Place | None = None
 
 
