@@ -131,6 +131,13 @@ def test_gradients_that_are_never_cleared(text):
             opt_g.step()
         """,
         """
+        for x in loader:
+            noise = x.detach().requires_grad_()
+            optimizer = torch.optim.SGD([noise], lr=1)
+            model(noise).backward()
+            optimizer.step()
+        """,
+        """
         optimizer = torch.optim.Adam(model.parameters())
         for x in loader:
             model(x).backward()

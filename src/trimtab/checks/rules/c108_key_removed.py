@@ -16,7 +16,7 @@ RULE = Rule(
     code="C108",
     name="key-removed",
     severity="error",
-    message="`{key}` is gone from {library} {version} on, {installed}",
+    message="`{key}` is gone from {library} {version} on{installed}",
     why="The library has taken the key away: from that version on the run does not start, or the key does "
     "nothing.",
     evidence=(

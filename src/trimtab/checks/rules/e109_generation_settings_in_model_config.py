@@ -47,6 +47,8 @@ _SETTINGS = frozenset(
     }
 )  # fmt: skip
 
+_USES = ("save_pretrained", "push_to_hub", "generate", "train", "Trainer", "Seq2SeqTrainer")
+"""What either saves the model or generates with it."""
 _GENERATING = (
     "ForConditionalGeneration", "LMHeadModel", "ForCausalLM", "CausalLM", "Seq2SeqLM", "MTModel", "EncoderDecoderModel",
     "SpeechSeq2Seq", "ImageTextToText",
@@ -63,8 +65,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     result = (
         "transformers 5 ignores it, and refuses to save the model" if severity else "newer versions ignore it"
     )
+    flow = flow_of(run.document)
+    if not any(True for _ in flow.named(*_USES)):
+        return
     told: set[str] = set()
-    for event in flow_of(run.document).sets(*_SETTINGS):
+    for event in flow.sets(*_SETTINGS):
         of = event.subject
         if of is None or of.made != "attribute" or of.name != "config" or event.name in told:
             continue

@@ -1,11 +1,12 @@
 """M319 attention-dropout-in-evaluation"""
 
 from collections.abc import Iterator
+from typing import Any
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Event, Value
+from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -74,12 +75,15 @@ def _is_kept_number(dropout: Value, event: Event) -> bool:
 
 
 def _is_held(dropout: Value, event: Event) -> bool:
-    """Whether the number is an attribute of the module: an argument of `forward` may be 0 in evaluation."""
-    for block in event.path:
-        function = block.value if block.kind == "function" else None
-        if function is not None and function.of is not None and dropout in function.of.fields.values():
-            return True
-    return False
+    """Whether the number is one that the module was made with: an argument of `forward` may be 0 in evaluation."""
+    functions = [block.value for block in event.path if block.kind == "function" and block.value is not None]
+    names = {argument.arg for function in functions for argument in _arguments(function)}
+    return dropout.name not in names
+
+
+def _arguments(function: Value) -> list[Any]:
+    arguments = getattr(function.node, "args", None)
+    return [] if arguments is None else [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 def _is_tested(event: Event) -> bool:
@@ -90,6 +94,4 @@ def _is_tested(event: Event) -> bool:
 
 
 def _speaks_of_mode(value: Value) -> bool:
-    from trimtab.checks.read.flow.values import walk
-
     return any(each.name == "training" for each in walk(value))

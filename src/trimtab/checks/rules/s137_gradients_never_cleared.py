@@ -6,8 +6,9 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
-from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, training_loops
+from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -58,7 +59,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     clears = says(run.document, *_CLEARING)
     for loop in training_loops(flow):
         step = next(loop.steps(), None)
-        if step is None or loop.backward.index > step.index:
+        if step is None or loop.backward.index > step.index or _is_new(stepped(step), loop):
             continue
         if not clears and not _is_handed_on(loop):
             fix = "call `optimizer.zero_grad()` once a step, behind `optimizer.step()` or before `backward()`"
@@ -71,6 +72,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fix = "move `zero_grad()` behind `step()`"
             yield RULE.at(lost, fault="gradients are cleared between backward pass and step", fix=fix)
             return
+
+
+def _is_new(optimizer: Value | None, loop: Loop) -> bool:
+    """Whether the optimizer is made in the loop, perhaps over tensors that are new in each turn."""
+    return optimizer is not None and any(event.value is optimizer for event in loop.events)
 
 
 def _is_handed_on(loop: Loop) -> bool:

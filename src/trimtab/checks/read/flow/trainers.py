@@ -26,8 +26,13 @@ def trainers(run: Description) -> Iterator[Event]:
         is_theirs = (
             value.made == "call" and value.of is None and value.name.startswith(("transformers.", "trl."))
         )
-        if is_theirs and not value.has_rest:
+        if is_theirs and not value.has_rest and not _must_fail(event):
             yield event
+
+
+def _must_fail(event: Event) -> bool:
+    """Whether a test expects an error: `with pytest.raises(ValueError)`."""
+    return any(each.last in ("raises", "assertRaises") for block in event.path for each in block.contexts)
 
 
 def configuration(trainer: Value) -> Value | None:
