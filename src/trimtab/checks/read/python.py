@@ -107,12 +107,9 @@ class Code:
 
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Line and text of each comment."""
-        texts = (
-            self._offsets(node)
-            for node in ast.walk(self.tree)
-            if (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
-            or isinstance(node, ast.JoinedStr)
-        )
+        if "#" not in self.lines.text:
+            return ()
+        texts = (self._offsets(node) for node in self.survey.texts if _may_hold_hash(node))
         return comments_outside(texts, self.lines)
 
     def _call(self, node: ast.Call, scope: Scope) -> Call:
@@ -191,6 +188,13 @@ def _characters(text: str) -> Iterator[int]:
         for _ in range(1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)):
             yield index
     yield len(text)
+
+
+def _may_hold_hash(node: ast.expr) -> bool:
+    """Whether a `#` in the source may be a character of this text."""
+    if not isinstance(node, ast.Constant):
+        return True
+    return ("#" if isinstance(node.value, str) else b"#") in node.value  # type: ignore[operator]
 
 
 def _method(node: ast.Call) -> str:

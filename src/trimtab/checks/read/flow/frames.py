@@ -7,6 +7,7 @@ from typing import Final
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.read.flow.values import Value
+from trimtab.checks.read.scopes import parts
 
 _INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -47,8 +48,19 @@ def stored_names(body: Iterable[ast.stmt]) -> set[str]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
-        waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, _INNER))
+        waiting.extend(child for child in _binding(node) if not isinstance(child, _INNER))
     return found
+
+
+def _binding(node: ast.AST) -> list[ast.AST]:
+    """What may bind a name below a node: statements, targets, and `:=` in tests; plain values are left out."""
+    if isinstance(node, ast.Expr | ast.Return | ast.Constant | ast.Name | ast.Attribute | ast.Call):
+        return []
+    if isinstance(node, ast.Assign):
+        return [*node.targets]
+    if isinstance(node, ast.AugAssign | ast.AnnAssign):
+        return [node.target]
+    return parts(node)
 
 
 def loosened(value: Value) -> Value:
