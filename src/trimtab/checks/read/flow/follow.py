@@ -1,6 +1,7 @@
 """Follows a script from its first line: statements in their order, functions of its own where they are called."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -16,9 +17,19 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 
 
-def follow(tree: ast.Module, spot: Callable[[ast.AST], Place]) -> Flow:
-    """What a script does: its own lines first, then every function that they never reach, with unknown arguments."""
+_TELLING: Final = re.compile(
+    r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
+    r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
+    r"|token_embeddings|get_peft|benchmark"
+)
+"""Something that a rule asks for: a function without any of it is followed only where it is called."""
+
+
+def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | None = None) -> Flow:
+    """What a script does: its own lines first, then every function that they never reach, with unknown arguments; with
+    the `source` only those in which something happens that a rule asks for."""
     follower = Follower(spot)
+    follower.source = None if source is None else source.splitlines()
     try:
         follower.run(tree.body)
         names = follower.frame.names
@@ -38,6 +49,7 @@ class Follower(Evaluator):
         super().__init__(spot)
         self.functions: list[Value] = []
         """Every function and method, in the order of the file."""
+        self.source: list[str] | None = None
         self.reached: set[Any] = set()
         self.entry: Any = None
         """The function that somebody else calls, with arguments that nobody knows."""
@@ -55,7 +67,7 @@ class Follower(Evaluator):
     def run_the_rest(self) -> None:
         """Runs functions that nothing here calls, as somebody else might."""
         for function in list(self.functions):
-            if function.node in self.reached:
+            if function.node in self.reached or not self._tells(function.node):
                 continue
             owner = function.frame.owner if function.frame is not None else None
             given: tuple[Value, ...] = ()
@@ -66,6 +78,11 @@ class Follower(Evaluator):
             self.frame, self.path = _outermost(function.frame), ()
             self.entry = function.node
             self.enter(function, given, {})
+
+    def _tells(self, node: Any) -> bool:
+        if self.source is None:
+            return True
+        return any(_TELLING.search(line) for line in self.source[node.lineno - 1 : node.end_lineno])
 
     def _object_of(self, owner: Value, node: ast.AST) -> Value:
         if id(owner) not in self.objects:

@@ -57,10 +57,14 @@ def stepped(event: Event) -> Value | None:
 
 def training_loops(flow: Flow) -> list[Loop]:
     """Every loop that is the innermost around a backward pass, each once."""
+    if "loops" not in flow.answers:
+        flow.answers["loops"] = _found(flow)
+    return flow.answers["loops"]
+
+
+def _found(flow: Flow) -> list[Loop]:
     loops: dict[int, Loop] = {}
-    for event in flow.events:
-        if event.kind != "call" or event.name not in ("backward", "manual_backward"):
-            continue
+    for event in flow.named("backward", "manual_backward"):
         block = innermost_loop(event)
         if block is None or id(block) in loops:
             continue

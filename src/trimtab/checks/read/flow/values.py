@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Any, Literal
 
 from trimtab.checks.document import UNKNOWN
@@ -111,13 +112,29 @@ class Flow:
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
     """Names of the script itself that hold a number, a text or a truth at its end."""
 
+    answers: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """What several rules ask, kept by the one that asks first."""
+
     def named(self, *names: str) -> Iterator[Event]:
         """Calls by the last part of their name, in the order in which they happen."""
-        return (event for event in self.events if event.kind == "call" and event.name in names)
+        return self._found("call", names)
 
     def sets(self, *names: str) -> Iterator[Event]:
         """What is set on objects, by attribute."""
-        return (event for event in self.events if event.kind == "set" and event.name in names)
+        return self._found("set", names)
+
+    def _found(self, kind: str, names: tuple[str, ...]) -> Iterator[Event]:
+        index: dict[tuple[str, str], list[Event]] | None = self.answers.get("<index>")
+        if index is None:
+            index = self.answers["<index>"] = {}
+            for event in self.events:
+                index.setdefault((event.kind, event.name), []).append(event)
+        lists = [found for name in dict.fromkeys(names) if (found := index.get((kind, name))) is not None]
+        return iter(lists[0]) if len(lists) == 1 else merge(*lists, key=_order)
+
+
+def _order(event: Event) -> int:
+    return event.index
 
 
 def walk(value: Value | None, *, most: int = 400) -> Iterator[Value]:
