@@ -67,9 +67,9 @@ class Follower(Evaluator):
     def run_the_rest(self) -> None:
         """Runs functions that nothing here calls, as somebody else might."""
         for function in list(self.functions):
-            if function.node in self.reached or not self._tells(function.node):
-                continue
             owner = function.frame.owner if function.frame is not None else None
+            if function.node in self.reached or not self._tells(function.node, owner):
+                continue
             given: tuple[Value, ...] = ()
             if owner is not None:
                 given = (self._object_of(owner, function.node),)
@@ -79,22 +79,20 @@ class Follower(Evaluator):
             self.entry = function.node
             self.enter(function, given, {})
 
-    def _tells(self, node: Any) -> bool:
+    def _tells(self, node: Any, owner: Value | None) -> bool:
+        """Whether a function, or the `__init__` of its class, has something that a rule asks for."""
         if self.source is None:
             return True
-        return any(_TELLING.search(line) for line in self.source[node.lineno - 1 : node.end_lineno])
+        start = _init_of(owner) if owner is not None else None
+        nodes = (node,) if start is None or start is node else (node, start)
+        return any(
+            _TELLING.search(line) for each in nodes for line in self.source[each.lineno - 1 : each.end_lineno]
+        )
 
     def _object_of(self, owner: Value, node: ast.AST) -> Value:
         if id(owner) not in self.objects:
             self.frame, self.path = _outermost(owner.frame), ()
-            self.entry = next(
-                (
-                    each
-                    for each in owner.node.body
-                    if isinstance(each, _FUNCTIONS) and each.name == "__init__"
-                ),
-                None,
-            )
+            self.entry = _init_of(owner)
             self.create(owner, (), {}, node)
         return self.objects[id(owner)]
 
@@ -317,6 +315,12 @@ class Follower(Evaluator):
 
 def _Owned(outer: Frame, owner: Value) -> Frame:
     return Frame(outer=outer, owner=owner)
+
+
+def _init_of(owner: Value) -> Any:
+    """The `__init__` that a class writes itself."""
+    body: list[Any] = owner.node.body if owner.node is not None else []
+    return next((each for each in body if isinstance(each, _FUNCTIONS) and each.name == "__init__"), None)
 
 
 def _outermost(frame: Any) -> Frame:
