@@ -146,7 +146,11 @@ def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundi
 def _is_before_the_adapter(call: Call, document: Document) -> bool:
     """Whether a Trainer is made with this configuration before the script makes its adapter."""
     first = min((each.place for each in adapter_calls(document)), default=call.place)
-    return any(call.place < each.place < first for each in document.calls if each.name in TRAINERS)
+    return any(
+        call.place < each.place < first
+        for each in document.calls
+        if each.name in TRAINERS and "peft_config" not in each.arguments  # it may be made right there
+    )
 
 
 _ADAPTING = frozenset(
