@@ -332,23 +332,31 @@ def test_ends_that_never_come(call, told):
     assert fires(e110_end_token_that_never_comes, "END = -1\n" + call) is told
 
 
-def test_lengths_of_loader_and_trainer():
+@pytest.mark.parametrize(
+    ("length", "trainer", "versions", "told"),
+    [
+        ("4096", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.19", True),
+        ("2048 * 2", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.15", True),
+        ("4096", "args = SFTConfig(output_dir='o')\nSFTTrainer(model=m, args=args)", "trl=0.18", True),
+        ("1024", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.19", False),
+        ("4096", "SFTTrainer(model=m, args=SFTConfig(output_dir='o', max_length=4096))", "trl=0.19", False),
+        (
+            "4096",
+            "SFTTrainer(model=m, args=SFTConfig(output_dir='o'), max_seq_length=4096)",
+            "trl=0.19",
+            False,
+        ),
+        ("n", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.19", False),
+        ("4096", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.24", False),
+        ("4096", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "", False),
+    ],
+)
+def test_lengths_of_loader_and_trainer(length, trainer, versions, told):
     text = (
         TRL
-        + "from unsloth import FastLanguageModel as F\nm, t = F.from_pretrained('a', max_seq_length={})\n{}"
+        + f"from unsloth import FastLanguageModel as F\nm, t = F.from_pretrained('a', max_seq_length={length})\n"
     )
-    short = "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))"
-    assert fires(d119_cut_shorter_than_loaded_for, text.format(4096, short))
-    assert fires(d119_cut_shorter_than_loaded_for, text.format("2048 * 2", short))
-    assert not fires(d119_cut_shorter_than_loaded_for, text.format(1024, short))
-    assert not fires(
-        d119_cut_shorter_than_loaded_for, text.format(4096, short.replace("'o'", "'o', max_length=4096"))
-    )
-    assert not fires(
-        d119_cut_shorter_than_loaded_for,
-        text.format(4096, short.replace("'o')", "'o'), max_seq_length=4096")),
-    )
-    assert not fires(d119_cut_shorter_than_loaded_for, text.format("n", short))
+    assert fires(d119_cut_shorter_than_loaded_for, text + trainer, versions) is told
 
 
 def test_logits_of_a_whole_evaluation():

@@ -62,7 +62,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         age = lifetime(run, key)
         installed = run.version(age.library)
-        is_own = age.library == table.tool
+        is_own = age.library == table.tool and "unsloth" not in run.document.imports
         if age.stage == "removed" and (installed or is_own) and not is_idle(table, key, setting.value):
             yield RULE.at(
                 setting,

@@ -32,16 +32,21 @@ RULE = Rule(
         Arithmetic("Of an example of 8,192 tokens 1,024 are seen: an eighth."),
     ),
     fix=Fix("set `max_length={loaded}` in SFTConfig"),
-    bad=Example("train.py", _SCRIPT.format(length="")),
-    good=Example("train.py", _SCRIPT.format(length=", max_length=8192")),
+    bad=Example("train.py", _SCRIPT.format(length=""), versions="trl=0.19.0 transformers=4.52.0"),
+    good=Example(
+        "train.py", _SCRIPT.format(length=", max_length=8192"), versions="trl=0.19.0 transformers=4.52.0"
+    ),
     symptoms=("outputs end at once", "answers are cut off"),
 )
 _DEFAULT = 1024
+MENDED = (0, 20)
+"""The TRL of the time when Unsloth began to do so."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A length written for the model above TRL's default, and none for the trainer, at either place."""
-    if run.at_least("trl", 0, 13) is False:
+    """A length written for the model above TRL's default, and none for the trainer, at either place; of a TRL that is
+    known to be from before Unsloth handed the one on to the other."""
+    if run.at_least("trl", *MENDED) is not False or run.at_least("trl", 0, 13) is False:
         return
     loads = [
         event.value.keywords.get("max_seq_length") for event in flow_of(run.document).named("from_pretrained")
