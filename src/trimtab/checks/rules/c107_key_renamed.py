@@ -53,7 +53,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         yield RULE.at(
             setting,
-            edits=(RenameKey(setting.key, key.renamed_to),) if key.renamed_to and not key.advice else (),
+            edits=(RenameKey(setting.key, key.renamed_to),)
+            if key.renamed_to and not key.advice and age.is_certain
+            else (),
             library=age.library,
             version=age.version,
             mend=(key.advice or f"write `{key.renamed_to}`")

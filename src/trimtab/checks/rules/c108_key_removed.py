@@ -66,7 +66,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if age.stage == "removed" and (installed or is_own) and not is_idle(table, key, setting.value):
             yield RULE.at(
                 setting,
-                edits=_edits(setting, key),
+                edits=_edits(setting, key) if installed is not None else (),
                 severity=None if installed is not None else "warning",
                 library=age.library,
                 version=age.version,
