@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import is_step, training_loops
@@ -48,12 +49,26 @@ RULE = Rule(
 )
 
 
+_WITH_MODES = (
+    "ropout",
+    "BatchNorm",
+    "batch_norm",
+    "InstanceNorm",
+    "DropPath",
+    "drop_path",
+    "models.",
+    "pretrained",
+)
+"""Layers that differ between the modes, and what may bring them."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """Goes round each training loop from an `eval()` of the model whose weights are stepped to the next backward pass;
     modes that one branch sets each way, and modes set from a variable, are left in peace."""
     flow = flow_of(run.document)
     if not flow.is_whole:
         return
+    has_modes = says(run.document, *_WITH_MODES)
     told: set[object] = set()
     for loop in training_loops(flow):
         if not any(is_step(event) for event in loop.events) and not any(True for _ in loop.called("step")):
@@ -61,9 +76,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         around = [block for block in loop.backward.path if block.kind in ("for", "while")]
         for block in around:
             for event in _left_on(flow, block):
-                if event.place not in told:
+                model = root(event.subject)
+                is_seen = model is not None and (model.made == "object" or model.name.startswith("torch.nn."))
+                if event.place not in told and (has_modes or not is_seen):
                     told.add(event.place)
-                    model = root(event.subject)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
 
 

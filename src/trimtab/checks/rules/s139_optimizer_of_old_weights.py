@@ -78,7 +78,8 @@ def _model_of(optimizer: Value) -> Value | None:
 
 
 def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
-    for event in flow.events[made.index + 1 :]:
+    last = max((event.index for event in flow.named("step") if _is_of(event, made.value)), default=-1)
+    for event in flow.events[made.index + 1 : last + 1]:
         if event.path[: len(made.path)] != made.path:
             continue
         if event.kind == "call" and event.name in _CHANGES and _is_about(event, model):
@@ -94,6 +95,11 @@ def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
         ):
             return f"`{event.name}` is replaced" if not event.value.last.endswith("Parallel") else None
     return None
+
+
+def _is_of(step: Event, optimizer: Value) -> bool:
+    """Whether an event is a step of the optimizer, by itself or through a scaler."""
+    return any(each is optimizer for each in (*walk(step.subject, most=3), *step.value.args))
 
 
 def _is_about(event: Event, model: Value) -> bool:
