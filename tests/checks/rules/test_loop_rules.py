@@ -7,11 +7,13 @@ import pytest
 from tests.checks.rules.findings import findings
 from trimtab.checks.rules import (
     e108_evaluation_mode_left_on,
+    e112_evaluation_with_gradients,
     s102_schedule_of_another_length,
     s137_gradients_never_cleared,
     s138_clip_after_step,
     s139_optimizer_of_old_weights,
     s141_loop_without_backward,
+    s143_accumulated_loss_not_divided,
 )
 
 IMPORTS = (
@@ -360,3 +362,111 @@ def test_loops_that_train_nothing(loop):
 )
 def test_loops_that_train_or_measure(loop):
     assert not fires(s141_loop_without_backward, LOADED + loop + SAVED)
+
+
+APART = """
+def bad(model, loader, optimizer):
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+def good(model, loader, optimizer):
+    for x in loader:
+        {clear}
+        model(x).backward()
+        optimizer.step()
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "more", "told"),
+    [
+        ("optimizer.zero_grad()", "", True),
+        ("optimizer.zero_grad(set_to_none=True)", "good(m, l, o)", True),
+        ("for p in model.parameters(): p.grad = None", "", False),
+        ("optimizer.zero_grad()", "def reset(o):\n    o.zero_grad()\n\nhooks.append(reset)", False),
+        ("optimizer.zero_grad()", "o.zero_grad()", False),
+    ],
+)
+def test_gradients_that_only_another_function_clears(clear, more, told):
+    assert fires(s137_gradients_never_cleared, APART.format(clear=clear, more=more)) is told
+
+
+SUMMED = """
+optimizer = torch.optim.{optimizer}(model.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    loss = {loss}
+    {backward}
+    {end}
+"""
+PERIOD = "if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "loss", "backward", "end", "told"),
+    [
+        ("SGD", "F.cross_entropy(model(x), y)", "loss.backward()", PERIOD, ["warning"]),
+        ("AdamW", "F.cross_entropy(model(x), y)", "loss.backward()", PERIOD, ["note"]),
+        ("SGD", "nn.CrossEntropyLoss()(model(x), y)", "loss.backward()", PERIOD, ["warning"]),
+        (
+            "SGD",
+            "F.cross_entropy(model(x), y)",
+            "torch.amp.GradScaler().scale(loss).backward()",
+            PERIOD,
+            ["warning"],
+        ),
+        (
+            "SGD",
+            "AutoModelForCausalLM.from_pretrained('a')(x, labels=y).loss",
+            "loss.backward()",
+            PERIOD,
+            ["warning"],
+        ),
+        ("SGD", "F.cross_entropy(model(x), y) / 4", "loss.backward()", PERIOD, []),
+        ("SGD", "F.cross_entropy(model(x), y)", "(loss / 4).backward()", PERIOD, []),
+        ("SGD", "F.cross_entropy(model(x), y, reduction='sum')", "loss.backward()", PERIOD, []),
+        ("SGD", "model(x)", "loss.backward()", PERIOD, []),
+        (
+            "SGD",
+            "F.cross_entropy(model(x), y)",
+            "loss.backward()",
+            "optimizer.step()\n    optimizer.zero_grad()",
+            [],
+        ),
+    ],
+)
+def test_sums_of_means(optimizer, loss, backward, end, told):
+    text = SUMMED.format(optimizer=optimizer, loss=loss, backward=backward, end=end)
+    found = findings(s143_accumulated_loss_not_divided, "train.py", IMPORTS + text)
+    assert [each.finding.severity for each in found] == told
+
+
+EVALUATED = EPOCHS.format(
+    f"for epoch in range(3):\n    model.train()\n    for x in loader:\n        {STEP}\n{{}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("    model.eval()\n    for x in valid:\n        count(model(x))", True),
+        ("model.eval()\nfor x in valid:\n    y = model(x)\n    n = y.argmax()", True),
+        ("def test():\n    model.eval()\n    for x in valid:\n        count(model(x))\n\ntest()", True),
+        ("def test(net):\n    net.eval()\n    for x in valid:\n        count(net(x))\n\ntest(model)", True),
+        ("model.eval()\nwhile True:\n    count(model(next(valid)))", True),
+        (
+            "    model.eval()\n    with torch.no_grad():\n        for x in valid:\n            count(model(x))",
+            False,
+        ),
+        ("model.eval()\nfor x in valid:\n    with torch.inference_mode():\n        count(model(x))", False),
+        (
+            "@torch.no_grad()\ndef test():\n    model.eval()\n    for x in valid:\n        count(model(x))\n\ntest()",
+            False,
+        ),
+        ("model.eval()\nfor x in valid:\n    model(x).sum().backward()\n    keep(x.grad)", False),
+        ("model.eval()\ncount(model(v))", False),
+        ("model.eval()\nfor x in valid:\n    count(other(x))", False),
+    ],
+)
+def test_evaluations_and_their_gradients(lines, told):
+    assert fires(e112_evaluation_with_gradients, EVALUATED.format(lines)) is told

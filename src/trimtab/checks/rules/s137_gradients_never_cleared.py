@@ -8,7 +8,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Value
+from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -61,7 +61,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         step = next(loop.steps(), None)
         if step is None or loop.backward.index > step.index or _is_new(stepped(step), loop):
             continue
-        if not clears and not _is_handed_on(loop):
+        if (not clears or _is_cleared_elsewhere(run, flow, loop)) and not _is_handed_on(loop):
             fix = "call `optimizer.zero_grad()` once a step, behind `optimizer.step()` or before `backward()`"
             yield RULE.at(
                 step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix
@@ -72,6 +72,23 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fix = "move `zero_grad()` behind `step()`"
             yield RULE.at(lost, fault="gradients are cleared between backward pass and step", fix=fix)
             return
+
+
+def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
+    """Whether all that clears in the file is seen, by `zero_grad()` alone, in other functions that never meet this
+    one."""
+    if says(run.document, *(word for word in _CLEARING if word not in CLEARS)):
+        return False
+    function = next((block for block in loop.backward.path if block.kind == "function"), None)
+    clears = list(flow.named(*CLEARS))
+    if function is None or loop.backward.path[0] is not function or not clears:
+        return False
+    lines = run.document.text.count(".zero_grad(")
+    seen = {event.place for event in clears}
+    apart = all(
+        event.path and event.path[0].kind == "function" and not event.within(function) for event in clears
+    )
+    return apart and len(seen) == lines
 
 
 def _is_new(optimizer: Value | None, loop: Loop) -> bool:
