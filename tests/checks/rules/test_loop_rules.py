@@ -470,3 +470,19 @@ EVALUATED = EPOCHS.format(
 )
 def test_evaluations_and_their_gradients(lines, told):
     assert fires(e112_evaluation_with_gradients, EVALUATED.format(lines)) is told
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [
+        ("nn.Linear(8, 8), nn.Dropout(0.1)", True),
+        ("nn.Linear(8, 8), nn.BatchNorm1d(8)", True),
+        ("nn.Linear(8, 8), nn.TransformerEncoderLayer(8, 2)", True),
+        ("nn.Linear(8, 8), nn.ReLU()", False),
+        ("nn.Linear(8, 8), nn.LayerNorm(8)", False),
+    ],
+)
+def test_a_mode_matters_where_layers_have_one(layers, told):
+    text = f"for x in loader:\n        {STEP}\n        model.eval()\n        check(model(v))"
+    script = EPOCHS.format(text).replace("nn.Linear(8, 8), nn.Dropout(0.1)", layers).replace("    for", "for")
+    assert fires(e108_evaluation_mode_left_on, script) is told

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import is_step, training_loops
@@ -50,16 +49,30 @@ RULE = Rule(
 
 
 _WITH_MODES = (
-    "ropout",
-    "BatchNorm",
-    "batch_norm",
-    "InstanceNorm",
-    "DropPath",
-    "drop_path",
-    "models.",
-    "pretrained",
-)
-"""Layers that differ between the modes, and what may bring them."""
+    "Dropout", "BatchNorm", "LazyBatchNorm", "SyncBatchNorm", "InstanceNorm", "AlphaDropout", "DropPath", "dropout",
+    "Transformer", "MultiheadAttention", "LSTM", "GRU",
+)  # fmt: skip
+"""Layers that differ between the modes."""
+
+
+def has_modes(flow: Flow) -> bool:
+    """Whether a script shows a layer that differs between the modes, or a part of a model that cannot be seen."""
+    for event in flow.events:
+        if event.kind != "call":
+            continue
+        value = event.value
+        if event.name.startswith(_WITH_MODES) or event.name == "from_pretrained":
+            return True
+        is_inside = any(
+            block.kind == "function" and block.value is not None and block.value.name == "__init__"
+            for block in event.path
+        )
+        is_unseen = value.made == "call" and value.of is None and not value.name.startswith("torch.")
+        if value.name.startswith(("torchvision.models.", "timm.")) or (
+            is_inside and is_unseen and "." in value.name
+        ):
+            return True
+    return False
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -68,7 +81,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if not flow.is_whole:
         return
-    has_modes = says(run.document, *_WITH_MODES)
     told: set[object] = set()
     for loop in training_loops(flow):
         if not any(is_step(event) for event in loop.events) and not any(True for _ in loop.called("step")):
@@ -78,7 +90,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             for event in _left_on(flow, block):
                 model = root(event.subject)
                 is_seen = model is not None and (model.made == "object" or model.name.startswith("torch.nn."))
-                if event.place not in told and (has_modes or not is_seen):
+                if event.place not in told and (not is_seen or has_modes(flow)):
                     told.add(event.place)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
 
