@@ -56,6 +56,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             edits=(RenameKey(setting.key, key.renamed_to),)
             if key.renamed_to and not key.advice and age.is_certain
             else (),
+            severity=None if age.is_certain else "note",
             library=age.library,
             version=age.version,
             mend=(key.advice or f"write `{key.renamed_to}`")
