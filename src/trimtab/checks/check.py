@@ -152,6 +152,7 @@ class _Run:
             self.unknown |= undecided(runs)
             diagnoses, problems = findings_of(runs, self.chosen)
             self.problems += problems
+            self.files.release(file.path)
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
                 self.found.setdefault(identity(diagnosis), diagnosis)
         elif file.named and self.files.is_recognised(file.path):

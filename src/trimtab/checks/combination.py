@@ -52,12 +52,22 @@ def holds(run: Description, when: str) -> Setting | None:
     terms = _terms(when)
     if not all(_is_true(run, term) for term in terms):
         return None
-    return next((written(run, term.key) for term in terms if not term.is_negated), None)
+    return next((_under_any_name(run, term.key) for term in terms if not term.is_negated), None)
 
 
 def written(run: Description, key: str) -> Setting | None:
     """A key as the tool spells it, in a script too, where a call stands before it."""
     return own(run, key) if run.document.syntax == "python" else run.written(key)
+
+
+def _under_any_name(run: Description, key: str) -> Setting | None:
+    """The same, also under an older name of the key."""
+    found = written(run, key)
+    if found is not None or run.table is None:
+        return found
+    known = run.table.keys
+    old = (setting for name, setting in run.keys.items() if name in known and known[name].renamed_to == key)
+    return next(old, None)
 
 
 @cache
@@ -74,7 +84,7 @@ def _term(word: str) -> _Term:
 
 
 def _is_true(run: Description, term: _Term) -> bool:
-    setting = written(run, term.key)
+    setting = _under_any_name(run, term.key)
     if term.is_negated and setting is None:
         return run.document.syntax in ("yaml", "json")
     if setting is None:

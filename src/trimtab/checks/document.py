@@ -84,6 +84,8 @@ class Document:
     sources: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Of Python: what `from ... import` brings, by its name there, to the top-level packages that it comes from; an
     empty text for a package of the script's own."""
+    flow: Any = field(default=None, repr=False, compare=False)
+    """Of Python: the `read.flow.values.Flow` of a script that uses a library of the field; `read.flow.of` gives it."""
     comments: tuple[tuple[int, str], ...] = ()
     """Line and text of each comment, without its `#`; for silences."""
     repeated: tuple[Repeated, ...] = ()

@@ -59,7 +59,19 @@ def may_be_sharded(run: Description) -> bool:
     names = {call.name for call in run.document.calls}
     if run.document.syntax == "shell":
         return bool(names & _WITH_LAUNCHER) and run.value("sharded") is not False
+    if run.document.syntax == "python" and is_own_loop(run):
+        return False
     return not run.document.path.endswith(".ipynb") or "notebook_launcher" in names
+
+
+_LAUNCHED = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "colossalai"})
+
+
+def is_own_loop(run: Description) -> bool:
+    """Whether a script steps its weights itself, so that a launcher can bring nothing that it does not mention."""
+    names = {call.name for call in run.document.calls}
+    is_stepping = {"backward", "step"} <= names and not any(name.endswith("Trainer") for name in names)
+    return is_stepping and not run.document.imports & _LAUNCHED and "FSDP" not in run.document.text
 
 
 def unless_launched(run: Description) -> str:

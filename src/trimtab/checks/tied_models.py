@@ -5,7 +5,7 @@ import re
 from trimtab.checks.description import Description
 
 _TIED = re.compile(
-    r"(llama-3\.2-[13]b|qwen2-(0\.5|1\.5)b|qwen2\.5-(0\.5|1\.5|3)b|qwen3-(0\.6|1\.7|4)b|smollm2?-\d|gemma-)",
+    r"(llama-3\.2-[13]b|qwen2-(0\.5|1\.5)b|qwen2\.5-(0\.5|1\.5|3)b|qwen3-(0\.6|1\.7|4)b|smollm2?-\d|gemma-|^t5-(small|base|large|3b|11b)$)",
     re.IGNORECASE,
 )
 """By the `tie_word_embeddings` of the published config.json of these models."""

@@ -53,3 +53,29 @@ def test_weights_of_several_corpora_mean_something_else():
 def test_a_corpus_that_stands_twice_is_written_once():
     text = OPENNMT.replace("  valid:", "  corpus_2: {path_src: train.en, path_tgt: train.de}\n  valid:")
     assert len(recipe(text).data.train) == 1
+
+
+DECODERS = """
+tasks:
+  en-de: {src_tgt: en-de, path_src: a.en, path_tgt: a.de, path_valid_src: v.en, path_valid_tgt: v.de}
+  en-fr: {src_tgt: en-fr, path_src: a.en, path_tgt: a.fr, path_valid_src: v.en, path_valid_tgt: v.fr}
+model_dim: 512
+enc_layers: [3]
+dec_layers: [3]
+optim: adam
+learning_rate: 0.0005
+train_steps: 1000
+node_rank: 0
+"""
+
+
+def test_tasks_that_differ_by_decoder_get_tags():
+    data = recipe(DECODERS).data
+    assert [corpus.tags for corpus in data.train] == [("<2de>",), ("<2fr>",)]
+    assert [valid.tags for valid in data.valid.values()] == [("<2de>",), ("<2fr>",)]
+    assert any("tag of its target" in note for note in made(DECODERS).notes)
+
+
+def test_tasks_of_one_target_get_none():
+    one = DECODERS.replace("en-fr", "nl-de").replace("a.en, path_tgt: a.fr", "a.nl, path_tgt: b.de")
+    assert [corpus.tags for corpus in recipe(one).data.train] == [(), ()]

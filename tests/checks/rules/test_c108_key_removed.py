@@ -60,3 +60,25 @@ def test_what_another_version_saved_and_this_one_drops_does_no_harm_where_it_say
     assert [count(value) for value in (None, {}, False)] == [0, 0, 0]
     assert count(True) == 1
     assert len(found(module, {name: None}, version)) == 1  # refused, whatever it says
+
+
+def own(module, keys):
+    """Of a table whose keys are the tool's own, with no version known."""
+    table = KeyTable(tool="transformers", version="1", source="s", keys=KEYS)
+    return list(module.check(run_of(tool="transformers", keys=keys, table=table, versions={})))
+
+
+def test_without_a_version_the_newest_counts_for_the_tools_own_keys_and_nothing_is_mended_by_itself():
+    (one,) = own(c108_key_removed, {"gone": 1})
+    assert one.finding.severity == "warning"
+    assert "not known" in one.finding.message
+    assert one.edits == ()
+    assert found(c108_key_removed, {"gone": 1}, None) == []
+
+
+def test_without_a_version_an_old_name_says_what_it_hangs_on():
+    renamed = {"late": Key(name="late", library="transformers", renamed_to="new", renamed_in="4.41.0")}
+    table = KeyTable(tool="transformers", version="1", source="s", keys={**KEYS, **renamed})
+    (one,) = c107_key_renamed.check(run_of(tool="transformers", keys={"late": 1}, table=table, versions={}))
+    assert "not known" in one.finding.fix
+    assert (one.edits, one.finding.severity) == ((), "note")

@@ -1,5 +1,6 @@
 """Files, tokenizer and filters of OpenNMT-py, Eole and Mammoth as the branch `data` of a recipe."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,13 +70,20 @@ def _write_train(draft: Draft, corpora: list[Corpus]) -> None:
     training = [corpus for corpus in corpora if corpus.name != VALID]
     written = [corpus for corpus in training if len(corpus.files("path_src", "path_tgt")) == 2]
     seen: set[tuple[str, ...]] = set()
+    tags = _target_tags(training)
     for corpus in written:
         files = tuple(corpus.files("path_src", "path_tgt").values())
         if files in seen:
             draft.note(f"{corpus.key} has the files of another corpus, and is left out")
         else:
-            _write_corpus(draft, corpus)
+            _write_corpus(draft, corpus, tags.get(corpus.name, ""))
         seen.add(files)
+    if tags:
+        draft.note(
+            "tasks that write different languages with decoders of their own share one here: each source line "
+            "begins with "
+            "a tag of its target"
+        )
     for key in ("tasks", "data"):
         # A hub of data sets or a file of another shape is named among what is left.
         draft.account(draft.run.keys.get(f"{key}.{VALID}.transforms"))
@@ -97,13 +105,32 @@ def _write_train(draft: Draft, corpora: list[Corpus]) -> None:
         )
 
 
-def _write_corpus(draft: Draft, corpus: Corpus) -> None:
+def _target_tags(corpora: list[Corpus]) -> dict[str, str]:
+    """By the name of a task the tag of what it writes, where tasks write several languages and no prefix tells
+    which."""
+    targets = {corpus.name: target for corpus in corpora if (target := _target(corpus))}
+    if len(set(targets.values())) < 2 or any("src_prefix" in corpus.sides for corpus in corpora):
+        return {}
+    return {name: f"<2{target}>" for name, target in targets.items()}
+
+
+def _target(corpus: Corpus) -> str:
+    """`de` of a task `en-de`, else the last part of its decoder; empty where a corpus says neither."""
+    pair, groups = corpus.sides.get("src_tgt"), text_list(corpus.sides.get("dec_sharing_group"))
+    name = pair.rpartition("-")[2] if isinstance(pair, str) else groups[-1] if groups else ""
+    return name if re.fullmatch(r"\w+", name) else ""
+
+
+def _write_corpus(draft: Draft, corpus: Corpus, target: str) -> None:
     for side in ("path_src", "path_tgt", "transforms", "src_tgt"):
         draft.account(draft.run.keys.get(f"{corpus.key}.{side}"))
     files = corpus.files("path_src", "path_tgt")
-    tags = _tags(draft, corpus)
-    more = f", tags: {scalar(tags)}" if tags else ""
+    more = _more(_tags(draft, corpus) or ([target] if target else []))
     draft.say(f"- {_pair(files, more)}", level=2, comment=corpus.key)
+
+
+def _more(tags: list[str]) -> str:
+    return f", tags: {scalar(tags)}" if tags else ""
 
 
 def _tags(draft: Draft, corpus: Corpus) -> list[str]:
@@ -140,12 +167,15 @@ def _write_valid(draft: Draft, corpora: list[Corpus]) -> None:
         return
     if len(sets) == 1:
         corpus, files = next(iter(sets.values()))
-        draft.say(f"valid: {_pair(files)}", level=1, comment=corpus.key)
+        tag = _target_tags([each for each in corpora if each.name != VALID]).get(corpus.name)
+        draft.say(f"valid: {_pair(files, _more([tag] if tag else []))}", level=1, comment=corpus.key)
         _account_valid(draft, corpus)
         return
     draft.say("valid:", level=1)
+    tags = _target_tags([corpus for corpus in corpora if corpus.name != VALID])
     for name, (corpus, files) in sets.items():
-        draft.say(f"{scalar(name)}: {_pair(files)}", level=2, comment=corpus.key)
+        more = _more([tags[name]] if name in tags else [])
+        draft.say(f"{scalar(name)}: {_pair(files, more)}", level=2, comment=corpus.key)
         _account_valid(draft, corpus)
 
 

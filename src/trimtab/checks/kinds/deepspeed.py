@@ -82,6 +82,18 @@ def deepspeed_beside(setting: Setting | None, surroundings: Surroundings) -> Tol
     return from_beside(deepspeed_concepts(settings_of(document.entries.values())))
 
 
+def deepspeed_run(setting: Setting | None, surroundings: Surroundings) -> tuple[Description, ...]:
+    """The description of the file that a setting names, where it lies in the same folder."""
+    name = setting.value if setting is not None else None
+    plain = name.removeprefix("./") if isinstance(name, str) else ""
+    if not plain or "/" in plain or "\\" in plain:
+        return ()
+    document = surroundings.beside(plain)
+    if document is None or not document.entries or not recognises(document):
+        return ()
+    return tuple(describe(document, Surroundings(versions=surroundings.versions)))
+
+
 _BATCH = {
     "micro_batch": "train_micro_batch_size_per_gpu",
     "accumulation": "gradient_accumulation_steps",

@@ -30,6 +30,7 @@ DISTINCTIVE = frozenset(
     }
 )  # fmt: skip
 """Names that hardly anything but a Trainer has."""
+SMALLEST = frozenset({"output_dir", "learning_rate"})
 OF_OTHERS = frozenset(
     {
         "base_model", "stage", "finetuning_type", "cutoff_len", "template", "peft_type", "compute_environment",
@@ -58,9 +59,12 @@ NEAR = 0.85
 def recognises(document: Document) -> bool:
     """A name that only a Trainer has, and `output_dir` or three more of its keys."""
     names = names_of(document)
-    if names & (OF_OTHERS | OF_OWN_LOOPS | TRL_SIGNS) or not names & DISTINCTIVE:
+    if names & (OF_OTHERS | OF_OWN_LOOPS | TRL_SIGNS):
         return False
     known = load_table("transformers_seq2seq").keys
+    if not names & DISTINCTIVE:
+        # Nothing else takes all of these together.
+        return names >= SMALLEST and len(names) >= 4 and all(name in known for name in names)
     return "output_dir" in names or sum(name in known for name in names) >= 4
 
 

@@ -7,7 +7,7 @@ from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
 from trimtab.checks.kinds.concept_map import Told, put
-from trimtab.checks.kinds.deepspeed import deepspeed_beside
+from trimtab.checks.kinds.deepspeed import deepspeed_beside, deepspeed_run
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory_parts.adapter import put_adapter
@@ -67,6 +67,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
             concepts=told,
             table=table,
             versions=surroundings.versions,
+            nearby=deepspeed_run(settings.get("deepspeed"), surroundings),
         )
     ]
 

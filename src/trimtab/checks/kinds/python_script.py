@@ -8,6 +8,7 @@ from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.scripts.calls import defines, may_be_of, written_of
@@ -21,6 +22,7 @@ from trimtab.checks.kinds.scripts.model import (
     token_concepts,
 )
 from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
+from trimtab.checks.kinds.scripts.own_loop import own_loop_concepts
 from trimtab.checks.kinds.scripts.training import (
     CLASSES,
     configurations,
@@ -88,15 +90,27 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
     }
     if not trains(document):
         told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+    if not configurations(document):
+        told = {**own_loop_concepts(document), **told, **_cast(document)}
+        if "weights_dtype" in told and not told["weights_dtype"].is_written:
+            # What the loader chooses depends on a version that a loop of one's own rarely pins.
+            told.pop("weights_dtype")
     name_quantized_adapter(told)
     _put_no_adapter(told, document)
     return told
 
 
+def _cast(document: Document) -> Told:
+    """The dtype that a model is cast to after it was loaded: it counts, and not that of the loading."""
+    told = own_loop_concepts(document)
+    return {"weights_dtype": told["weights_dtype"]} if "weights_dtype" in told else {}
+
+
 def _put_no_adapter(told: Told, document: Document) -> None:
     """Full training: a Trainer gets a model that is loaded here, and nothing here can put an adapter on it."""
     trainers = [call for call in document.calls if call.name in TRAINERS]
-    can = document.imports & {"peft", "unsloth"} or "adapter" in document.text
+    can = "unsloth" in document.imports or any(call.name in _ADAPTING for call in document.calls)
+    can = can or any("Peft" in call.qualifier for call in document.calls) or "peft_config" in document.text
     if "adapter" in told or can or len(trainers) != 1 or not loads(document):
         return
     call = trainers[0]
@@ -132,9 +146,21 @@ def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundi
 def _is_before_the_adapter(call: Call, document: Document) -> bool:
     """Whether a Trainer is made with this configuration before the script makes its adapter."""
     first = min((each.place for each in adapter_calls(document)), default=call.place)
-    return any(call.place < each.place < first for each in document.calls if each.name in TRAINERS)
+    return any(
+        call.place < each.place < first
+        for each in document.calls
+        if each.name in TRAINERS and "peft_config" not in each.arguments  # it may be made right there
+    )
 
 
+_ADAPTING = frozenset(
+    {
+        "get_peft_model", "LoraConfig", "AdaLoraConfig", "OFTConfig", "add_adapter", "load_adapter", "LoraModel",
+        "prepare_model_for_kbit_training", "inject_adapter_in_model", "PrefixTuningConfig", "PromptTuningConfig",
+        "IA3Config", "init_adapters", "train_adapter",
+    }
+)  # fmt: skip
+"""Calls that put an adapter on a model, or prepare it for one."""
 _OF_OPTIMIZER = frozenset(
     {
         "optimizer", "optimizer_variant", "optimizer_bits", "optimizer_paged", "learning_rate", "weight_decay",
@@ -164,7 +190,13 @@ def _description(
         concepts=told,
         table=_table(calls, document, surroundings, tool),
         versions=surroundings.versions,
+        nearby=deepspeed_run(_deepspeed_of(configuration, document), surroundings),
     )
+
+
+def _deepspeed_of(configuration: Call | None, document: Document) -> Setting | None:
+    """The file that a Trainer's configuration names."""
+    return None if configuration is None else written_of(configuration, document).settings.get("deepspeed")
 
 
 def _shown(document: Document) -> list[Call]:

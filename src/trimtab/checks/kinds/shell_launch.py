@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.deepspeed import deepspeed_named
 from trimtab.checks.kinds.hf_training import DISTINCTIVE, OF_OWN_LOOPS, SEQ2SEQ, put_script_arguments
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
@@ -19,6 +19,7 @@ from trimtab.checks.kinds.scripts.options import told_options
 from trimtab.checks.kinds.scripts.toolkits import toolkit_of, toolkit_run
 from trimtab.checks.kinds.trl_training import TRL_SIGNS, trainer_of
 from trimtab.checks.kinds.written import Written, hidden_in
+from trimtab.checks.setting import Setting
 
 EXAMPLES = frozenset(
     {
@@ -149,6 +150,9 @@ def _told(written: Written, call: Call, surroundings: Surroundings) -> Told:
         put_script(told, written, surroundings.versions)
     else:
         put_script_arguments(told, written, surroundings)
+        if call.name in EXAMPLES and written.is_whole and not any("lora" in name for name in call.arguments):
+            place = call.place
+            put(told, "adapter", Setting(key=call.name, value="none", place=place, origin="default"))
     return {**deepspeed_named(written.settings, surroundings), **told}
 
 

@@ -24,6 +24,15 @@ TRL_SIGNS = frozenset(
 OF_OTHERS = frozenset(
     {"base_model", "stage", "finetuning_type", "cutoff_len", "template", "peft_type", "micro_batch_size"}
 )
+COMMAND = frozenset({"model_name_or_path", "dataset_name"})
+OF_SCRIPTS = frozenset(
+    {
+        "dataset_config_name", "do_eval", "do_predict", "do_train", "lr_warmup_steps", "max_seq_length",
+        "max_train_steps", "output_dir", "preprocessing_num_workers", "resolution", "train_batch_size",
+        "validation_split_percentage",
+    }
+)  # fmt: skip
+"""Names of example scripts of transformers and diffusers that share those two."""
 TRAINERS = {
     "sft": ("dataset_text_field", "packing", "packing_strategy", "eval_packing", "completion_only_loss",
             "assistant_only_loss"),
@@ -39,7 +48,12 @@ def recognises(document: Document) -> bool:
     """A name that is TRL's, and two that are the Trainer's."""
     names = names_of(document)
     known = load_table("transformers").keys
-    return bool(names & TRL_SIGNS) and not names & OF_OTHERS and sum(name in known for name in names) >= 2
+    num_known = sum(name in known for name in names)
+    if names & OF_OTHERS or num_known < 2:
+        return False
+    # TRL's own command names its model and its data so, and has a folder by default; the Trainer needs one.
+    is_command = names >= COMMAND and num_known >= 3 and not names & OF_SCRIPTS
+    return bool(names & TRL_SIGNS) or is_command
 
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:

@@ -29,9 +29,16 @@ class Written:
         if key in self.settings:
             return self.settings[key]
         known = self.table.keys.get(key) if self.table else None
-        if key in self.hidden or not self.is_whole or known is None or not known.has_default:
+        if self.is_hidden(key) or not self.is_whole or known is None or not known.has_default:
             return None
         return self.default(key, known.default)
+
+    def is_hidden(self, key: str) -> bool:
+        """Whether a key, or an older name of it, is written with something that is no literal."""
+        if key in self.hidden or self.table is None:
+            return key in self.hidden
+        keys = self.table.keys
+        return any(name in keys and keys[name].renamed_to == key for name in self.hidden)
 
     def value(self, key: str) -> Any:
         """The value in force; None where it is unknown, too."""
@@ -49,7 +56,7 @@ class Written:
     def set_default(self, key: str, value: Any, *, unless: Iterable[str] = ()) -> Setting | None:
         """The tool's choice where none of the keys that could say otherwise is written."""
         said = (key, *unless)
-        if not self.is_whole or any(name in self.settings or name in self.hidden for name in said):
+        if not self.is_whole or any(name in self.settings or self.is_hidden(name) for name in said):
             return None
         return self.default(key, value)
 

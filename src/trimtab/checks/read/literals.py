@@ -43,7 +43,7 @@ class Literals:
                 return _signed(operator, self.value(operand, scope, nesting=nesting + 1))
             case ast.BinOp(left=left, op=operator, right=right):
                 one = self.value(left, scope, nesting=nesting + 1)
-                return _computed(one, operator, self.value(right, scope, nesting=nesting + 1))
+                return computed(one, operator, self.value(right, scope, nesting=nesting + 1))
             case ast.Attribute():
                 return self._dotted(node)
             case _:
@@ -145,7 +145,8 @@ def _signed(operator: ast.unaryop, value: Any) -> Any:
     return -value if isinstance(operator, ast.USub) else value
 
 
-def _computed(one: Any, operator: ast.operator, other: Any) -> Any:
+def computed(one: Any, operator: ast.operator, other: Any) -> Any:
+    """Arithmetic of two constants; UNKNOWN where it is none."""
     if isinstance(operator, ast.Add) and isinstance(one, str) and isinstance(other, str):
         return one + other if len(one) + len(other) <= _LONGEST_TEXT else UNKNOWN
     if not (_is_number(one) and _is_number(other)):

@@ -117,6 +117,7 @@ class _Notebook:
             imports=code.imports,
             sources=code.sources,
             comments=comments,
+            flow=code.flow(),
         )
 
     def span(self, start: int, end: int) -> Place:

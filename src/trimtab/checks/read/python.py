@@ -5,16 +5,26 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.place import Place
 from trimtab.checks.read.comments import comments_outside
+from trimtab.checks.read.flow.follow import follow
+from trimtab.checks.read.flow.values import Flow
 from trimtab.checks.read.limits import MAX_CALLS, MAX_RAW, refuse_long_code
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.literals import Literals, dotted_name
 from trimtab.checks.read.scopes import Scope, Survey, survey
 from trimtab.errors import input_error
 
+FOLLOWED = frozenset(
+    {
+        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "peft", "pytorch_lightning", "timm",
+        "torch", "torchao", "torchvision", "transformers", "trl", "unsloth", "x_transformers",
+    }
+)  # fmt: skip
+"""Packages of which a script uses one where it is worth following."""
 Span = Callable[[int, int], Place]
 """From the offsets of a stretch of code to its place in the file."""
 
@@ -32,6 +42,7 @@ def read_python(path: str, text: str) -> Document:
         imports=code.imports,
         sources=code.sources,
         comments=code.comments(),
+        flow=code.flow(),
     )
 
 
@@ -88,14 +99,17 @@ class Code:
         named = ((node, scope, dotted_name(node.func, {})) for node, scope in self.survey.calls[:MAX_CALLS])
         return tuple(self._call(node, scope) for node, scope, name in named if name or _method(node))
 
+    def flow(self) -> Flow | None:
+        """What the script does, where it uses a library of the field."""
+        if not self.survey.imports & FOLLOWED:
+            return None
+        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines.text)
+
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Line and text of each comment."""
-        texts = (
-            self._offsets(node)
-            for node in ast.walk(self.tree)
-            if (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
-            or isinstance(node, ast.JoinedStr)
-        )
+        if "#" not in self.lines.text:
+            return ()
+        texts = (self._offsets(node) for node in self.survey.texts if _may_hold_hash(node))
         return comments_outside(texts, self.lines)
 
     def _call(self, node: ast.Call, scope: Scope) -> Call:
@@ -149,7 +163,7 @@ class Code:
             value_place=self.span(value_start, value_end),
         )
 
-    def _offsets(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+    def _offsets(self, node: Any) -> tuple[int, int]:
         return (
             self._offset(node.lineno, node.col_offset),
             self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset),
@@ -174,6 +188,13 @@ def _characters(text: str) -> Iterator[int]:
         for _ in range(1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)):
             yield index
     yield len(text)
+
+
+def _may_hold_hash(node: ast.expr) -> bool:
+    """Whether a `#` in the source may be a character of this text."""
+    if not isinstance(node, ast.Constant):
+        return True
+    return ("#" if isinstance(node.value, str) else b"#") in node.value  # type: ignore[operator]
 
 
 def _method(node: ast.Call) -> str:

@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, cast
 
 _MUTATING: Final = frozenset(
     (
@@ -22,6 +22,8 @@ _MUTATING: Final = frozenset(
 _HARMLESS: Final = frozenset(
     ("print", "len", "dict", "list", "tuple", "set", "sorted", "str", "repr", "pprint")
 )
+_LEAVES = ast.Constant | ast.Name
+_EMPTY: Final = frozenset(("ctx", "op", "ops", "kind", "type_comment"))
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -56,6 +58,8 @@ class Survey:
     """Names of lists and mappings that may be changed after they are written."""
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict[str, list[ast.Attribute]])
     """Attributes that are set on a variable: `args.bf16 = True`."""
+    texts: list[ast.expr] = field(default_factory=list[ast.expr])
+    """Texts and bytes that are written out."""
     opened: set[str] = field(default_factory=set[str])
     """Variables whose attributes are set by `setattr`."""
 
@@ -67,7 +71,8 @@ def survey(tree: ast.Module) -> Survey:
     while waiting:
         node, scope = waiting.pop()
         _note(found, node, scope)
-        waiting.extend(reversed(_children(node, scope)))
+        if not isinstance(node, _LEAVES):
+            waiting.extend(reversed(_children(node, scope)))
     return found
 
 
@@ -82,6 +87,20 @@ def once(scope: Scope, name: str) -> tuple[ast.expr, Scope] | None:
     return None
 
 
+def parts(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below one, without operators and contexts, which hold nothing."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        if name in _EMPTY:
+            continue
+        value: Any = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in cast("list[Any]", value) if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
 def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
     if isinstance(node, _FUNCTIONS):
         inner = Scope(outer=scope)
@@ -90,27 +109,34 @@ def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
                 _bind(inner, argument.arg, None)
-        return [(part, inner if id(part) in inside else scope) for part in ast.iter_child_nodes(node)]
+        return [(part, inner if id(part) in inside else scope) for part in parts(node)]
     if isinstance(node, ast.ClassDef):
         inner = Scope(outer=scope, is_class=True)
         inside = {id(part) for part in node.body}
-        return [(part, inner if id(part) in inside else scope) for part in ast.iter_child_nodes(node)]
+        return [(part, inner if id(part) in inside else scope) for part in parts(node)]
     if isinstance(node, _COMPREHENSIONS):
         inner = Scope(outer=scope)
-        return [(part, inner) for part in ast.iter_child_nodes(node)]
+        return [(part, inner) for part in parts(node)]
     match node:
         case (
             ast.Assign(targets=[ast.Name()], value=value)
             | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
         ):
-            return [(value, scope)]  # the name is bound already, to this value
+            # The name is bound already, to this value.
+            return (
+                [(value, scope)]
+                if isinstance(node, ast.Assign)
+                else [(node.annotation, scope), (value, scope)]
+            )
         case _:
             pass
-    return [(part, scope) for part in ast.iter_child_nodes(node)]
+    return [(part, scope) for part in parts(node)]
 
 
 def _note(found: Survey, node: ast.AST, scope: Scope) -> None:
     match node:
+        case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
+            found.texts.append(node)
         case ast.Name():
             if not isinstance(node.ctx, ast.Load):
                 _bind(scope, node.id, None)

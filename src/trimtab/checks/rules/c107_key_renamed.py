@@ -38,7 +38,9 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Silent where the new name is written too, and where the version is unknown: the old name may be the only one."""
+    """Silent where the new name is written too. Where the version of the tool itself is unknown the newest counts,
+    and the
+    way out says so; of a library under the tool nothing is said then: the old name may be the only one."""
     for setting in run.keys.values() if run.table is not None else ():
         key = run.table.key(setting.key) if run.table is not None else None
         if key is None or not (key.renamed_to or key.advice) or not key.renamed_in:
@@ -46,12 +48,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
         age = lifetime(run, key)
         parent = setting.key.rpartition(".")[0]
         new = f"{parent}.{key.renamed_to}".lstrip(".") if "." not in key.renamed_to else key.renamed_to
-        if age.stage != "renamed" or not age.is_certain or run.written(new) is not None:
+        is_told = age.is_certain or (run.table is not None and age.library == run.table.tool)
+        if age.stage != "renamed" or not is_told or new in run.keys:
             continue
         yield RULE.at(
             setting,
-            edits=(RenameKey(setting.key, key.renamed_to),) if key.renamed_to and not key.advice else (),
+            edits=(RenameKey(setting.key, key.renamed_to),)
+            if key.renamed_to and not key.advice and age.is_certain
+            else (),
+            severity=None if age.is_certain else "note",
             library=age.library,
             version=age.version,
-            mend=key.advice or f"write `{key.renamed_to}`",
+            mend=(key.advice or f"write `{key.renamed_to}`")
+            + (
+                ""
+                if age.is_certain
+                else f", unless an older {age.library} is used: its version is not known here"
+            ),
         )

@@ -7,6 +7,8 @@ from trimtab.checks.edits import Edit, RemoveKey, RenameKey
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.keytable import Key
 from trimtab.checks.lifetime import is_idle, lifetime
+from trimtab.checks.place import Place
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -14,7 +16,7 @@ RULE = Rule(
     code="C108",
     name="key-removed",
     severity="error",
-    message="`{key}` is gone from {library} {version} on, and {installed} is used here",
+    message="`{key}` is gone from {library} {version} on{installed}",
     why="The library has taken the key away: from that version on the run does not start, or the key does "
     "nothing.",
     evidence=(
@@ -47,7 +49,10 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Silent where the version is unknown: an older one may be meant."""
+    """An error where the version is known; where that of the tool itself is not, a warning against the newest,
+    which says
+    so. Of a library under the tool nothing is said then: the tool may hold it back."""
+    yield from _keywords(run)
     table = run.table
     if table is None:
         return
@@ -57,15 +62,117 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         age = lifetime(run, key)
         installed = run.version(age.library)
-        if age.stage == "removed" and installed is not None and not is_idle(table, key, setting.value):
+        is_own = age.library == table.tool and "unsloth" not in run.document.imports
+        if age.stage == "removed" and (installed or is_own) and not is_idle(table, key, setting.value):
             yield RULE.at(
                 setting,
-                edits=_edits(setting, key),
+                edits=_edits(setting, key) if installed is not None else (),
+                severity=None if installed is not None else "warning",
                 library=age.library,
                 version=age.version,
-                installed=".".join(map(str, installed)),
+                installed=_used(run, age.library),
                 mend=_mend(key),
             )
+
+
+def _used(run: Description, library: str) -> str:
+    installed = run.version(library)
+    if installed is None:
+        return ", the newest; which one is used here is not known"
+    return f", and {'.'.join(map(str, installed))} is used here"
+
+
+def _keywords(run: Description) -> Iterator[Diagnosis]:
+    """Keywords of trainers, and names that are imported; Unsloth puts the old keywords back."""
+    if run.document.syntax != "python" or "unsloth" in run.document.imports:
+        return
+    for event in flow_of(run.document).events:
+        value = event.value
+        if event.kind == "call" and value.of is None and (name := _gone_name(value.name)):
+            yield from _gone(run, name, "", event.place)
+        for keyword in value.keywords if event.kind == "call" and value.of is None else ():
+            if (value.name, keyword) in _GONE:
+                yield from _gone(run, value.name, keyword, event.place)
+
+
+def _gone_name(called: str) -> str:
+    """The name that a call needs and that is gone, the class before `from_pretrained` as well."""
+    name = called.removesuffix(".from_pretrained")
+    return name if (name, "") in _GONE else ""
+
+
+def _gone(run: Description, name: str, keyword: str, place: Place) -> Iterator[Diagnosis]:
+    library, version, mend = _GONE[name, keyword]
+    installed = run.version(library)
+    if installed is not None and installed < version:
+        return
+    yield RULE.at(
+        place,
+        severity=None if installed is not None else "warning",
+        key=f"{name.rpartition('.')[2]}({keyword}=)" if keyword else name,
+        library=library,
+        version=".".join(map(str, version)),
+        installed=_used(run, library),
+        mend=mend,
+    )
+
+
+_GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
+    **{
+        (f"transformers.{name}", ""): ("transformers", (5, 0), mend)
+        for name, mend in {
+            "AdamW": "import it from torch.optim",
+            "optimization.AdamW": "import it from torch.optim",
+            "TextDataset": "use the datasets library",
+            "LineByLineTextDataset": "use the datasets library",
+            "AutoModelWithLMHead": "use AutoModelForCausalLM, AutoModelForMaskedLM or AutoModelForSeq2SeqLM",
+            "AutoModelForVision2Seq": "use AutoModelForImageTextToText",
+            "top_k_top_p_filtering": "use the logits processors of `generate`",
+            **{
+                f"{family}FeatureExtractor": f"use {family}ImageProcessor"
+                for family in (
+                    "ViT",
+                    "CLIP",
+                    "Detr",
+                    "LayoutLMv2",
+                    "LayoutLMv3",
+                    "Segformer",
+                    "Yolos",
+                    "Beit",
+                    "DeiT",
+                    "VideoMAE",
+                )
+            },
+        }.items()
+    },
+    ("datasets.load_metric", ""): ("datasets", (3, 0), "use `evaluate.load`"),
+    **{
+        (f"transformers.{trainer}", "tokenizer"): ("transformers", (5, 0), "write `processing_class=`")
+        for trainer in ("Trainer", "Seq2SeqTrainer")
+    },
+    **{
+        (f"trl.{trainer}", "tokenizer"): ("trl", (0, 16), "write `processing_class=`")
+        for trainer in (
+            "SFTTrainer",
+            "DPOTrainer",
+            "KTOTrainer",
+            "RewardTrainer",
+            "GRPOTrainer",
+            "ORPOTrainer",
+        )
+    },
+    **{
+        ("trl.SFTTrainer", keyword): ("trl", (0, 16), f"set `{keyword}` in SFTConfig")
+        for keyword in (
+            "dataset_text_field",
+            "packing",
+            "max_seq_length",
+            "dataset_num_proc",
+            "neftune_noise_alpha",
+        )
+    },
+}
+"""Calls, and their keywords, to the version from which they are gone, and what to write."""
 
 
 def _edits(setting: Setting, key: Key) -> tuple[Edit, ...]:

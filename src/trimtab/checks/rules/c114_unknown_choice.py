@@ -1,6 +1,6 @@
 """C114 unknown-choice"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from trimtab.checks.description import Description
@@ -45,13 +45,23 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     for setting in run.keys.values():
         key = table.key(setting.key)
-        if key is None or not key.choices or not all(isinstance(choice, str) for choice in key.choices):
+        if key is None or not key.choices or not any(isinstance(choice, str) for choice in key.choices):
+            continue
+        if not all(isinstance(choice, str | bool) for choice in key.choices):
             continue
         value = setting.value
         members = cast("list[Any]", value) if isinstance(value, list) else [value]
-        unknown = [word for word in members if isinstance(word, str) and word not in key.choices]
+        unknown = [word for word in members if isinstance(word, str) and not _is_among(word, key.choices)]
         if unknown and not _may_be_free(setting, key):
             yield _told(setting, key, unknown[0], table.tool)
+
+
+def _is_among(word: str, choices: Sequence[Any]) -> bool:
+    """Whether a word is one of the choices; where these are truths as well, text for one is taken as such."""
+    return word in choices or (True in choices and word.lower() in _TRUTHS)
+
+
+_TRUTHS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", "t", "f", "y", "n"})
 
 
 def _may_be_free(setting: Setting, key: Key) -> bool:
@@ -71,7 +81,8 @@ def _may_be_free(setting: Setting, key: Key) -> bool:
 def _told(setting: Setting, key: Key, word: str, tool: str) -> Diagnosis:
     from trimtab.checks.nearest import nearest  # only where a word is unknown
 
-    meant = nearest(word, key.choices, cutoff=0.7)
+    words = [choice for choice in key.choices if isinstance(choice, str)]
+    meant = nearest(word, words, cutoff=0.7)
     is_whole = isinstance(setting.value, str)
     few = len(key.choices) <= MOST
     return RULE.at(
@@ -80,7 +91,11 @@ def _told(setting: Setting, key: Key, word: str, tool: str) -> Diagnosis:
         value=word,
         tool=tool,
         meant=f": did you mean `{meant}`?" if meant else "",
-        choices=", ".join(key.choices)
+        choices=", ".join(map(_shown, key.choices))
         if few
-        else f"its {len(key.choices)} words, such as {', '.join(key.choices[:MOST])}",
+        else f"its {len(key.choices)} words, such as {', '.join(map(_shown, key.choices[:MOST]))}",
     )
+
+
+def _shown(choice: Any) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)

@@ -1,10 +1,14 @@
 """C122 best-model-out-of-step"""
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import is_unset, own
+from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
 
 RULE = Rule(
     code="C122",
@@ -43,6 +47,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     best = run.setting("load_best")
     if run.tool not in ("transformers", "trl", "llamafactory") or best is None or best.value is not True:
         return
+    yield from _of_one_set(run, best)
     evaluate, save = run.value("eval_strategy"), run.value("save_strategy")
     if evaluate is None or save is None or save == "best":
         return
@@ -61,3 +66,34 @@ def check(run: Description) -> Iterator[Diagnosis]:
             f"evaluations",
             fix=f"make `save_steps` a multiple of {every:g}",
         )
+
+
+_WHOLE = ("loss", "eval_loss")
+
+
+def _of_one_set(run: Description, best: Setting) -> Iterator[Diagnosis]:
+    """With several evaluation sets the metrics are named after them: there is no plain `eval_loss` to choose by."""
+    metric = own(run, "metric_for_best_model")
+    if metric.value not in _WHOLE if metric is not None else not is_unset(run, "metric_for_best_model"):
+        return
+    sets = _named_sets(run)
+    if sets:
+        yield RULE.at(
+            metric or best,
+            says=f"chooses by eval_loss, but with {len(sets)} evaluation sets the metrics are eval_{sets[0]}_loss "
+            f"and so on",
+            fix=f"set `metric_for_best_model: eval_{sets[0]}_loss`",
+        )
+
+
+def _named_sets(run: Description) -> list[str]:
+    listed = run.written("eval_dataset") if run.tool == "llamafactory" else None
+    if listed is not None:
+        value: Any = listed.value
+        names = cast("list[Any]", value if isinstance(value, list) else str(value).split(","))
+        return [str(name).strip() for name in names] if len(names) > 1 else []
+    for trainer in trainers(run):
+        held = trainer.value.keywords.get("eval_dataset")
+        if held is not None and held.made == "dict" and held.keywords and not held.args:
+            return list(held.keywords)
+    return []

@@ -6,6 +6,7 @@ from typing import Any, cast
 from trimtab.checks.corpora import corpora_of, setting_of
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -40,6 +41,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where one and the same file, or set and split, stands on both sides."""
     for setting, path in (*_of_toolkits(run), *_of_axolotl(run), *_of_llamafactory(run), *_of_recipes(run)):
         yield RULE.at(setting, path=path)
+    for trainer in trainers(run):
+        trained, held = (
+            trainer.value.keywords.get("train_dataset"),
+            trainer.value.keywords.get("eval_dataset"),
+        )
+        if trained is not None and trained is held and trained.made not in ("constant", "parameter"):
+            place = trainer.place
+            yield RULE.at(place, key="eval_dataset", path="the same object as `train_dataset`")
 
 
 def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:

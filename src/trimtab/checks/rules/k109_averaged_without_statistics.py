@@ -1,5 +1,6 @@
 """K109 averaged-without-statistics"""
 
+import re
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
@@ -38,9 +39,18 @@ RULE = Rule(
 )
 
 
+_CONVOLUTIONAL = re.compile(
+    r"(wide_)?res(net|next)\d|densenet\d|mobilenet_|efficientnet_|regnet_|mnasnet|shufflenet_|inception_|vgg\d+_bn"
+)
+"""Models of torchvision with batch norm."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a script shows the averaging and the norm, and nowhere the update."""
     norms = list(calls_of(run, "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"))
+    norms += [
+        call for call in run.document.calls if _CONVOLUTIONAL.match(call.name) and "models" in call.qualifier
+    ]
     if not norms or any(calls_of(run, "update_bn")):
         return
     for call in calls_of(run, "AveragedModel"):

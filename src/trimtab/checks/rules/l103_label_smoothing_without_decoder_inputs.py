@@ -6,6 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of
+from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -20,8 +21,7 @@ RULE = Rule(
     code="L103",
     name="label-smoothing-without-decoder-inputs",
     severity="error",
-    message="`DataCollatorForSeq2Seq` is not given the model, so that with label smoothing there are no "
-    "decoder inputs",
+    message="{collator}, so that with label smoothing there are no decoder inputs",
     why="With smoothing on, the Trainer takes the labels out of the batch before it calls the model. Only a "
     "collator that knows the model adds `decoder_input_ids`; without them T5 fails, and BART, mBART, Marian "
     "and M2M100 silently decode from the shifted *source*, which is not what the labels belong to.",
@@ -58,7 +58,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if any(_is_encoder_decoder(call) for call in calls_of(run, "from_pretrained", "from_config")):
         for call in calls_of(run, "DataCollatorForSeq2Seq"):
             if "model" not in call.arguments and not call.has_rest and len(call.positional) < 2:
-                yield RULE.at(call.place)
+                yield RULE.at(call.place, collator="`DataCollatorForSeq2Seq` is not given the model")
+        for trainer in trainers(run):
+            given = trainer.value.keywords.get("data_collator")
+            if given is not None and given.last in _PLAIN:
+                yield RULE.at(trainer.place, collator=f"`{given.last}` knows no decoder inputs")
+
+
+_PLAIN = (
+    "default_data_collator",
+    "DefaultDataCollator",
+    "DataCollatorWithPadding",
+    "torch_default_data_collator",
+)
 
 
 def _is_encoder_decoder(call: Call) -> bool:

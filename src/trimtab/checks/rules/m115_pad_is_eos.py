@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of, literal
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.training_script import loads_model, trains
@@ -14,8 +15,7 @@ RULE = Rule(
     code="M115",
     name="pad-is-eos",
     severity="warning",
-    message="the padding token is the end token, and DataCollatorForLanguageModeling takes every padding "
-    "token out of the labels",
+    message="the padding token is the end token, and {who} takes every padding token out of the labels",
     why="The collator cannot tell the end of a text from padding, so that the end is never learnt: the model "
     "writes on and on. Nothing warns, and the loss looks right.",
     evidence=(
@@ -73,14 +73,29 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if document.syntax != "python" or "group_texts" in document.text or run.value("packing") is True:
         return
     found = _SAME.search(document.text)
-    if found is None or not _collates(run) or not trains(run) or not loads_model(run):
+    if found is None or not trains(run) or not loads_model(run):
+        return
+    who = "DataCollatorForLanguageModeling" if _collates(run) else "the script" if _masks(run) else ""
+    if not who:
         return
     lines = Lines(document.path, document.text)
     rest = document.text[: found.start(1)] + document.text[found.end(1) :]
-    yield RULE.at(lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note")
+    yield RULE.at(
+        lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who
+    )
 
 
 def _collates(run: Description) -> bool:
     if run.document.sources.get(_COLLATOR, _OF_TRANSFORMERS) != _OF_TRANSFORMERS:
         return False
     return any(literal(call, "mlm") is False for call in calls_of(run, _COLLATOR))
+
+
+def _masks(run: Description) -> bool:
+    """Whether the script does the same by hand: `labels[labels == tokenizer.pad_token_id] = -100`."""
+    for event in flow_of(run.document).sets("[]"):
+        item = event.item
+        parts = item.args if item is not None and item.made == "compare" and item.name == "Eq" else ()
+        if event.value.constant == -100 and any(each.name == "pad_token_id" for each in parts):
+            return True
+    return False

@@ -83,7 +83,7 @@ def _of_mammoth(run: Description) -> Iterator[Diagnosis]:
     tasks, length = run.written("tasks"), run.written("max_length")
     if tasks is None or (length is not None and length.value not in (None, 0)):
         return
-    if run.written("position_encoding") is not None:
+    if run.written("position_encoding") is not None and run.at_least("mammoth-nlp", 0, 2, 1) is not True:
         return  # a file of an older Mammoth, which had that key
     options = {name: run.written(f"x_transformers_opts.{name}") for name in _POSITIONS}
     if any(setting is not None and setting.value is not False for setting in options.values()):

@@ -7,6 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -44,7 +45,8 @@ _NORMS = frozenset({"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for neighbours in one `nn.Sequential`, where nothing can come between."""
+    """Fires for neighbours in one `nn.Sequential`, and for `self.bn(self.conv(x))`: nothing can come between."""
+    yield from _attributes(run)
     sequences = (call for call in run.document.calls if call.name == "Sequential" and call.place.end_line)
     for sequence in islice(sequences, _MOST):
         for layer, norm in pairwise(_parts(sequence, run.document.calls)):
@@ -75,3 +77,32 @@ def _has_bias(layer: Call) -> bool:
     if layer.has_rest or len(layer.positional) > index:
         return False
     return "bias" not in layer.arguments or layer.arguments["bias"].value is True
+
+
+def _attributes(run: Description) -> Iterator[Diagnosis]:
+    """A norm that is called with nothing but what a layer gives."""
+    told: set[int] = set()
+    for event in flow_of(run.document).events:
+        norm = event.value.of
+        if (
+            event.kind != "call"
+            or norm is None
+            or norm.made != "call"
+            or norm.last not in _NORMS
+            or not event.value.args
+        ):
+            continue
+        before = event.value.args[0]
+        layer = before.of if before.made == "call" and before.name == "__call__" else None
+        if (
+            layer is None
+            or layer.made != "call"
+            or layer.last not in _LAYERS
+            or not layer.name.startswith("torch.nn.")
+        ):
+            continue
+        bias = layer.argument(_LAYERS[layer.last], "bias")
+        is_on = bias is None or bias.constant is True
+        if is_on and not layer.has_rest and layer.place is not None and id(layer) not in told:
+            told.add(id(layer))
+            yield RULE.at(layer.place, layer=f"`{layer.last}`", norm=f"`{norm.last}`")

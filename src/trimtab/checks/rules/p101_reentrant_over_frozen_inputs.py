@@ -6,7 +6,10 @@ from trimtab.checks.adapter_names import is_low_rank
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Measured
 from trimtab.checks.own_key import calls_of
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.finding import Severity
 
 RULE = Rule(
     code="P101",
@@ -90,10 +93,12 @@ _TRAINERS = ("Trainer", "Seq2SeqTrainer")
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires for scripts with transformers 4; where the version is unknown, only on a written `use_reentrant=True`."""
+    yield from _in_loops(run)
     kind, is_five = run.setting("use_reentrant"), run.at_least("transformers", 5)
     if kind is None or kind.value is not True or is_five is True or run.document.syntax != "python":
         return
-    if not is_low_rank(run) or run.value("frozen_embeddings") is not True or not _has_plain_trainer(run):
+    frozen = (is_low_rank(run) and run.value("frozen_embeddings") is True) or frozen_embeddings(run)
+    if not frozen or not _has_plain_trainer(run):
         return
     if not any(helper in run.document.text for helper in _HELPS):
         default = "" if kind.is_written else ", which is the default of this version,"
@@ -102,4 +107,68 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _has_plain_trainer(run: Description) -> bool:
-    return any(calls_of(run, *_TRAINERS))
+    # GRPOTrainer of TRL before 0.16 switched checkpointing on behind the adapter.
+    is_old_grpo = run.at_least("trl", 0, 16) is False and any(calls_of(run, "GRPOTrainer"))
+    return is_old_grpo or any(calls_of(run, *_TRAINERS))
+
+
+def frozen_embeddings(run: Description) -> bool:
+    """Whether a script switches the gradients of the input embeddings off by hand."""
+    return any(is_embedding(value) for value in _frozen(run))
+
+
+def _frozen(run: Description) -> Iterator[Value]:
+    """Parameters that the script freezes: `requires_grad = False`, `requires_grad_(False)`."""
+    flow = flow_of(run.document)
+    for event in flow.sets("requires_grad"):
+        if event.value.constant is False and event.subject is not None:
+            yield event.subject
+    for event in flow.named("requires_grad_"):
+        if event.value.args and event.value.args[0].constant is False and event.subject is not None:
+            yield event.subject
+
+
+def is_embedding(value: Value) -> bool:
+    """Whether a parameter is that of an embedding, and of nothing else beside it."""
+    return any(
+        each.last == "get_input_embeddings"
+        or (each.last == "Embedding" and each.name.startswith("torch.nn."))
+        for each in walk(value, most=6)
+    )
+
+
+def _in_loops(run: Description) -> Iterator[Diagnosis]:
+    """A loop of the script's own: reentrant checkpointing is switched on behind the adapter, which PEFT then
+    cannot see,
+    or a block is checkpointed whose input comes from a frozen embedding."""
+    flow = flow_of(run.document)
+    if any(True for _ in flow.named(*_ASKING)) or not any(True for _ in flow.named("backward")):
+        return
+    for event in flow.named("checkpoint"):
+        reentrant = event.value.keywords.get("use_reentrant")
+        if reentrant is None or reentrant.constant is not True or "checkpoint" not in event.value.name:
+            continue
+        frozen = [value for value in _frozen(run) if is_embedding(value)]
+        owners = {id(each) for value in frozen for each in walk(value, most=6) if each.last == "Embedding"}
+        inputs = [each for value in event.value.args[1:] for each in walk(value, most=60)]
+        if any(each.made == "call" and each.of is not None and id(each.of) in owners for each in inputs):
+            yield RULE.at(event.place, default="")
+            return
+    adapters = [event.index for event in flow.named("get_peft_model") if event.value.of is None]
+    if not adapters or not is_low_rank(run) or run.value("frozen_embeddings") is not True:
+        return
+    is_five = run.at_least("transformers", 5)
+    for event in flow.named("gradient_checkpointing_enable"):
+        given = event.value.argument(0, "gradient_checkpointing_kwargs")
+        reentrant = given.keywords.get("use_reentrant") if given is not None else None
+        if reentrant is not None and reentrant.constant is True and event.index > adapters[0]:
+            severity: Severity | None = None if is_five is False else "note" if is_five else "warning"
+            default = " (with transformers before 5)" if is_five else ""
+            yield RULE.at(event.place, severity=severity, default=default)
+            return
+
+
+_ASKING = (
+    "enable_input_require_grads", "prepare_model_for_kbit_training", "make_inputs_require_grad",
+    "register_forward_hook",
+)  # fmt: skip

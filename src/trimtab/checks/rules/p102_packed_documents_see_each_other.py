@@ -61,8 +61,16 @@ _WAYS = {
 }
 
 
+NEAT_SINCE = (0, 9, 3)
+"""The release with LLaMA-Factory's pull request 7318, which made `neat_packing` isolate."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires outside pre-training, of Axolotl only where its version is known: newer ones isolate under sdpa as well."""
+    neat = run.written("neat_packing") if run.tool == "llamafactory" else None
+    if neat is not None and neat.value is True and run.at_least("llamafactory", *NEAT_SINCE) is False:
+        yield RULE.at(neat, way="use LLaMA-Factory 0.9.3 or newer: before, `neat_packing` did not isolate")
+        return
     packing, isolated = run.setting("packing"), run.setting("packing_isolated")
     if packing is None or packing.value is not True or not packing.is_written:
         return

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
     code="P106",
     name="zero3-refused",
     severity="error",
-    message="`{key}` with DeepSpeed ZeRO-3: LLaMA-Factory refuses to start",
+    message="`{key}` with DeepSpeed ZeRO-3: {who} refuses to start",
     why="In stage 3 no process has a whole weight, so that what must see whole weights, or decode alone, "
     "does not work.",
     evidence=(
@@ -42,12 +43,18 @@ _REFUSED = ("predict_with_generate", "pissa_init", "pure_bf16", "use_unsloth", "
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the stage is known, from the file beside or from the name of the tool's own example."""
+    if run.document.syntax == "python" and run.value("zero_stage") == 3:
+        for call in calls_of(run, "from_pretrained"):
+            entry = call.arguments.get("device_map")
+            if entry is not None and isinstance(entry.value, str) and "Model" in call.qualifier:
+                yield RULE.at(entry.place, key="device_map", who="transformers")
+                return
     if run.tool != "llamafactory" or not _is_stage_three(run):
         return
     for key in _REFUSED:
         setting = run.written(key)
         if setting is not None and setting.value is True:
-            yield RULE.at(setting)
+            yield RULE.at(setting, who="LLaMA-Factory")
 
 
 def _is_stage_three(run: Description) -> bool:

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -55,28 +56,28 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     theirs = _theirs(run)
     for there, concept in _SAME.items():
-        own, other = run.setting(concept), theirs.get(there)
+        mine, other = run.setting(concept), theirs.get(there)
         if (
-            own is not None
-            and own.origin != "beside"
+            mine is not None
+            and mine.origin != "beside"
             and other is not None
-            and _differ(own.value, other.value)
+            and _differ(mine.value, other.value)
         ):
-            where = own if own.is_written else other
-            yield RULE.at(where, here=f"{own.value:g}", there=there, value=f"{other.value:g}")
+            where = mine if mine.is_written else other
+            yield RULE.at(where, here=f"{mine.value:g}", there=there, value=_text(other.value))
     for there, name in _PRECISIONS.items():
-        own, other = run.written(name), theirs.get(there)
-        if own is None or other is None or not (_is_flag(own.value) and _is_flag(other.value)):
+        flag, other = run.written(name), theirs.get(there)
+        if flag is None or other is None or not (_is_flag(flag.value) and _is_flag(other.value)):
             continue
-        if own.value != other.value:
-            yield RULE.at(own, here=own.value, there=there, value=other.value)
+        if flag.value != other.value:
+            yield RULE.at(flag, here=flag.value, there=there, value=other.value)
 
 
 def _theirs(run: Description) -> Mapping[str, Setting]:
     inline = {setting.key.removeprefix("deepspeed."): setting for setting in run.below("deepspeed")}
     if inline:
         return inline
-    named = run.written("deepspeed")
+    named = own(run, "deepspeed")
     if named is None or not isinstance(named.value, str):
         return {}
     name = PurePosixPath(named.value).name
@@ -87,7 +88,14 @@ def _theirs(run: Description) -> Mapping[str, Setting]:
 
 
 def _differ(here: object, there: object) -> bool:
+    """Also a number that is written as text: the Trainer compares the two as they are."""
+    if isinstance(there, str) and there != "auto":
+        return _is_number(here)
     return _is_number(here) and _is_number(there) and here != there
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else f'the text "{value}"'
 
 
 def _is_number(value: object) -> bool:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Paper
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_schedule
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.step_size import ADAM_FAMILY
 
@@ -58,6 +61,7 @@ _OPENNMT = ("opennmt", "mammoth", "eole")
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """From scratch, with a schedule that is known to have no warm-up."""
+    yield from _of_torch(run)
     rate, placement = run.setting("learning_rate"), run.value("norm_placement")
     if (
         run.value("optimizer") not in ADAM_FAMILY
@@ -80,3 +84,33 @@ def _has_no_warmup(run: Description) -> bool:
         return False
     steps, share = run.value("warmup_steps"), run.value("warmup_ratio")
     return schedule == "constant" or (steps == 0 and not share) or (steps is None and share == 0)
+
+
+POST_NORM_RATE = 5e-4
+"""From here on a post-norm transformer of torch's is likely not to start without warm-up."""
+
+
+def _of_torch(run: Description) -> Iterator[Diagnosis]:
+    """`nn.Transformer` as it is made by default, post-norm, under Adam at a constant rate in a script of its own."""
+    rate, flow = run.setting("learning_rate"), flow_of(run.document)
+    if (
+        rate is None
+        or rate.value < POST_NORM_RATE
+        or run.value("optimizer") not in ADAM_FAMILY
+        or not flow.is_whole
+    ):
+        return
+    if (
+        run.tool != "torch"
+        or any(is_schedule(event.subject) for event in flow.named("step"))
+        or says(run.document, "param_groups")
+    ):
+        return
+    for event in flow.named("Transformer"):
+        norm_first = event.value.argument(10, "norm_first")
+        if event.value.name != "torch.nn.Transformer" or event.value.has_rest or norm_first is not None:
+            continue
+        if any(True for _ in flow.named("backward")):
+            where = rate if rate.is_written else run.setting("optimizer") or rate
+            yield RULE.at(where, what="post-norm transformer", rate=rate.value)
+            return

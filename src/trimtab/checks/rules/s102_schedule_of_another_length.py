@@ -3,16 +3,20 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.document import Entry
+from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_known_schedule, root
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
     code="S102",
     name="schedule-of-another-length",
     severity="warning",
-    message="the schedule ends after {horizon:,} steps, but the run takes {steps:,} optimizer steps{why_so}",
+    message="{fault}",
     why="A schedule counts optimizer steps. Counted in micro-batches, or for another length, the rate is "
     "still high when the run ends, or is 0 long before.",
     evidence=(
@@ -26,7 +30,7 @@ RULE = Rule(
             opened=False,
         ),
     ),
-    fix=Fix("set the schedule's length to {steps:,}"),
+    fix=Fix("{fix}"),
     bad=Example(
         "train.py",
         "from transformers import Trainer, TrainingArguments, get_linear_schedule_with_warmup\n\nargs = "
@@ -48,12 +52,14 @@ RULE = Rule(
     symptoms=("learning rate reaches 0 early", "learning rate does not come down", "loss falls slowly"),
 )
 
+_COUNTING = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed"})
 _HORIZONS = ("num_training_steps", "total_steps", "total_num_steps")
 _KEYS = ("scheduler.params.total_num_steps", "lr_scheduler_kwargs.num_training_steps")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Where both lengths are literal numbers: schedules of a script, and DeepSpeed's beside the run that uses it."""
+    yield from _stepped_too_often(run)
     steps, accumulation = run.value("steps"), run.value("accumulation")
     for other in run.nearby if steps is None else ():
         steps, accumulation = other.value("steps"), other.value("accumulation")
@@ -67,7 +73,51 @@ def check(run: Description) -> Iterator[Diagnosis]:
         is_micro = accumulation is not None and accumulation > 1 and horizon == steps * accumulation
         why_so = f": it counts micro-batches, {accumulation} of which make a step" if is_micro else ""
         severity = "error" if is_micro else None
-        yield RULE.at(place, severity=severity, horizon=horizon, steps=steps, why_so=why_so)
+        fault = (
+            f"the schedule ends after {horizon:,} steps, but the run takes {steps:,} optimizer steps{why_so}"
+        )
+        yield RULE.at(place, severity=severity, fault=fault, fix=f"set the schedule's length to {steps:,}")
+
+
+def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
+    """A loop that steps its optimizer every so many turns and its schedule in each; one whose length is counted in
+    turns
+    is right all the same, and the wrappers of Accelerate and Lightning count by themselves."""
+    flow = flow_of(run.document)
+    if run.document.imports & _COUNTING:
+        return
+    for loop in training_loops(flow):
+        steps = list(loop.steps())
+        if (
+            not steps
+            or not all(loop.is_within_period(step) for step in steps)
+            or loop.is_within_period(loop.backward)
+        ):
+            continue
+        for event in loop.schedule_steps():
+            if loop.is_within_period(event) or any(event.path == step.path for step in steps):
+                continue
+            if event.path != loop.backward.path or counts_turns(event.subject):
+                continue
+            fault = "the schedule steps with every micro-batch, and the optimizer only when enough are accumulated"
+            yield RULE.at(
+                event.place, severity="error", fault=fault, fix="step the schedule where the optimizer steps"
+            )
+            return
+
+
+def counts_turns(schedule: Value | None) -> bool:
+    """Whether a schedule's length is written as a number of batches: `epochs * len(loader)`, not divided; also where
+    nobody can see how it was made."""
+    made = root(schedule)
+    if made is None or not is_known_schedule(made):
+        return True
+    given = list(made.keywords.values()) + list(made.args[1:])
+    parts = [each for value in given for each in walk(value)]
+    counts = any(each.made == "call" and each.name == "len" for each in parts)
+    divided = any(each.made == "binary" and each.name in ("/", "//") for each in parts)
+    known = all(each.constant is not UNKNOWN for each in given if each.made != "function") or divided
+    return (counts and not divided) or not known
 
 
 def _horizons(run: Description) -> Iterator[tuple[int, Place]]:

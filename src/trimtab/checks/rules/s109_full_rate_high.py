@@ -44,6 +44,8 @@ RULE = Rule(
 )
 
 LORA_LIKE = 1e-4
+LORA_HIGHEST = 1e-2
+"""Above it nothing is usual for LoRA either, and S140 or nobody speaks."""
 LARGE = 3.0
 """Billions of parameters from which this is worth saying."""
 
@@ -51,7 +53,7 @@ LARGE = 3.0
 def check(run: Description) -> Iterator[Diagnosis]:
     """Only where everything is known: full training, pretrained, decoder only, large."""
     rate, size = run.setting("learning_rate"), billions(run)
-    if rate is None or rate.value < LORA_LIKE or size is None or size < LARGE:
+    if rate is None or not LORA_LIKE <= rate.value <= LORA_HIGHEST or size is None or size < LARGE:
         return
     is_full = run.value("adapter") == "none" and run.value("from_scratch") is not True
     is_decoder = run.value("encoder_decoder") is not True

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Paper
+from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.step_size import tokens_per_step
 
@@ -57,6 +58,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
     optimizer, rate, tokens = run.setting("optimizer"), run.setting("learning_rate"), tokens_per_step(run)
     if optimizer is None or optimizer.value != "sgd" or rate is None or not rate.is_written:
         return
+    if run.document.syntax == "python" and not _is_of_transformer(run):
+        return
     if 0 < rate.value <= LOW and (tokens is None or tokens > SMALL):
         batch = "" if tokens is None else f", {tokens:,} tokens a step"
         yield RULE.at(optimizer if optimizer.is_written else rate, rate=rate.value, batch=batch)
+
+
+def _is_of_transformer(run: Description) -> bool:
+    """Whether the model of a script is seen to be one: loaded by transformers, or made of torch's layers."""
+    return run.value("model_name") is not None or any(calls_of(run, *_LAYERS))
+
+
+_LAYERS = (
+    "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer",
+    "MultiheadAttention", "scaled_dot_product_attention",
+)  # fmt: skip

@@ -45,11 +45,13 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """For the tools on transformers' Trainer; the clip may be its default."""
+    """For the tools on transformers' Trainer, where the clip may be its default, and where the OpenNMT family
+    writes one."""
     optimizer, clip = run.setting("optimizer"), run.setting("clip")
     if optimizer is None or optimizer.value != "adafactor" or clip is None or clip.value <= 0:
         return
-    if run.tool in ("transformers", "trl", "llamafactory", "axolotl"):
+    is_trainer = run.tool in ("transformers", "trl", "llamafactory", "axolotl")
+    if is_trainer or (run.tool in ("opennmt", "eole", "mammoth") and clip.is_written):
         default = "" if clip.is_written else ", the default,"
         where = clip if clip.is_written else optimizer
         yield RULE.at(where, clip=clip.value, default=default, edits=_edits(clip, optimizer))

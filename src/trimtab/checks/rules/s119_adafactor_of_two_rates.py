@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.document import UNKNOWN, Call
+from trimtab.checks.document import UNKNOWN, Call, Entry
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_known_schedule, root
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -47,7 +49,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Calls of transformers' class: one that has an argument of its own, or comes with its module."""
     for call in run.document.calls:
         rate, relative = call.arguments.get("lr"), call.arguments.get("relative_step")
-        if not is_of_transformers(call) or rate is None or rate.value is None or call.has_rest:
+        if rate is not None and rate.value is None and relative is not None and relative.value is True:
+            yield from _scheduled(run, rate)
+        if not _is_ours(run, call) or rate is None or rate.value is None or call.has_rest:
             continue
         if relative is None or relative.value is True:
             text = "lr" if rate.value is UNKNOWN else rate.raw
@@ -59,3 +63,23 @@ def is_of_transformers(call: Call) -> bool:
     return call.name == "Adafactor" and bool(
         OWN_ARGUMENTS & set(call.arguments) or "transformers" in call.qualifier
     )
+
+
+def _is_ours(run: Description, call: Call) -> bool:
+    """Also the plain name where it is imported from transformers alone."""
+    return is_of_transformers(call) or (
+        call.name == "Adafactor" and run.document.sources.get("Adafactor") == frozenset({"transformers"})
+    )
+
+
+def _scheduled(run: Description, rate: Entry) -> Iterator[Diagnosis]:
+    """An optimizer that makes its own rate, under a schedule that multiplies the rate it was not given."""
+    for event in flow_of(run.document).events:
+        schedule = event.value
+        if event.kind != "call" or not is_known_schedule(schedule) or schedule.last == "AdafactorSchedule":
+            continue
+        optimizer = root(schedule.argument(0, "optimizer"))
+        lr = optimizer.keywords.get("lr") if optimizer is not None and optimizer.last == "Adafactor" else None
+        if lr is not None and lr.constant is None:
+            yield RULE.at(rate.place, rate="None under an outer schedule", how="as written")
+            return

@@ -1,9 +1,16 @@
 """S127 loss-grows-with-accumulation"""
 
 from collections.abc import Iterator
+from typing import Any
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Measured
+from trimtab.checks.read.flow.evaluate import is_module_class
+from trimtab.checks.read.flow.losses import cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.trainers import configuration, trainers
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -88,6 +95,7 @@ FIRST, LAST_READ = (5,), (5, 25)
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """With the Trainer of a version that was read, no smoothing, and no loss function of the user's own."""
+    yield from _own_modules(run)
     version, family = run.version("transformers"), run.value("model_family")
     if (
         run.tool != "transformers"
@@ -115,3 +123,51 @@ def _number(setting: Setting | None) -> int:
 def _has_own_loss(run: Description) -> bool:
     names = {name for call in run.document.calls for name in call.arguments}
     return "compute_loss_func" in names or "def compute_loss" in run.document.text
+
+
+OWN_SINCE = (4, 46)
+"""From here on the Trainer reads the signature of `forward`."""
+
+
+def _own_modules(run: Description) -> Iterator[Diagnosis]:
+    """A module of the script that takes `**kwargs` and returns a mean loss: the Trainer believes that it has
+    divided."""
+    version = run.version("transformers")
+    if (
+        version is None
+        or version < OWN_SINCE
+        or _has_own_loss(run)
+        or "num_items_in_batch" in run.document.text
+    ):
+        return
+    for trainer in trainers(run):
+        made, model = configuration(trainer.value), root(trainer.value.argument(0, "model"))
+        if made is None or model is None or model.made != "object" or trainer.name != "Trainer":
+            continue
+        forward = _forward(model)
+        accumulation = run.setting("accumulation")
+        if forward is None or forward.args.kwarg is None or accumulation is None or accumulation.value <= 1:
+            continue
+        if model.of is not None and is_module_class(model.of) and _is_mean(run, forward):
+            text = ".".join(map(str, version))
+            way = f"take `**{forward.args.kwarg.arg}` out of `forward`, or divide by its `num_items_in_batch`"
+            yield RULE.at(accumulation, version=text, family=model.name, times=accumulation.value, way=way)
+
+
+def _forward(model: Value) -> Any:
+    owner = model.of
+    body: list[Any] = owner.node.body if owner is not None and owner.node is not None else []
+    return next((part for part in body if getattr(part, "name", "") == "forward"), None)
+
+
+def _is_mean(run: Description, forward: Any) -> bool:
+    """Whether the loss of `forward` is one of torch's with its default, the mean."""
+    losses = [
+        loss
+        for loss in cross_entropies(flow_of(run.document))
+        if any(
+            block.kind == "function" and block.value is not None and block.value.node is forward
+            for block in loss.event.path
+        )
+    ]
+    return bool(losses) and all("reduction" not in loss.made.keywords for loss in losses)

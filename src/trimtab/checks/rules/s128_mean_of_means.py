@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
-from trimtab.checks.document import Entry
+from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer, Measured
+from trimtab.checks.own_key import own
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_causal, loaded_class
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -13,8 +20,7 @@ RULE = Rule(
     code="S128",
     name="mean-of-means",
     severity="warning",
-    message="{accumulation} micro-batches are averaged, each with its own mean loss: tokens of short ones "
-    "weigh more ({who})",
+    message="{accumulation} are averaged, each with its own mean loss: tokens of short ones weigh more ({who})",
     why="The mean over tokens of the whole step is not the mean of the micro-batches' means where they have "
     "different numbers of target tokens. Batches of one length with masked prompts differ as well. Only full "
     "packed sequences do not.",
@@ -63,7 +69,13 @@ _LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """The Trainer before 4.46, and Lightning's, which divides by the number of micro-batches."""
+    """The Trainer before 4.46, Lightning's, which divides by the number of micro-batches, and loops that do so."""
+    yield from _own_loops(run)
+    apart = own(run, "average_tokens_across_devices")
+    if apart is not None and apart.value is False and run.tool in ("transformers", "trl", "llamafactory"):
+        who = "token counts are not summed over processes"
+        fix = "remove `average_tokens_across_devices`: it is on by default, and does nothing on one device"
+        yield RULE.at(apart, accumulation="the batches of all processes", who=who, fix=fix)
     accumulation = run.setting("accumulation")
     version = run.version("transformers")
     is_old = (
@@ -85,4 +97,54 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _told(where: Setting | Place, accumulation: int, who: str, fix: str) -> Diagnosis:
-    return RULE.at(where, accumulation=accumulation, who=who, fix=fix)
+    return RULE.at(where, accumulation=f"{accumulation} micro-batches", who=who, fix=fix)
+
+
+def _own_loops(run: Description) -> Iterator[Diagnosis]:
+    """Loops that divide the mean loss of a language model by the number of micro-batches, over labels that are masked;
+    and processes whose gradients DDP averages, over a loss that leaves labels out."""
+    flow = flow_of(run.document)
+    if not says(run.document, "-100") or says(run.document, "num_items_in_batch"):
+        return
+    for loop in training_loops(flow):
+        loss = loop.backward.subject
+        if loss is None or loss.made != "binary" or loss.name != "/" or not _is_mean(loss.args[0]):
+            continue
+        number = loss.args[1].constant
+        if number is not UNKNOWN and type(number) is not int:
+            continue
+        if number is UNKNOWN and "accum" not in (loss.args[1].label or loss.args[1].name).lower():
+            continue
+        fix = "count the target tokens of the whole step first, and divide each sum of losses by that number"
+        who = "the loop divides by their number"
+        what = f"{number} micro-batches" if number is not UNKNOWN else "micro-batches"
+        yield RULE.at(loop.backward.place, accumulation=what, who=who, fix=fix)
+        return
+    if any(True for _ in flow.named("DistributedDataParallel", "DDP")):
+        for loss in cross_entropies(flow):
+            if (
+                loss.ignore_index is not None
+                and "reduction" not in loss.made.keywords
+                and _has_backward(flow, loss)
+            ):
+                fix = 'sum (`reduction="sum"`), all_reduce the count, and multiply by the number of processes'
+                who = "DDP averages over processes"
+                what = "the batches of all processes"
+                yield RULE.at(loss.event.place, severity="note", accumulation=what, who=who, fix=fix)
+                return
+
+
+def _is_mean(value: Value) -> bool:
+    """Whether a loss is what a language model of transformers returns."""
+    found = value.of if value.made in ("attribute", "item") else value
+    if found is None or found.made != "call" or found.of is None:
+        return False
+    name = loaded_class(found.of)
+    return is_causal(found.of) or "Seq2SeqLM" in name or name.endswith("ForConditionalGeneration")
+
+
+def _has_backward(flow: Flow, loss: CrossEntropy) -> bool:
+    return any(
+        any(part is loss.event.value for part in walk(event.subject, most=30))
+        for event in flow.named("backward")
+    )

@@ -52,7 +52,9 @@ RULE = Rule(
 
 NOTICEABLE = 0.2
 """Share of lost updates from which it is worth a word."""
-_OF_TORCHAO = ("ao_", "adamw_torch_8bit", "adamw_torch_4bit")
+ALMOST_ALL = 0.9
+"""Share from which a script of a Trainer gets a warning, although a launcher might bring fp32 weights."""
+_OF_TORCHAO = ("ao_", "AdamW4bit", "AdamWFp8", "adamw_torch_8bit", "adamw_torch_4bit")
 _WAYS = {
     "axolotl": "round stochastically: `optimizer: adamw_torch_8bit` with `optim_args: "
     "{bf16_stochastic_round: true}`; or keep the rest of each sum: `optimizer: optimi_adamw`",
@@ -79,7 +81,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if share >= NOTICEABLE:
         # What `auto` resolves to is known from the family's published files, not from this one.
         unless = unless_launched(run)
-        severity = "note" if weights.value == "auto" or unless else None
+        severity = "note" if weights.value == "auto" or (unless and share < ALMOST_ALL) else None
         yield RULE.at(
             weights if weights.is_written else rate,
             severity=severity,

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
-from trimtab.checks.half_precision import half_weights, stored_dtype
+from trimtab.checks.half_precision import half_weights, is_sharded, stored_dtype
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
 
 RULE = Rule(
     code="S308",
@@ -55,7 +56,15 @@ ONE_FLAG = ("axolotl",)
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where all weights are trained by PyTorch's own scaler, clipped (as by default) before the step."""
-    weights, autocast = half_weights(run), run.setting("autocast")
+    weights, autocast = half_weights(run) or _whole_modules(run), run.setting("autocast")
     if weights is None or stored_dtype(run) != "fp16" or autocast is None or autocast.value != "fp16":
         return
     yield RULE.at(autocast, severity="warning" if run.tool in ONE_FLAG else None)
+
+
+def _whole_modules(run: Description) -> Setting | None:
+    """Modules beside an adapter are copies in the model's own dtype; PEFT casts only the adapter's weights to fp32."""
+    saved = run.setting("modules_to_save")
+    if saved is None or not saved.value or run.value("quantization_bits") is not None or is_sharded(run):
+        return None
+    return run.setting("weights_dtype")

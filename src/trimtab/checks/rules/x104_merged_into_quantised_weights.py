@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -53,5 +55,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for name in ("load_in_4bit", "load_in_8bit")
     ]
     switched = [entry for entry in loads if entry is not None and entry.value is True]
+    if not switched:
+        yield from _through_configuration(run)
+        return
     if merges and switched and len(list(calls_of(run, "from_pretrained"))) <= 3:
         yield RULE.at(merges[0].place, bits=4 if "4" in switched[0].key else 8)
+
+
+def _through_configuration(run: Description) -> Iterator[Diagnosis]:
+    """A model that is followed from a `quantization_config` to its merge."""
+    for event in flow_of(run.document).named("merge_and_unload"):
+        if event.value.args or event.value.keywords:
+            continue
+        parts = list(walk(event.subject))
+        for key, bits in (("load_in_4bit", 4), ("load_in_8bit", 8)):
+            if any(key in part.keywords and part.keywords[key].constant is True for part in parts):
+                yield RULE.at(event.place, bits=bits)
+                return

@@ -54,7 +54,7 @@ def script_adapter(document: Document, versions: Mapping[str, Version]) -> Told:
     if len(calls) != 1:
         return {}
     call = calls[0]
-    method = ADAPTERS[call.name]
+    method = ADAPTERS.get(call.name, "lora")
     written = written_of(call, document, load_table(f"peft_{method}", versions))
     told = adapter_concepts(written, method)
     put(told, "adapter", Setting(key=call.name, value=method, place=call.place))
@@ -66,8 +66,20 @@ def adapter_calls(document: Document) -> list[Call]:
     return [
         call
         for call in document.calls
-        if call.name in ADAPTERS and "peft" in document.imports and may_be_of(call, document, "peft")
+        if (call.name in ADAPTERS and "peft" in document.imports and may_be_of(call, document, "peft"))
+        or is_of_unsloth(call, document)
     ]
+
+
+def is_of_unsloth(call: Call, document: Document) -> bool:
+    """Whether a call is Unsloth's `FastLanguageModel.get_peft_model`, which takes the arguments of LoraConfig."""
+    name = call.qualifier.rpartition(".")[2]
+    return (
+        call.name == "get_peft_model"
+        and "unsloth" in document.imports
+        and name.startswith("Fast")
+        and name.endswith("Model")
+    )
 
 
 def token_concepts(document: Document) -> Told:

@@ -1,0 +1,374 @@
+"""Follows a script from its first line: statements in their order, functions of its own where they are called."""
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from trimtab.checks.document import UNKNOWN
+from trimtab.checks.place import Place
+from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
+from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
+from trimtab.checks.read.flow.values import Block, Flow, Value
+
+DEEPEST: Final = 8
+"""Functions inside one another."""
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+
+
+_TELLING: Final = re.compile(
+    r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
+    r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
+    r"|token_embeddings|get_peft|benchmark"
+)
+"""Something that a rule asks for: a function without any of it is followed only where it is called."""
+
+
+def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | None = None) -> Flow:
+    """What a script does: its own lines first, then every function that they never reach, with unknown arguments; with
+    the `source` only those in which something happens that a rule asks for."""
+    follower = Follower(spot)
+    follower.source = None if source is None else source.splitlines()
+    try:
+        follower.run(tree.body)
+        names = follower.frame.names
+        follower.flow.constants |= {
+            name: value.constant for name, value in names.items() if value.constant is not UNKNOWN
+        }
+        follower.run_the_rest()
+    except (TooLong, RecursionError):
+        follower.flow.is_whole = False
+    return follower.flow
+
+
+class Follower(Evaluator):
+    """Runs statements without effect."""
+
+    def __init__(self, spot: Callable[[ast.AST], Place]) -> None:
+        super().__init__(spot)
+        self.functions: list[Value] = []
+        """Every function and method, in the order of the file."""
+        self.source: list[str] | None = None
+        self.reached: set[Any] = set()
+        self.entry: Any = None
+        """The function that somebody else calls, with arguments that nobody knows."""
+        self.active: list[Any] = []
+        self.objects: dict[int, Value] = {}
+        """By class, the first object of it."""
+
+    def run(self, body: Iterable[ast.stmt]) -> None:
+        """Runs statements; what stands behind a `return` is left out."""
+        for statement in body:
+            self._run(statement)
+            if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
+                return
+
+    def run_the_rest(self) -> None:
+        """Runs functions that nothing here calls, as somebody else might."""
+        for function in list(self.functions):
+            owner = function.frame.owner if function.frame is not None else None
+            if function.node in self.reached or not self._tells(function.node, owner):
+                continue
+            given: tuple[Value, ...] = ()
+            if owner is not None:
+                given = (self._object_of(owner, function.node),)
+                if function.node in self.reached:
+                    continue
+            self.frame, self.path = _outermost(function.frame), ()
+            self.entry = function.node
+            self.enter(function, given, {})
+
+    def _tells(self, node: Any, owner: Value | None) -> bool:
+        """Whether a function, or the `__init__` of its class, has something that a rule asks for."""
+        if self.source is None:
+            return True
+        start = _init_of(owner) if owner is not None else None
+        nodes = (node,) if start is None or start is node else (node, start)
+        return any(
+            _TELLING.search(line) for each in nodes for line in self.source[each.lineno - 1 : each.end_lineno]
+        )
+
+    def _object_of(self, owner: Value, node: ast.AST) -> Value:
+        if id(owner) not in self.objects:
+            self.frame, self.path = _outermost(owner.frame), ()
+            self.entry = _init_of(owner)
+            self.create(owner, (), {}, node)
+        return self.objects[id(owner)]
+
+    def enter(self, function: Value, given: tuple[Value, ...], named: dict[str, Value]) -> Value | None:
+        """Runs a function of the script with these arguments and gives what it returns."""
+        node = function.node
+        if node in self.active or len(self.active) >= DEEPEST:
+            return None
+        frame, path = self.frame, self.path
+        outer = function.frame if isinstance(function.frame, Frame) else _outermost(frame)
+        self.frame = Frame(outer=outer)
+        self.path = (*path, Block("function", function, place=self.spot(node)))
+        self.active.append(node)
+        self.reached.add(node)
+        try:
+            _bind_parameters(self, node.args, given, named)
+            if isinstance(node, ast.Lambda):
+                return self.evaluate(node.body)
+            self.run(node.body)
+            returned = self.frame.returned
+        finally:
+            self.active.pop()
+            self.frame, self.path = frame, path
+        return either(tuple(returned)) if returned else None
+
+    def create(
+        self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST
+    ) -> Value:
+        """An object of a class of the script, its `__init__` run."""
+        created = self.made("object", node, made_of.name, of=made_of, args=given, keywords=dict(named))
+        self.objects.setdefault(id(made_of), created)
+        start = self.attribute(created, "__init__", node)
+        if start.made == "bound":
+            self.enter(start, (created, *given), named)
+        else:
+            created.fields |= named  # a dataclass
+        return created
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Gives a value to a name, an attribute, an item or several of them."""
+        match target:
+            case ast.Name(id=name):
+                value.label = value.label or name
+                self.frame.put(name, value)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(targets, value, target)
+            case ast.Attribute(value=inner, attr=name):
+                of = self.evaluate(inner)
+                value.label = value.label or name
+                of.fields[name] = value
+                self.record("set", name, of, value, target)
+            case ast.Subscript(value=inner, slice=index):
+                of, item = self.evaluate(inner), self.index(index)
+                if isinstance(item.constant, str | int):
+                    of.fields[f"[{item.constant!r}]"] = value
+                self.record("set", "[]", of, value, target, item)
+            case ast.Starred(value=inner):
+                self.bind(inner, self.made("unknown", target, of=value))
+            case _:
+                pass
+
+    def _unpack(self, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+        options = value.args if value.made == "list" else ()
+        if len(options) == len(targets):
+            for target, each in zip(targets, options, strict=True):
+                self.bind(target, each)
+            return
+        for at, target in enumerate(targets):
+            index = self.made("constant", node, constant=at)
+            self.bind(target, self.made("item", node, of=value, args=(index,)))
+
+    def _run(self, statement: ast.stmt) -> None:
+        self.tick()
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                given = self.evaluate(value)
+                for target in targets:
+                    self.bind(target, given)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.bind(target, self.evaluate(value))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                self.frame.put(name, self.made("unknown", statement, label=name))
+            case ast.AugAssign(target=target, op=operator, value=value):
+                self.bind(target, self.evaluate(ast.BinOp(_loaded(target), operator, value)))
+            case ast.Expr(value=value):
+                self.evaluate(value)
+            case ast.Return(value=value):
+                self.frame.returned.append(self.evaluate(value))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._define(statement)
+            case ast.ClassDef():
+                self._define_class(statement)
+            case ast.Import() | ast.ImportFrom():
+                self._import(statement)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                self.frame.globals.update(names)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self.record("delete", "", None, self.made("unknown", target), target)
+            case _:
+                self._run_compound(statement)
+
+    def _run_compound(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.If(test=test, body=body, orelse=other):
+                self._branch(self.evaluate(test), body, other, statement)
+            case ast.For(body=body) | ast.AsyncFor(body=body) | ast.While(body=body):
+                self._loop(statement, body)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                self._with(items, body, statement)
+            case ast.Try() | ast.TryStar():
+                self.run(statement.body)
+                for handler in statement.handlers:
+                    self._inside(Block("except", place=self.spot(statement)), handler.body)
+                self.run([*statement.orelse, *statement.finalbody])
+            case ast.Match(subject=subject, cases=cases):
+                value = self.evaluate(subject)
+                for at, case in enumerate(cases):
+                    block = Block(
+                        "if" if at == 0 else "else", value, id(statement), place=self.spot(statement)
+                    )
+                    self._inside(block, case.body)
+            case ast.Assert(test=test):
+                self.evaluate(test)
+            case ast.Raise(exc=ast.expr() as raised):
+                self.evaluate(raised)
+            case _:
+                pass
+
+    def _branch(self, test: Value, body: list[ast.stmt], other: list[ast.stmt], node: ast.If) -> None:
+        if _is_main(test):
+            self.run(body)
+            return
+        if test.constant is True or test.constant is False:
+            self.run(body if test.constant else other)
+            return
+        number = len(self.flow.events) * 4096 + node.lineno
+        before = dict(self.frame.names)
+        self._inside(Block("if", test, number, is_left=ends(body), place=self.spot(node)), body)
+        after = self.frame.names
+        self.frame.names = before if not leaves(body) else dict(before)
+        if leaves(body):
+            after = None
+        if other:
+            here = self.frame.names
+            self.frame.names = dict(here)
+            self._inside(Block("else", test, number, is_left=ends(other), place=self.spot(node)), other)
+            if leaves(other) and after is not None:
+                self.frame.names = after
+                return
+        self.frame.names = merged(self.frame.names, after) if after is not None else self.frame.names
+
+    def _loop(self, node: _LOOPS, body: list[ast.stmt]) -> None:
+        for name in stored_names(body):
+            known = self.frame.names.get(name)
+            if known is not None:
+                self.frame.names[name] = loosened(known)
+        if isinstance(node, ast.While):
+            block = Block("while", self.evaluate(node.test), place=self.spot(node))
+        else:
+            over = self.evaluate(node.iter)
+            block = Block("for", over, place=self.spot(node))
+            path = self.path
+            self.path = (*path, block)
+            self.bind(node.target, self.element(over, node))
+            self.path = path
+        self._inside(block, body)
+        self.run(node.orelse)
+
+    def _with(self, items: list[ast.withitem], body: list[ast.stmt], node: ast.stmt) -> None:
+        entered: list[Value] = []
+        for item in items:
+            value = self.evaluate(item.context_expr)
+            entered.append(value)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, value)
+        self._inside(Block("with", contexts=tuple(entered), place=self.spot(node)), body)
+
+    def _inside(self, block: Block, body: list[ast.stmt]) -> None:
+        path = self.path
+        self.path = (*path, block)
+        try:
+            self.run(body)
+        finally:
+            self.path = path
+
+    def _define(self, node: Any) -> None:
+        for decorator in node.decorator_list:
+            self.evaluate(decorator)
+        value = self.made("function", node, node.name, node_=node, frame=self.frame)
+        self.functions.append(value)
+        self.frame.put(node.name, value)
+
+    def _define_class(self, node: ast.ClassDef) -> None:
+        bases = tuple(self.evaluate(base) for base in node.bases)
+        value = self.made("class", node, node.name, node_=node, args=bases, frame=self.frame)
+        self.flow.classes[node.name] = value
+        self.frame.put(node.name, value)
+        outer = self.frame
+        self.frame = Frame(outer=outer, owner=value)
+        for part in node.body:
+            if isinstance(part, _FUNCTIONS):
+                method = self.made("function", part, part.name, node_=part, frame=_Owned(outer, value))
+                self.functions.append(method)
+            else:
+                self._run(part)
+        value.fields |= self.frame.names
+        self.frame = outer
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                name = alias.asname or alias.name.partition(".")[0]
+                full = alias.name if alias.asname else name
+            else:
+                name = alias.asname or alias.name
+                full = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+            self.frame.put(name, self.made("imported", node, full, place=self.spot(node)))
+
+
+def _Owned(outer: Frame, owner: Value) -> Frame:
+    return Frame(outer=outer, owner=owner)
+
+
+def _init_of(owner: Value) -> Any:
+    """The `__init__` that a class writes itself."""
+    body: list[Any] = owner.node.body if owner.node is not None else []
+    return next((each for each in body if isinstance(each, _FUNCTIONS) and each.name == "__init__"), None)
+
+
+def _outermost(frame: Any) -> Frame:
+    while frame.outer is not None:
+        frame = frame.outer
+    return frame
+
+
+def _bind_parameters(
+    follower: Follower, arguments: ast.arguments, given: tuple[Value, ...], named: dict[str, Value]
+) -> None:
+    names = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(names) - len(arguments.defaults)) + [*arguments.defaults]
+    is_called = follower.active != [follower.entry]
+    for at, (argument, default) in enumerate(zip(names, defaults, strict=True)):
+        if at < len(given):
+            value = given[at]
+        elif argument.arg in named:
+            value = named[argument.arg]
+        else:
+            value = _unfilled(follower, argument, default, is_called=is_called)
+        follower.frame.names[argument.arg] = value
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        value = named.get(argument.arg) or _unfilled(follower, argument, default, is_called=is_called)
+        follower.frame.names[argument.arg] = value
+    for argument in (arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            follower.frame.names[argument.arg] = follower.made(
+                "parameter", argument, argument.arg, label=argument.arg
+            )
+
+
+def _unfilled(follower: Follower, argument: ast.arg, default: ast.expr | None, *, is_called: bool) -> Value:
+    """A parameter that gets no argument: its default where the script calls the function itself."""
+    if default is not None and is_called:
+        return follower.evaluate(default)
+    value = follower.made("parameter", argument, argument.arg, label=argument.arg)
+    if default is not None:
+        value.keywords["default"] = follower.evaluate(default)
+    return value
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """A target of `+=` as it is read."""
+    loaded: Any = type(target)(**{name: getattr(target, name) for name in target._fields if name != "ctx"})
+    loaded.ctx = ast.Load()
+    return ast.copy_location(loaded, target)
+
+
+def _is_main(test: Value) -> bool:
+    return test.made == "compare" and any(each.name == "__name__" for each in test.args)

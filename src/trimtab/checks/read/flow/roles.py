@@ -1,0 +1,186 @@
+"""Which value is a model, an optimizer, a schedule, a loader: by what made it, else by what its variable is called."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.read.flow.evaluate import is_module
+from trimtab.checks.read.flow.values import Block, Event, Value, walk
+
+OPTIMIZERS: Final = frozenset(
+    {
+        "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SGD", "Adagrad", "Adadelta", "RMSprop", "ASGD", "Rprop", "Lion",
+        "Adafactor", "Muon", "SparseAdam", "AdamW8bit", "AdamW4bit", "AdamWFp8", "PagedAdamW", "PagedAdamW8bit",
+        "PagedAdamW32bit", "Adam8bit", "PagedAdam8bit", "Lion8bit", "PagedLion8bit", "FusedAdam", "DeepSpeedCPUAdam",
+        "LAMB", "Lamb", "AdaBelief", "Ranger", "Shampoo", "SOAP", "BertAdam",
+    }
+)  # fmt: skip
+"""Constructors of optimizers; LBFGS steps by a closure and is left out."""
+_PASSED: Final = frozenset(
+    {"to", "cuda", "cpu", "float", "half", "bfloat16", "double", "train", "eval", "apply"}
+)
+_WRAPPERS: Final = frozenset(
+    {
+        "DistributedDataParallel", "DataParallel", "DDP", "compile", "get_peft_model", "FullyShardedDataParallel",
+        "FSDP", "prepare_model_for_kbit_training", "prepare", "setup", "convert_sync_batchnorm",
+    }
+)  # fmt: skip
+_CAUSAL: Final = (
+    "AutoModelForCausalLM",
+    "LMHeadModel",
+    "ForCausalLM",
+    "AutoLigerKernelForCausalLM",
+    "AutoModelWithLMHead",
+)
+
+
+def root(value: Value | None) -> Value | None:
+    """The object behind moves, modes and wrappers: `DDP(model.to(device)).module` is the model."""
+    for _ in range(20):
+        if value is None:
+            return None
+        if value.made == "either" and value.args:
+            value = value.args[0]
+        elif (
+            value.made == "call"
+            and value.of is not None
+            and value.name in _PASSED
+            and value.of.made != "imported"
+        ):
+            value = value.of
+        elif value.made == "call" and value.last in _WRAPPERS and value.args:
+            value = value.args[0]
+        elif value.made == "attribute" and value.name == "module" and value.of is not None:
+            value = value.of
+        else:
+            return value
+    return value
+
+
+def options(value: Value | None) -> tuple[Value, ...]:
+    """The values that one may be."""
+    if value is None:
+        return ()
+    return value.args if value.made == "either" else (value,)
+
+
+def is_optimizer(value: Value | None) -> bool:
+    """Whether it is an optimizer."""
+    return any(_is_optimizer(each) for each in options(value))
+
+
+def _is_optimizer(value: Value) -> bool:
+    if value.made == "call" and value.of is None and value.last in OPTIMIZERS:
+        return True
+    if value.made in ("object", "class"):
+        return False
+    return _called(value, "optim") or (value.label or value.name) in ("opt", "opt_g", "opt_d")
+
+
+def is_schedule(value: Value | None) -> bool:
+    """Whether it is a schedule of the learning rate."""
+    return any(is_known_schedule(each) or _called(each, "sched") for each in options(value))
+
+
+def is_known_schedule(value: Value) -> bool:
+    """Whether a call of torch's or transformers' makes it."""
+    if value.made != "call" or value.of is not None:
+        return False
+    return value.last.endswith("LR") or (value.last.startswith("get_") and "schedule" in value.last)
+
+
+def is_scaler(value: Value | None) -> bool:
+    """Whether it is a GradScaler."""
+    return any(
+        (each.made == "call" and each.last.endswith("GradScaler")) or _called(each, "scaler")
+        for each in options(value)
+    )
+
+
+def is_model(value: Value | None) -> bool:
+    """Whether it is seen or called to be a model."""
+    found = root(value)
+    if found is None:
+        return False
+    return (
+        is_module(found)
+        or found.label in ("model", "net", "network", "self.model")
+        or found.name in ("model", "net")
+    )
+
+
+def loaded_class(value: Value | None) -> str:
+    """Of a model of transformers its class: `AutoModelForCausalLM`, `GPT2LMHeadModel`; empty for anything else."""
+    found = root(value)
+    if found is None or found.made != "call":
+        return ""
+    name = (
+        found.name.removesuffix(f".{found.last}")
+        if found.last in ("from_pretrained", "from_config")
+        else found.name
+    )
+    return name.rpartition(".")[2]
+
+
+def is_causal(value: Value | None) -> bool:
+    """Whether it is a causal language model of transformers, which shifts its labels itself."""
+    return loaded_class(value).endswith(_CAUSAL)
+
+
+def _called(value: Value, part: str) -> bool:
+    """Whether nothing is known of it but a name with this part."""
+    if value.made in ("constant", "object", "class", "function", "list", "dict", "binary", "compare"):
+        return False
+    return (
+        part
+        in (
+            value.label or (value.name if value.made in ("attribute", "parameter", "unknown") else "")
+        ).lower()
+    )
+
+
+def innermost_loop(event: Event) -> Block | None:
+    """The `for` or `while` directly around an event."""
+    return next((each for each in reversed(event.path) if each.kind in ("for", "while")), None)
+
+
+def is_periodic(block: Block) -> bool:
+    """Whether a branch is taken every so many turns: `(i + 1) % 8 == 0`, `accelerator.sync_gradients`."""
+    if block.kind not in ("if", "else"):
+        return False
+    return any(
+        (each.made == "binary" and each.name == "%") or each.name == "sync_gradients"
+        for each in walk(block.value)
+    )
+
+
+def without_gradients(event: Event) -> bool:
+    """Whether an event happens under `no_grad` or `inference_mode`."""
+    for block in event.path:
+        if any(each.last in _NO_GRAD for each in block.contexts):
+            return True
+        if block.kind == "function" and block.value is not None and _is_marked(block.value):
+            return True
+    return False
+
+
+_NO_GRAD: Final = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+
+
+def _is_marked(function: Value) -> bool:
+    import ast
+
+    marks = getattr(function.node, "decorator_list", ())
+    return any(name in ast.dump(each) for each in marks for name in _NO_GRAD)
+
+
+def forwards(events: list[Event]) -> Iterator[Event]:
+    """Calls of a model."""
+    for event in events:
+        of = event.value.of
+        if (
+            event.kind == "call"
+            and of is not None
+            and event.name in ("__call__", of.name, "forward")
+            and is_model(of)
+        ):
+            yield event

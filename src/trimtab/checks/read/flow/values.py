@@ -1,0 +1,149 @@
+"""What following a script yields: values by how they were made, and the events that happen to them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+from typing import Any, Literal
+
+from trimtab.checks.document import UNKNOWN
+from trimtab.checks.place import Place
+
+Made = Literal[
+    "constant", "list", "dict", "imported", "call", "attribute", "item", "element", "binary", "compare", "either",
+    "parameter", "function", "class", "object", "bound", "unknown",
+]  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """One object, by how it was made. Two names hold the same object where they hold the same Value."""
+
+    made: Made = "unknown"
+    name: str = ""
+    """Of `imported` and of a `call` the dotted name as the library has it (`torch.optim.AdamW`), of a method's call,
+    an attribute, a parameter, an operator or a class its own name."""
+    label: str = ""
+    """The variable that first holds it."""
+    of: "Value | None" = None
+    """What it was taken from: the receiver of a method's call, the object of an attribute, the iterated value."""
+    args: tuple["Value", ...] = ()
+    keywords: dict[str, "Value"] = field(default_factory=dict[str, "Value"])
+    has_rest: bool = False
+    """Whether `*args` or `**kwargs` may add arguments that cannot be seen."""
+    constant: Any = UNKNOWN
+    node: Any = field(default=None, repr=False)
+    """The function or class that it is; None for anything else."""
+    place: Place | None = None
+    index: int = 0
+    """When it was made: larger than that of every event before."""
+    fields: dict[str, "Value"] = field(default_factory=dict[str, "Value"], repr=False)
+    frame: Any = field(default=None, repr=False)
+    """Of a function: the names around it."""
+
+    @property
+    def last(self) -> str:
+        """The last part of its name: `AdamW`, `from_pretrained`."""
+        return self.name.rpartition(".")[2]
+
+    def argument(self, index: int, name: str) -> "Value | None":
+        """An argument of the call by position or by name."""
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.args[index] if 0 <= index < len(self.args) else None
+
+    def parts(self) -> tuple["Value", ...]:
+        """All values that it is made of directly."""
+        of = (self.of,) if self.of is not None else ()
+        return (*of, *self.args, *self.keywords.values())
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A stretch of a script with an inside: each time that it is entered, it is another Block."""
+
+    kind: Literal["for", "while", "if", "else", "with", "except", "function", "comprehension"]
+    value: Value | None = None
+    """What is iterated over, tested, or entered; of a function the function."""
+    statement: int = 0
+    """The same number for an `if` and its `else`."""
+    contexts: tuple[Value, ...] = ()
+    is_left: bool = False
+    """Whether a branch ends the loop or the function around it."""
+    place: Place | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something happens: a call, or a value set on an object (`model.config.use_cache = False`)."""
+
+    kind: Literal["call", "set", "delete"]
+    name: str
+    """Last part of what is called (`step`), or the attribute that is set; of an item `[]`."""
+    subject: Value | None
+    """The receiver of a method, the object that is changed."""
+    value: Value
+    """The call, or what is set."""
+    path: tuple[Block, ...]
+    index: int
+    place: Place
+    item: Value | None = None
+    """Of `labels[labels == 0] = -100` what stands in the brackets."""
+
+    def within(self, block: Block) -> bool:
+        """Whether it happens inside a block."""
+        return any(each is block for each in self.path)
+
+    def below(self, block: Block) -> tuple[Block, ...]:
+        """The blocks between a block and the event."""
+        for at, each in enumerate(self.path):
+            if each is block:
+                return self.path[at + 1 :]
+        return ()
+
+
+@dataclass(slots=True)
+class Flow:
+    """A whole script."""
+
+    events: list[Event] = field(default_factory=list[Event])
+    is_whole: bool = True
+    """False where the script was too long to be followed to its end."""
+    classes: dict[str, Value] = field(default_factory=dict[str, Value])
+    constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Names of the script itself that hold a number, a text or a truth at its end."""
+
+    answers: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """What several rules ask, kept by the one that asks first."""
+
+    def named(self, *names: str) -> Iterator[Event]:
+        """Calls by the last part of their name, in the order in which they happen."""
+        return self._found("call", names)
+
+    def sets(self, *names: str) -> Iterator[Event]:
+        """What is set on objects, by attribute."""
+        return self._found("set", names)
+
+    def _found(self, kind: str, names: tuple[str, ...]) -> Iterator[Event]:
+        index: dict[tuple[str, str], list[Event]] | None = self.answers.get("<index>")
+        if index is None:
+            index = self.answers["<index>"] = {}
+            for event in self.events:
+                index.setdefault((event.kind, event.name), []).append(event)
+        lists = [found for name in dict.fromkeys(names) if (found := index.get((kind, name))) is not None]
+        return iter(lists[0]) if len(lists) == 1 else merge(*lists, key=_order)
+
+
+def _order(event: Event) -> int:
+    return event.index
+
+
+def walk(value: Value | None, *, most: int = 400) -> Iterator[Value]:
+    """A value and all that it was made of, nearest first, each once."""
+    waiting, seen = [value], set[int]()
+    while waiting and len(seen) < most:
+        each = waiting.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting.extend(each.parts())

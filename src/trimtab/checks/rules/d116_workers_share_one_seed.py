@@ -1,0 +1,95 @@
+"""D116 workers-share-one-seed"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Event, Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import numpy as np\nimport torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+    "class Noised(Dataset):\n    def __init__(self, lines):\n        self.lines = lines\n{early}"
+    "    def __getitem__(self, index):\n{late}"
+    "        return self.lines[index] * ({rng}.random(len(self.lines[index])) < 0.85)\n"
+    "loader = DataLoader(Noised(lines), batch_size=64, shuffle=True, num_workers=8)\n"
+)
+
+RULE = Rule(
+    code="D116",
+    name="workers-share-one-seed",
+    severity="warning",
+    message="every worker of the loader gets a copy of this generator, and draws the same numbers",
+    why="Workers are copies of the process, and a generator that the dataset made before is copied with its "
+    "state. With "
+    "8 workers each drawn number is used 8 times, and with new workers in every epoch the same ones come again.",
+    evidence=(
+        Maintainer(
+            "https://github.com/pytorch/pytorch/issues/5059",
+            "Identical random numbers of numpy in every worker; torch seeds its own generator and numpy's global "
+            "one, not "
+            "those that a dataset holds.",
+            opened=False,
+        ),
+        Arithmetic(
+            "A generator with a fixed seed, forked 8 times: 8 equal streams, so 1/8 of the randomness."
+        ),
+    ),
+    fix=Fix(
+        "make the generator from `torch.initial_seed()` in the worker (`worker_init_fn`, or at the first "
+        "`__getitem__`), "
+        "or draw with torch"
+    ),
+    bad=Example(
+        "train.py",
+        _SCRIPT.format(early="        self.rng = np.random.default_rng(1)\n", late="", rng="self.rng"),
+    ),
+    good=Example(
+        "train.py",
+        _SCRIPT.format(
+            early="", late="        rng = np.random.default_rng([torch.initial_seed(), index])\n", rng="rng"
+        ),
+    ),
+    symptoms=("augmentation repeats", "overfits"),
+)
+_GENERATORS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where a dataset of the script makes a generator in `__init__`, draws from it in `__getitem__`, and
+    goes to a
+    loader with workers that seeds nothing."""
+    flow = flow_of(run.document)
+    for event in flow.named("DataLoader"):
+        workers, dataset = event.value.argument(5, "num_workers"), event.value.argument(0, "dataset")
+        if dataset is None or dataset.made != "object" or workers is None or event.value.has_rest:
+            continue
+        if (
+            type(workers.constant) is not int
+            or workers.constant < 2
+            or "worker_init_fn" in event.value.keywords
+        ):
+            continue
+        made = _shared_generator(flow, dataset)
+        if made is not None and not says(run.document, "get_worker_info"):
+            yield RULE.at(made.place)
+
+
+def _shared_generator(flow: Flow, dataset: Value) -> Event | None:
+    """Where a generator is made that `__getitem__` draws from, though it is not made there."""
+    made = {
+        id(event.value): event
+        for event in flow.named(*_GENERATORS)
+        if event.value.of is None and not _is_in_item(event) and "torch" not in event.value.name
+    }
+    held = [value for value in dataset.fields.values() if id(value) in made]
+    drawn = [event for event in flow.events if event.subject in held and _is_in_item(event)]
+    seeds = [event for event in flow.named("seed", "manual_seed") if _is_in_item(event)]
+    return made[id(drawn[0].subject)] if drawn and not seeds else None
+
+
+def _is_in_item(event: Event) -> bool:
+    names = [block.value.name for block in event.path if block.kind == "function" and block.value is not None]
+    return "__getitem__" in names

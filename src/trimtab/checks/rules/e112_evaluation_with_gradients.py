@@ -1,0 +1,77 @@
+"""E112 evaluation-with-gradients"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
+from trimtab.checks.read.flow.values import Event, Flow
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in loader:\n    optimizer.zero_grad()\n"
+    "    model(x).sum().backward()\n    optimizer.step()\n{mark}def evaluate():\n    model.eval()\n"
+    "    for x in valid:\n        count(model(x))\nevaluate()\n"
+)
+
+RULE = Rule(
+    code="E112",
+    name="evaluation-with-gradients",
+    severity="note",
+    message="the evaluation runs without `torch.no_grad()`: activations are kept for a backward pass that never comes",
+    why="`eval()` switches dropout and batch norm over, and not the recording of gradients. Every forward pass "
+    "keeps its "
+    "activations until its result is gone: slower, and with less room for a larger batch.",
+    evidence=(
+        Maintainer(
+            "https://github.com/aws-samples/amazon-codeguru-python-detectors/pull/74",
+            "A detector for evaluation with gradient calculation left on.",
+            opened=False,
+        ),
+        Arithmetic("Kept are the inputs of every layer; without gradients only those of the layer at work."),
+    ),
+    fix=Fix(
+        "put the evaluation under `with torch.inference_mode():`, or mark the function",
+        safety="same training",
+    ),
+    bad=Example("train.py", _SCRIPT.format(mark="")),
+    good=Example("train.py", _SCRIPT.format(mark="@torch.no_grad()\n")),
+    symptoms=("out of memory in evaluation", "evaluation is slow"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A script that trains: a model is switched over, and called in a loop without a backward pass, gradients on."""
+    flow = flow_of(run.document)
+    if not flow.is_whole or not any(True for _ in flow.named("backward")):
+        return
+    if any(True for _ in flow.named("set_grad_enabled", "requires_grad_")) or any(
+        True for _ in flow.sets("requires_grad")
+    ):
+        return
+    calls = list(forwards(flow.events))
+    for off in flow.named("eval"):
+        if off.subject is None or off.value.args:
+            continue
+        for call in calls:
+            if (
+                call.index > off.index
+                and root(call.value.of) is root(off.subject)
+                and _is_evaluation(flow, off, call)
+            ):
+                yield RULE.at(call.place)
+                return
+
+
+def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
+    """Whether a call belongs to the evaluation that a switch begins: in a loop behind it, in the same function, with
+    neither a backward pass nor the other mode in between."""
+    loop = innermost_loop(call)
+    if loop is None or off.within(loop) or call.path[: len(off.path)] != off.path or without_gradients(call):
+        return False
+    between = flow.events[off.index : call.index]
+    if any(event.kind == "call" and event.name in ("train", "backward", "grad") for event in between):
+        return False
+    return not any(event.name in ("backward", "grad", "step") and event.within(loop) for event in flow.events)

@@ -1,0 +1,82 @@
+"""L114 labels-not-shifted"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.losses import cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_causal
+from trimtab.checks.read.flow.slices import plain
+from trimtab.checks.read.flow.values import Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nimport torch.nn.functional as F\nfrom transformers import AutoModelForCausalLM\n"
+    'model = AutoModelForCausalLM.from_pretrained("gpt2")\n'
+    "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\nfor ids in loader:\n"
+    "    logits = model(input_ids=ids).logits{end}\n"
+    "    loss = F.cross_entropy(logits.reshape(-1, logits.size(-1)), ids{start}.reshape(-1))\n    loss.backward()\n"
+    "    optimizer.step()\n    optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="L114",
+    name="labels-not-shifted",
+    severity="warning",
+    message="logits and {labels} meet unshifted: position i is compared with token i, which it has just read",
+    why="The logits of position i are about token i + 1. The model shifts labels only where it is given them; a "
+    "loss of "
+    "one's own has to do it. Unshifted the model learns to copy its input: the loss falls to almost nothing, and what "
+    "it writes repeats the last token.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/loss/loss_utils.py",
+            "ForCausalLMLoss: 'Shift so that tokens < n predict n'.",
+        ),
+        Arithmetic(
+            "The target of position i is then an input of position i: it can be read off, with a loss of 0."
+        ),
+    ),
+    fix=Fix("compare `logits[:, :-1]` with `labels[:, 1:]`, or give `labels=` to the model"),
+    bad=Example("train.py", _SCRIPT.format(end="", start="")),
+    good=Example("train.py", _SCRIPT.format(end="[:, :-1]", start="[:, 1:]")),
+    symptoms=("loss falls to zero", "loss is very low from the start", "repeats the same words"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where logits of a causal model of transformers go whole into a cross entropy, and the targets are the very
+    ids that the model was given, or the `labels` of the same batch; labels that come from elsewhere may be shifted."""
+    for loss in cross_entropies(flow_of(run.document)):
+        forward = _forward(plain(loss.logits))
+        if forward is None or not is_causal(forward.of) or "labels" in forward.keywords:
+            continue
+        target, given = plain(loss.targets), forward.argument(0, "input_ids")
+        inputs = plain(given) if given is not None else None
+        if target is None or inputs is None:
+            continue
+        if target is inputs:
+            yield RULE.at(loss.event.place, severity="error", labels="the ids that the model reads")
+        elif _is_of_batch(target, "labels") and _is_of_batch(inputs, "input_ids") and target.of is inputs.of:
+            yield RULE.at(loss.event.place, labels="`labels` of the batch")
+
+
+def _forward(logits: Value | None) -> Value | None:
+    """The call of the model that logits come from."""
+    if logits is None:
+        return None
+    if (logits.made == "attribute" and logits.name == "logits") or (
+        logits.made == "item"
+        and logits.of is not None
+        and logits.args
+        and logits.args[0].constant in (0, "logits")
+    ):
+        logits = logits.of
+    return logits if logits is not None and logits.made == "call" and logits.of is not None else None
+
+
+def _is_of_batch(value: Value, key: str) -> bool:
+    if value.made == "item":
+        return bool(value.args) and value.args[0].constant == key
+    return value.made == "attribute" and value.name == key

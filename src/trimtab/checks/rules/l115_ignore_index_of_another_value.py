@@ -1,0 +1,123 @@
+"""L115 ignore-index-of-another-value"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom torch import nn\nPAD = 0\n"
+    "criterion = nn.CrossEntropyLoss(ignore_index={ignored})\n"
+    "for source, target in loader:\n    labels = target[:, 1:].clone()\n    labels[labels == PAD] = -100\n"
+    "    loss = criterion(model(source, target[:, :-1]).flatten(0, 1), labels.flatten())\n    loss.backward()\n"
+    "    optimizer.step()\n    optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="L115",
+    name="ignore-index-of-another-value",
+    severity="error",
+    message="{fault}",
+    why="The loss leaves out exactly the label that `ignore_index` names. Where padding has another one, every padded "
+    "position counts as a target: with -100 for a class index the run stops on the GPU, with a real id the model "
+    "learns to write padding, and the loss shown is mostly that of padding.",
+    evidence=(
+        Maintainer(
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
+            "'ignore_index: Specifies a target value that is ignored and does not contribute to the input "
+            "gradient'; -100 "
+            "where nothing is written.",
+            opened=False,
+        ),
+        Arithmetic(
+            "Of a batch of 4 with 20, 20, 20 and 200 tokens 540 of 800 label positions are padding; the mean loss is "
+            "mostly theirs."
+        ),
+    ),
+    fix=Fix("write `ignore_index={value}`"),
+    bad=Example("train.py", _SCRIPT.format(ignored="PAD")),
+    good=Example("train.py", _SCRIPT.format(ignored="-100")),
+    tips=("S0-58",),
+    symptoms=(
+        "loss is very low from the start",
+        "CUDA error: device-side assert triggered",
+        "outputs end at once",
+    ),
+)
+_DEFAULT = -100
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where the script shows both: the label that it gives to padding, and that which every loss leaves out."""
+    flow = flow_of(run.document)
+    losses = [loss for loss in cross_entropies(flow) if loss.name == "cross_entropy"]
+    masked = _masked(flow)
+    ignored = {_ignored(loss) for loss in losses}
+    if len(ignored) != 1 or not losses:
+        return
+    (index,) = ignored
+    written = losses[0].ignore_index
+    if index is UNKNOWN or written is None:
+        return
+    if masked == {_DEFAULT} and type(index) is int and index != _DEFAULT:
+        fault = f"the loss leaves out {index}, but padding is set to -100 in the labels"
+        yield RULE.at(losses[0].made.place or losses[0].event.place, fault=fault, value=_DEFAULT)
+    elif not masked and index == _DEFAULT and "100" not in _without(run.document.text, "ignore_index=-100"):
+        pads = _pads(flow)
+        if len(pads) == 1 and _DEFAULT not in pads:
+            (pad,) = pads
+            fault = f"the loss leaves out -100, but padding is {pad}, and nothing sets it to -100"
+            yield RULE.at(
+                losses[0].made.place or losses[0].event.place, severity="warning", fault=fault, value=pad
+            )
+
+
+def _ignored(loss: CrossEntropy) -> object:
+    written = loss.ignore_index
+    if loss.made.has_rest:
+        return UNKNOWN
+    return _DEFAULT if written is None else written.constant
+
+
+def _masked(flow: Flow) -> set[object]:
+    """Values that labels are set to by a mask: `labels[labels == pad] = -100`, `masked_fill(mask, -100)`."""
+    found = {
+        event.value.constant
+        for event in flow.sets("[]")
+        if event.subject is not None and _is_labels(event.subject) and event.item is not None
+        and event.item.made in ("compare", "binary", "call") and event.value.constant is not UNKNOWN
+    }  # fmt: skip
+    for event in flow.named("masked_fill", "masked_fill_"):
+        filled = event.value.argument(1, "value")
+        if event.subject is not None and _is_labels(event.subject) and filled is not None:
+            found.add(filled.constant)
+    return found
+
+
+def _is_labels(value: Value) -> bool:
+    name = (value.label or value.name).lower()
+    return any(part in name for part in ("label", "target", "tgt")) or value.last == "clone"
+
+
+def _pads(flow: Flow) -> set[object]:
+    """What the script pads with, as far as it is written: `PAD = 0`, `padding_value=0`."""
+    found: set[object] = set()
+    for event in flow.named("pad_sequence"):
+        value = event.value.argument(2, "padding_value")
+        found.add(0 if value is None else value.constant)
+    for value in flow.constants.items():
+        if (
+            value[0].lower() in ("pad", "pad_id", "pad_idx", "pad_token_id", "pad_index")
+            and type(value[1]) is int
+        ):
+            found.add(value[1])
+    return found
+
+
+def _without(text: str, part: str) -> str:
+    return text.replace(part, "").replace(part.replace("=", " = "), "")

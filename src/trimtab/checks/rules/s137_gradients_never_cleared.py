@@ -1,0 +1,121 @@
+"""S137 gradients-never-cleared"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.place import Place
+from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nfor x, y in loader:\n"
+    "    loss = torch.nn.functional.cross_entropy(model(x), y)\n    loss.backward()\n    optimizer.step()\n{clear}"
+)
+
+RULE = Rule(
+    code="S137",
+    name="gradients-never-cleared",
+    severity="error",
+    message="{fault}",
+    why="PyTorch adds each backward pass to the gradients that are already there. Without `zero_grad()` every step "
+    "follows the sum of all batches so far; cleared between `backward()` and `step()`, the step has no gradient at "
+    "all.",
+    evidence=(
+        Maintainer(
+            "https://pytorch.org/tutorials/beginner/basics/optimization_tutorial.html",
+            "'Call optimizer.zero_grad() to reset the gradients of model parameters. Gradients by default add up'.",
+            opened=False,
+        ),
+        Arithmetic(
+            "After n batches without clearing the gradient is a sum of n terms: batch 1 counts n times."
+        ),
+    ),
+    fix=Fix("{fix}"),
+    bad=Example("train.py", _SCRIPT.format(clear="")),
+    good=Example("train.py", _SCRIPT.format(clear="    optimizer.zero_grad()\n")),
+    symptoms=("diverged", "loss rises", "model learns nothing"),
+)
+_CLEARING = (
+    *CLEARS,
+    "grad = None",
+    "grad=None",
+    "grad.zero_",
+    "grad.data.zero_",
+    "grad.fill_",
+    "foreach_zero_",
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where a loop shows backward pass and step: nothing in the file clears, or what clears stands between the
+    two. Engines that clear by themselves (DeepSpeed, Lightning) have no optimizer that steps in the script."""
+    flow = flow_of(run.document)
+    if not flow.is_whole:
+        return
+    clears = says(run.document, *_CLEARING)
+    for loop in training_loops(flow):
+        step = next(loop.steps(), None)
+        if step is None or loop.backward.index > step.index or _is_new(stepped(step), loop):
+            continue
+        if (not clears or _is_cleared_elsewhere(run, flow, loop)) and not _is_handed_on(loop):
+            fix = "call `optimizer.zero_grad()` once a step, behind `optimizer.step()` or before `backward()`"
+            yield RULE.at(
+                step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix
+            )
+            return
+        lost = _cleared_between(loop)
+        if lost is not None:
+            fix = "move `zero_grad()` behind `step()`"
+            yield RULE.at(lost, fault="gradients are cleared between backward pass and step", fix=fix)
+            return
+
+
+def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
+    """Whether all that clears in the file is seen, by `zero_grad()` alone, in other functions that never meet this
+    one."""
+    if says(run.document, *(word for word in _CLEARING if word not in CLEARS)):
+        return False
+    function = next((block for block in loop.backward.path if block.kind == "function"), None)
+    clears = list(flow.named(*CLEARS))
+    if function is None or loop.backward.path[0] is not function or not clears:
+        return False
+    lines = run.document.text.count(".zero_grad(")
+    seen = {event.place for event in clears}
+    apart = all(
+        event.path and event.path[0].kind == "function" and not event.within(function) for event in clears
+    )
+    return apart and len(seen) == lines
+
+
+def _is_new(optimizer: Value | None, loop: Loop) -> bool:
+    """Whether the optimizer is made in the loop, perhaps over tensors that are new in each turn."""
+    return optimizer is not None and any(event.value is optimizer for event in loop.events)
+
+
+def _is_handed_on(loop: Loop) -> bool:
+    """Whether the optimizer goes to code that cannot be seen here and may clear the gradients."""
+    optimizers = {id(event.subject) for event in loop.steps()}
+    for event in loop.events:
+        given = (*event.value.args, *event.value.keywords.values()) if event.kind == "call" else ()
+        if event.name not in ("step", "unscale_") and any(id(each) in optimizers for each in given):
+            return True
+    return False
+
+
+def _cleared_between(loop: Loop) -> Place | None:
+    """Where a straight line goes backward, clear, step, all of the same turn and in the same branch."""
+    path = loop.backward.path
+    straight = [event for event in loop.events if event.path == path and event.kind == "call"]
+    after = [event for event in straight if event.index > loop.backward.index]
+    for event in after:
+        if is_step(event) or event.name in ("backward", "manual_backward", "item", "accumulate"):
+            return None
+        if event.name == "zero_grad" and any(
+            is_step(each) and each.subject is event.subject for each in after
+        ):
+            return event.place
+    return None

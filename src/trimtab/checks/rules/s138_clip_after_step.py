@@ -1,0 +1,58 @@
+"""S138 clip-after-step"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.read.flow.loops import Loop, training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Event
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_BEGIN = (
+    "import torch\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nfor x, y in loader:\n"
+    "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n"
+)
+_CLIP = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_STEP = "    optimizer.step()\n"
+
+RULE = Rule(
+    code="S138",
+    name="clip-after-step",
+    severity="error",
+    message="gradients are clipped after the optimizer has stepped: the clipping has no effect",
+    why="`clip_grad_norm_` changes the gradients, and the optimizer reads them in `step()`. Behind the step the "
+    "clipped gradients are cleared unused, so the run has no clipping although the script says so.",
+    evidence=(
+        Arithmetic(
+            "A gradient norm of 100 with a threshold of 1.0: the step uses 100, and 1.0 is what is then cleared."
+        ),
+    ),
+    fix=Fix("move the clipping between `backward()` and `step()`"),
+    bad=Example("train.py", _BEGIN + _STEP + _CLIP),
+    good=Example("train.py", _BEGIN + _CLIP + _STEP),
+    symptoms=("diverged", "loss spikes", "grad norm is high"),
+)
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Fires where one turn of a loop goes backward, step, clip in one straight line, and clips nowhere else."""
+    flow = flow_of(run.document)
+    for loop in training_loops(flow):
+        clips = list(loop.called(*_CLIPS))
+        if clips and all(_is_late(clip, loop) for clip in clips):
+            yield RULE.at(clips[0].place)
+
+
+def _is_late(clip: Event, loop: Loop) -> bool:
+    steps = [step for step in loop.steps() if step.path == clip.path]
+    before = [step for step in steps if step.index < clip.index]
+    after = [step for step in steps if step.index > clip.index]
+    backwards = list(loop.called("backward", "manual_backward"))
+    if not before or after:
+        return False
+    # A new backward pass between the step and the clipping begins the next accumulation.
+    return not any(before[-1].index < each.index < clip.index for each in backwards) and any(
+        each.index < before[-1].index for each in backwards
+    )

@@ -1,0 +1,121 @@
+"""S139 optimizer-of-old-weights"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_optimizer, root
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_BEGIN = (
+    "import torch\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n"
+    'tokenizer = AutoTokenizer.from_pretrained("gpt2")\ntokenizer.add_tokens(["<|user|>"])\n'
+    'model = AutoModelForCausalLM.from_pretrained("gpt2")\n'
+)
+_MAKE = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\n"
+_RESIZE = "model.resize_token_embeddings(len(tokenizer))\n"
+_LOOP = "for batch in loader:\n    model(**batch).loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
+
+RULE = Rule(
+    code="S139",
+    name="optimizer-of-old-weights",
+    severity="error",
+    message="the optimizer was made before {what}: the new weights are not trained",
+    why="An optimizer keeps the parameters that it was given. What is added or replaced later is not among them: "
+    "it gets "
+    "gradients, and no step ever changes it. Nothing fails, and the loss still falls by the rest.",
+    evidence=(
+        Arithmetic(
+            "`resize_token_embeddings` makes a new Parameter: `id()` of the weight before and after differ, and the "
+            "optimizer's group holds the first."
+        ),
+        Maintainer(
+            "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
+            "Make the optimizer after the adapter has been added.",
+            opened=False,
+        ),
+    ),
+    fix=Fix("make the optimizer after {what}"),
+    bad=Example("train.py", _BEGIN + _MAKE + _RESIZE + _LOOP),
+    good=Example("train.py", _BEGIN + _RESIZE + _MAKE + _LOOP),
+    symptoms=("new tokens are not learnt", "loss flat", "model learns nothing", "fine-tuning has no effect"),
+)
+_CHANGES = {
+    "resize_token_embeddings": "the embeddings are resized",
+    "get_peft_model": "the adapter is added",
+    "add_adapter": "the adapter is added",
+    "FullyShardedDataParallel": "FSDP wraps the model",
+    "FSDP": "FSDP wraps the model",
+    "LoraModel": "the adapter is added",
+}
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Follows the model from the optimizer that is given its parameters to what replaces some of them, in a straight
+    line; an optimizer that is made again, or given the new ones, is left in peace."""
+    flow = flow_of(run.document)
+    steps = {id(each) for event in flow.named("step") for each in walk(event.subject, most=3)}
+    steps |= {id(each) for event in flow.named("step", "prepare") for each in event.value.args}
+    for event in flow.events:
+        if event.kind != "call" or event.value.of is not None or not is_optimizer(event.value):
+            continue
+        model = _model_of(event.value)
+        if model is None or id(event.value) not in steps:
+            continue
+        found = _replaced(flow, event, model)
+        if found is not None and not _is_given_more(flow, event.value):
+            yield RULE.at(event.place, what=found)
+
+
+def _model_of(optimizer: Value) -> Value | None:
+    """The model all of whose parameters an optimizer is given."""
+    given = optimizer.argument(0, "params")
+    if given is None or given.made != "call" or given.last not in ("parameters", "named_parameters"):
+        return None
+    return root(given.of)
+
+
+def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
+    last = max((event.index for event in flow.named("step") if _is_of(event, made.value)), default=-1)
+    for event in flow.events[made.index + 1 : last + 1]:
+        if event.path[: len(made.path)] != made.path:
+            continue
+        if event.kind == "call" and event.name in _CHANGES and _is_about(event, model):
+            if event.name == "resize_token_embeddings" and not _may_grow(flow, event):
+                continue
+            return _CHANGES[event.name]
+        is_layer = event.kind == "set" and event.subject is not None and root(event.subject) is model
+        if (
+            is_layer
+            and event.value.made == "call"
+            and event.value.name.startswith("torch.nn.")
+            and event.name != "training"
+        ):
+            return f"`{event.name}` is replaced" if not event.value.last.endswith("Parallel") else None
+    return None
+
+
+def _is_of(step: Event, optimizer: Value) -> bool:
+    """Whether an event is a step of the optimizer, by itself or through a scaler."""
+    return any(each is optimizer for each in (*walk(step.subject, most=3), *step.value.args))
+
+
+def _is_about(event: Event, model: Value) -> bool:
+    first = event.value.argument(0, "model")
+    return root(event.subject) is model or (
+        event.value.of is None and first is not None and root(first) is model
+    )
+
+
+def _may_grow(flow: Flow, event: Event) -> bool:
+    """Without new tokens a resize to the tokenizer's size may change nothing; a pad token alone is no text."""
+    return (
+        any(True for _ in flow.named("add_tokens", "add_special_tokens"))
+        or type(event.value.args[0].constant if event.value.args else None) is int
+    )
+
+
+def _is_given_more(flow: Flow, optimizer: Value) -> bool:
+    return any(event.subject is optimizer for event in flow.named("add_param_group"))

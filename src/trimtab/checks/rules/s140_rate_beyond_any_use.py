@@ -1,0 +1,72 @@
+"""S140 rate-beyond-any-use"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.own_key import calls_of
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.setting import Setting
+
+RULE = Rule(
+    code="S140",
+    name="rate-beyond-any-use",
+    severity="error",
+    message="a learning rate of {rate:g} with {optimizer}: each step moves every weight by about that much",
+    why="A step of Adam and its kin moves each weight by about the learning rate, whatever the gradient. Weights of a "
+    "transformer are about 0.02 in size: the first step destroys what was learnt. Such a number is a slip (`2e5` for "
+    "`2e-5`), or the factor of another schedule (`noam` multiplies 2.0 with the width and the step).",
+    evidence=(
+        Arithmetic(
+            "Adam's first step is learning rate times g / (|g| + epsilon), so +-learning rate: 50 times a weight "
+            "of 0.02 "
+            "at 1.0."
+        ),
+    ),
+    fix=Fix("write a rate of 1e-5 to 1e-3{factor}"),
+    bad=Example(
+        "train.py",
+        "from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments\n"
+        'model = AutoModelForSequenceClassification.from_pretrained("distilbert-base-uncased")\n'
+        'args = TrainingArguments(output_dir="out", learning_rate=2e5, warmup_steps=100)\n'
+        "Trainer(model=model, args=args).train()\n",
+    ),
+    good=Example(
+        "train.py",
+        "from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments\n"
+        'model = AutoModelForSequenceClassification.from_pretrained("distilbert-base-uncased")\n'
+        'args = TrainingArguments(output_dir="out", learning_rate=2e-5, warmup_steps=100)\n'
+        "Trainer(model=model, args=args).train()\n",
+    ),
+    symptoms=("diverged", "loss is NaN", "loss jumps at the start"),
+)
+HIGHEST = 1.0
+"""Above it no published run of an Adam without a scaled schedule is known; prompt tuning takes up to 1."""
+_ADAMS = frozenset({"adam", "adamw", "lion", "nadam", "radam", "adamax"})
+_FACTORS = frozenset({"noam", "noamwd", "rsqrt", "inverse_sqrt", "lambda", None})
+_SCALED = ("LambdaLR", "MultiplicativeLR", "OneCycleLR", "CyclicLR", "SequentialLR", "ChainedScheduler")
+_DEFAULTS_TO_ADAM = ("transformers", "trl", "llamafactory", "axolotl")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A written rate with a known optimizer, and no schedule that multiplies it by something small."""
+    rate = run.setting("learning_rate")
+    if rate is None or not rate.is_written or not rate.value > HIGHEST:
+        return
+    optimizer = run.value("optimizer")
+    if optimizer is None and run.tool in _DEFAULTS_TO_ADAM:
+        optimizer = "adamw"
+    if optimizer not in _ADAMS or _is_factor(run, rate):
+        return
+    factor = "; 2.0 is a factor for `noam`" if run.tool in ("opennmt", "eole", "mammoth") else ""
+    yield RULE.at(rate, rate=rate.value, optimizer=optimizer, factor=factor)
+
+
+def _is_factor(run: Description, rate: Setting) -> bool:
+    """Whether the schedule may scale the rate down, or nobody knows the schedule."""
+    schedule = run.value("schedule")
+    if run.document.syntax == "python":
+        return any(calls_of(run, *_SCALED))
+    if run.tool in ("opennmt", "eole", "mammoth", "trimtab"):
+        return schedule in _FACTORS
+    return schedule in ("noam", "noamwd", "rsqrt")

@@ -1,0 +1,49 @@
+"""S142 accumulation-longer-than-epoch"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import calls_of, literal
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import lightning as L\ntrainer = L.Trainer(max_epochs=4, limit_train_batches={batches}, "
+    "accumulate_grad_batches=8)\n"
+    "trainer.fit(model, loader)\n"
+)
+
+RULE = Rule(
+    code="S142",
+    name="accumulation-longer-than-epoch",
+    severity="warning",
+    message="an epoch has {batches} batches, and {accumulation} are accumulated: each step has fewer than it is "
+    "divided by",
+    why="Lightning steps at the end of an epoch with what has come together, and divides each loss by "
+    "`accumulate_grad_batches` all the same: every step is smaller than it should be.",
+    evidence=(
+        Maintainer(
+            "https://github.com/Lightning-AI/pytorch-lightning/issues/21808",
+            "Fewer batches than are accumulated.",
+            opened=False,
+        ),
+        Maintainer(
+            "https://github.com/Lightning-AI/pytorch-lightning/issues/19987",
+            "The last short window of an epoch is divided by the whole number of batches.",
+        ),
+    ),
+    fix=Fix("accumulate at most {batches} batches"),
+    bad=Example("train.py", _SCRIPT.format(batches=3)),
+    good=Example("train.py", _SCRIPT.format(batches=80)),
+    symptoms=("loss falls slowly",),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Both numbers as written in one call."""
+    if not run.document.imports & {"lightning", "pytorch_lightning"}:
+        return
+    for call in calls_of(run, "Trainer"):
+        batches, accumulation = literal(call, "limit_train_batches"), literal(call, "accumulate_grad_batches")
+        if type(batches) is int and type(accumulation) is int and 0 < batches < accumulation:
+            yield RULE.at(call.place, batches=batches, accumulation=accumulation)

@@ -1,0 +1,94 @@
+"""S143 accumulated-loss-not-divided"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.loops import Loop, stepped, training_loops
+from trimtab.checks.read.flow.losses import cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import loaded_class, options, root
+from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor i, (x, y) in enumerate(loader):\n"
+    "    loss = torch.nn.functional.cross_entropy(model(x), y){divided}\n    loss.backward()\n"
+    "    if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="S143",
+    name="accumulated-loss-not-divided",
+    severity="warning",
+    message="mean losses of several micro-batches are added up and never divided: the gradient grows with the "
+    "accumulation",
+    why="Each backward pass adds the gradient of a mean. The sum of n of them is n times the gradient of one "
+    "large batch: "
+    "SGD steps n times as far, and a clipping threshold is met n times as early. Adam takes the factor out again, but "
+    "for its epsilon and for clipping.",
+    evidence=(
+        Arithmetic("Four means of 1.0 make a gradient of 4.0, one batch of all their examples one of 1.0."),
+        Maintainer(
+            "https://github.com/highwaterlabs/torch-preflight",
+            "TG014 of torch-preflight names the same; dividing by tokens is better where lengths differ (S128).",
+            opened=False,
+        ),
+    ),
+    fix=Fix(
+        "divide by the number of micro-batches, or by the targets of the whole step where lengths differ"
+    ),
+    bad=Example("train.py", _SCRIPT.format(divided="")),
+    good=Example("train.py", _SCRIPT.format(divided=" / 4")),
+    symptoms=("loss grows with gradient accumulation", "diverged", "every step is clipped"),
+)
+_COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})
+_ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A loop that steps every so many turns, over a loss that is seen to be a mean and goes into `backward` as it
+    is."""
+    flow = flow_of(run.document)
+    if run.document.imports & _COUNTING or says(
+        run.document, "num_items_in_batch", "no_sync", ".div_(", "grad.mul_"
+    ):
+        return
+    for loop in training_loops(flow):
+        steps = list(loop.steps())
+        if (
+            not steps
+            or not all(loop.is_within_period(step) for step in steps)
+            or loop.is_within_period(loop.backward)
+        ):
+            continue
+        if not _is_cleared_in_period(loop) or not _is_mean(_loss(loop.backward.subject), flow):
+            continue
+        optimizer = stepped(steps[0])
+        is_adaptive = any(each.last.startswith(_ADAPTIVE) for each in options(optimizer))
+        clips = any(True for _ in loop.called("clip_grad_norm_", "clip_grad_value_"))
+        yield RULE.at(loop.backward.place, severity="note" if is_adaptive and not clips else None)
+        return
+
+
+def _is_cleared_in_period(loop: Loop) -> bool:
+    clears = list(loop.called("zero_grad"))
+    return bool(clears) and all(loop.is_within_period(event) for event in clears)
+
+
+def _loss(value: Value | None) -> Value | None:
+    """What is given to `scaler.scale` or to `backward` itself."""
+    if value is not None and value.made == "call" and value.name == "scale" and value.args:
+        return value.args[0]
+    return value
+
+
+def _is_mean(value: Value | None, flow: Flow) -> bool:
+    if value is None:
+        return False
+    for loss in cross_entropies(flow):
+        if loss.event.value is value:
+            return "reduction" not in loss.made.keywords
+    of = value.of if value.made == "attribute" and value.name == "loss" else None
+    return of is not None and of.made == "call" and "For" in loaded_class(root(of.of))
