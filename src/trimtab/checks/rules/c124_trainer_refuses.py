@@ -27,7 +27,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
-            "'The train_dataset does not implement __len__, max_steps has to be specified.'",
+            "'The train_dataset does not implement __len__, so the number of training steps cannot be inferred.'",
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer_callback.py",

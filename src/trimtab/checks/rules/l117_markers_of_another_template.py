@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -34,6 +34,10 @@ RULE = Rule(
         Maintainer(
             "https://huggingface.co/docs/transformers/chat_templating",
             "ChatML writes <|im_start|>; the same conversation looks different with each model's template.",
+            opened=False,
+        ),
+        Arithmetic(
+            "Labels are kept behind the marker alone: where it does not occur, 0 of n tokens are targets."
         ),
     ),
     fix=Fix("give the markers of {template}: {right}"),

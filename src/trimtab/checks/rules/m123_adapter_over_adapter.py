@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -31,6 +31,11 @@ RULE = Rule(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
             "'Ensure that you load the adapter onto the base model': call PeftModel.from_pretrained without "
             "get_peft_model.",
+            opened=False,
+        ),
+        Arithmetic(
+            "get_peft_model wraps each layer once, from_pretrained on the result once more: two pairs of factors, of "
+            "which the outer ones alone are loaded, so the names of the saved weights have one prefix too few."
         ),
     ),
     fix=Fix("load the adapter onto the base model, without `get_peft_model`"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import walk
@@ -28,6 +28,11 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
             "'Avoid unnecessary CPU-GPU synchronization': print(cuda_tensor) and cuda_tensor.item() are among "
             "what does it.",
+            opened=False,
+        ),
+        Arithmetic(
+            "The value of a tensor on a GPU exists once every kernel before it has run: whoever reads it waits for all of them, "
+            "and the GPU then waits for the next launch."
         ),
     ),
     fix=Fix("add up on the GPU, and print every 100 steps", safety="same training"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -25,6 +25,10 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
             "'Enable cuDNN auto-tuner' for convolutional networks: torch.backends.cudnn.benchmark = True.",
+            opened=False,
+        ),
+        Arithmetic(
+            "The search costs a few trials of each algorithm once a shape, and what it finds serves every later step."
         ),
     ),
     fix=Fix("set `torch.backends.cudnn.benchmark = True`, unless runs must be equal to the last bit"),

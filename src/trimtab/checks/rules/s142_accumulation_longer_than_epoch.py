@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.own_key import calls_of, literal
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -30,6 +30,11 @@ RULE = Rule(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/issues/19987",
             "The last short window of an epoch is divided by the whole number of batches.",
+            opened=False,
+        ),
+        Arithmetic(
+            "With k batches an epoch and n > k accumulated, each mean is divided by n: the gradient is k/n of what it "
+            "should be, and there is one update an epoch or none."
         ),
     ),
     fix=Fix("accumulate at most {batches} batches"),
