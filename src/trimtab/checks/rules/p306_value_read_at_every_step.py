@@ -31,8 +31,8 @@ RULE = Rule(
             opened=False,
         ),
         Arithmetic(
-            "The value of a tensor on a GPU exists once every kernel before it has run: whoever reads it waits for all of them, "
-            "and the GPU then waits for the next launch."
+            "The value of a tensor on a GPU exists once every kernel before it has run: whoever reads it waits for all "
+            "of them, and the GPU then waits for the next launch."
         ),
     ),
     fix=Fix("add up on the GPU, and print every 100 steps", safety="same training"),
