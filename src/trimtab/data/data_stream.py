@@ -1,6 +1,6 @@
 """The endless global batches of a run, each cut into micro-batches; what a step gets depends on its position alone."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +10,7 @@ from trimtab.data.prefetch import prefetched
 from trimtab.data.stages import Stages, across_stages
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import deal
-from trimtab.flow import Pack, Window
+from trimtab.flow import Batch, Window
 
 PREFETCHED = 4
 """Global batches that are read ahead and pinned while a GPU works."""
@@ -24,13 +24,15 @@ class DataStream:
     """The endless global batches of one mixture, from a position and a step on."""
     stages: Stages
     """Which mixture is read at which step."""
-    cut: Callable[[Window, int], list[Pack]]
+    cut: Callable[[Window, int], Sequence[Batch]]
     """The micro-batches of a step's global batch, in host memory."""
     device: torch.device
     ranks: Ranks = ONE_RANK
     """The processes among which the micro-batches of each step are dealt."""
 
-    def batches(self, position: int, *, step: int = 0) -> Generator[tuple[Window, list[Pack]], None, None]:
+    def batches(
+        self, position: int, *, step: int = 0
+    ) -> Generator[tuple[Window, Sequence[Batch]], None, None]:
         """The global batches from a step and its position on, each with this rank's micro-batches on the device."""
         made = self.host_batches(position, step=step)
         if self.device.type != "cuda":
@@ -40,7 +42,7 @@ class DataStream:
         for window, packs in prefetched(pinned, ahead=PREFETCHED):
             yield window, [pack.to(self.device) for pack in packs]
 
-    def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, list[Pack]]]:
+    def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[Window, Sequence[Batch]]]:
         """The global batches from a step and its position on, each with this rank's micro-batches in host memory."""
 
         def open_mixture(mixture: Mixture, position: int) -> Generator[Window, None, None]:

@@ -1,6 +1,6 @@
 """The steps of a run taken again, as training took them, and windows measured without moving anything."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from trimtab.build import Parts
-from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window
+from trimtab.flow import Batch, Refusal, StepReport, TrainState, Window
 from trimtab.replaying.evidence import Measure
 from trimtab.step.accumulate import accumulate
 from trimtab.step.clip.global_norm import clip_global_norm
@@ -24,7 +24,7 @@ class Station:
 
     before: TrainState
     window: Window
-    packs: list[Pack]
+    packs: Sequence[Batch]
 
     @property
     def step(self) -> int:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.flow import Pack
+from trimtab.flow import Batch
 from trimtab.step.precision import autocast
 from trimtab.tasks.examples import Checked
 
@@ -39,13 +39,13 @@ def as_trained() -> Generator[None]:
 
 
 @torch.no_grad()
-def hidden(parts: Checked, batch: Pack) -> Float[Tensor, "targets dim"]:
+def hidden(parts: Checked, batch: Batch) -> Float[Tensor, "targets dim"]:
     """The vectors from which targets are predicted, in the run's precision, as float32."""
     with autocast(parts.precision, parts.device):
         return parts.model(batch).float()
 
 
-def hidden_in_training(parts: Checked, batch: Pack, *, seed: int = SEED) -> Float[Tensor, "targets dim"]:
+def hidden_in_training(parts: Checked, batch: Batch, *, seed: int = SEED) -> Float[Tensor, "targets dim"]:
     """The same as the program that trains makes them; dropout follows from the seed and the batch's shape.
 
     It runs with gradients, though nobody asks for them: without, it would be another program.

@@ -12,7 +12,7 @@ def describe(parts: Parts, state: TrainState) -> str:
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.packing.shape.num_packs} packs; "
+        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.packing.num_batches} packs; "
         f"{parts.sources.examples_per_epoch} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")

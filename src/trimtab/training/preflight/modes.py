@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.finding import Finding
-from trimtab.flow import Pack
+from trimtab.flow import Batch
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 
@@ -46,7 +46,7 @@ def dropout_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     )
 
 
-def not_as_said(parts: Checked, pack: Pack, evaluated: torch.Tensor, *, bound: float) -> str | None:
+def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: float) -> str | None:
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
     if dropout := parts.recipe.model.dropout:

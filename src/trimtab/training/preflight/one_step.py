@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from trimtab.flow import LossOutput, Pack, StepReport
+from trimtab.flow import Batch, LossOutput, StepReport
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
@@ -16,11 +16,11 @@ from trimtab.tasks.program import SEED, as_trained
 def one_step(
     parts: Checked,
     optimizer: Optimizer,
-    packs: Sequence[Pack],
+    packs: Sequence[Batch],
     *,
     clip: Clip,
     rate: float,
-    objective: Callable[[Pack], LossOutput] | None = None,
+    objective: Callable[[Batch], LossOutput] | None = None,
 ) -> StepReport:
     """`take_step` with an optimizer, a clip and perhaps an objective of the check's own, by the program that trains and
     always with the same dropout. The loss scale is new and 1, which the few examples of a check do not overflow."""

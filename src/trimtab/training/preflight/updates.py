@@ -6,7 +6,7 @@ import torch
 
 from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
-from trimtab.flow import LossOutput, Pack
+from trimtab.flow import Batch, LossOutput
 from trimtab.step.clip.build import build_clip
 from trimtab.step.multipliers import names_by_multiplier
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
@@ -82,7 +82,7 @@ def moved_all_the_same(names: list[str]) -> Iterator[Finding]:
         )
 
 
-def moved_by(parts: Checked, pack: Pack, *, rate: float) -> Distances:
+def moved_by(parts: Checked, pack: Batch, *, rate: float) -> Distances:
     """How far one update moves each tensor; nothing bounds it, neither the gradient nor the weights."""
     with weights_put_back(parts) as first:
         optimizer = with_own_moments(parts)
@@ -98,7 +98,7 @@ def moved_by(parts: Checked, pack: Pack, *, rate: float) -> Distances:
 def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
     """A step whose loss is not a number, after one that is well: weights and moments stay, bit for bit."""
 
-    def poisoned(pack: Pack) -> LossOutput:
+    def poisoned(pack: Batch) -> LossOutput:
         out = parts.stepper.objective(pack)
         return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
 
