@@ -9,8 +9,8 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     launch | inspection | adapters | exporting    what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
+    tasks                                       what differs between tasks: data, batches, loss, checks, validation
     evaluation                                  how likely a model finds given texts, how good its own are
-    tasks                                       what differs between tasks: data, batches, loss, checks of their own
     translator                                  a checkpoint ready to translate
     export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open

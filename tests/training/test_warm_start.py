@@ -15,8 +15,8 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.progress import Silent
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import preflight
-from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
 from trimtab.translator import load_model
 

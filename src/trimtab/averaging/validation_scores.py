@@ -22,7 +22,7 @@ from trimtab.evaluation.texts import report_on_corpus
 from trimtab.evaluation.translations import reference_loss
 from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
-from trimtab.training.validation_scores import spread
+from trimtab.tasks.text.validation_scores import spread
 from trimtab.translator import LoadedModel, load_model
 
 

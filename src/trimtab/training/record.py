@@ -1,6 +1,6 @@
 """From steps on the device to plain numbers, files and checkpoints: the counts of a run, and who hears of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
 from trimtab.finding import Finding
-from trimtab.flow import Pack, Refusal, StepReport, TrainState, Window, fill
+from trimtab.flow import Batch, Refusal, StepReport, TrainState, Window, fill
 from trimtab.progress import Progress
 from trimtab.training.checkpointer import Checkpointer
 from trimtab.training.health import HealthCheck
@@ -24,7 +24,7 @@ from trimtab.training.stopwatch import Stopwatch
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
 
-Batch = tuple[Window, list[Pack]]
+Prepared = tuple[Window, Sequence[Batch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Recorder:
         self.ledger: Ledger = parts.ledger
         self.must_stop = False
         """Set from outside, by a signal; the loop ends after the step at hand."""
-        self.source_matters = False
-        """Whether a validation has seen the loss rise when sources were exchanged."""
+        self.input_matters = False
+        """Whether a validation has seen the loss rise when inputs were exchanged."""
         self.logger = Logger(folder, progress)
         self.findings, self.samples = self.logger.findings, self.logger.samples
         self.health_log = self.logger.health
@@ -98,7 +98,7 @@ class Recorder:
         """Time from here on is training; what lay before (an evaluation, a save) is not."""
         self.stopwatch.start()
 
-    def timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def timed(self, batches: Iterable[Prepared]) -> Iterator[Prepared]:
         """The same batches; the time that the loop waits for each is added up."""
         return self.stopwatch.timed(batches)
 
@@ -110,7 +110,9 @@ class Recorder:
         """
         return self.judge.must_decide and not self.pending
 
-    def after(self, state: TrainState, window: Window, packs: list[Pack], report: StepReport) -> TrainState:
+    def after(
+        self, state: TrainState, window: Window, packs: Sequence[Batch], report: StepReport
+    ) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)
         position = state.position

@@ -6,10 +6,10 @@ import torch
 from tests.faults.mutation import put_bug
 from trimtab.flow import TrainState
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.kept import kept, tensors_of
-from trimtab.training.validation_scores import loss_of
 
 pytestmark = pytest.mark.gpu
 

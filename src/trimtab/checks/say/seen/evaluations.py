@@ -12,7 +12,7 @@ PAGES: tuple[SeenPage, ...] = (
         why="The model predicts the target from the target alone: sources and targets do not belong together, or the "
         "encoder does not reach the decoder.",
         fix="check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`",
-        home="training/diagnose.py",
+        home="tasks/text/diagnose.py",
         symptoms=("output has nothing to do with the input", "hallucinates", "same output for every input"),
     ),
     SeenPage(
@@ -127,7 +127,7 @@ PAGES: tuple[SeenPage, ...] = (
         seen="the loss of a validation set is NaN or infinite",
         why="The weights hold numbers that are not finite, or so large that they overflow.",
         fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
-        home="training/diagnose.py",
+        home="tasks/text/diagnose.py",
         symptoms=("the validation loss is nan",),
     ),
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
 from trimtab.flow import Ragged
-from trimtab.training.validation_scores import (
+from trimtab.tasks.text.validation_scores import (
     loss_of,
     metrics_of_translations,
     shifted,
