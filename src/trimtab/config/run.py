@@ -117,7 +117,9 @@ class Recipe(Settings):
     @property
     def translates(self) -> bool:
         """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
-        return not self.is_language_model or any(corpus.text is None for corpus in self.data.train)
+        if self.is_language_model:
+            return any(corpus.text is None for corpus in self.data.train)
+        return self.facts.writes_text
 
     @property
     def reads_texts(self) -> bool:

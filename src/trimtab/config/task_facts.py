@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never, cast, get_args
 
+from trimtab.metrics.catalogue import MetricGroup
+
 Task = Literal["translation", "language_model"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
@@ -25,6 +27,12 @@ class TaskFacts:
     """Whether source and target stand in one row, and share a vocabulary and `data.max_tokens`."""
     scores_follow_from_the_loss: bool
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
+    metrics: tuple[MetricGroup, ...]
+    """Which groups of metrics it has, its usual ones first."""
+    one_target: bool = False
+    """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
+    writes_text: bool = True
+    """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
@@ -36,12 +44,14 @@ TRANSLATION = TaskFacts(
     other_kinds="a decoder alone reads no source apart",
     one_row=False,
     scores_follow_from_the_loss=False,
+    metrics=("translations",),
 )
 LANGUAGE_MODEL = TaskFacts(
     model_kinds=("decoder",),
     other_kinds="a language model has no encoder",
     one_row=True,
     scores_follow_from_the_loss=True,
+    metrics=("texts", "translations"),
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),

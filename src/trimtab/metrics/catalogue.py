@@ -1,6 +1,7 @@
 """The metrics that a recipe can name, each once, in the order in which people read them."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from trimtab.metrics.bleu import BLEU
 from trimtab.metrics.chrf import CHRF
@@ -35,7 +36,20 @@ OF_THE_LOSS = {
     metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
 }
 """Metrics of language models, which follow from the loss and the number of bytes, by name."""
+MetricGroup = Literal["texts", "translations"]
+"""What metrics are of: texts by their loss, translations beside their references."""
 _BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
+
+
+def metrics_in(group: MetricGroup) -> Mapping[str, Metric]:
+    """The metrics of a group by name."""
+    match group:
+        case "texts":
+            return OF_THE_LOSS
+        case "translations":
+            return OF_TRANSLATIONS
+        case _:
+            assert_never(group)
 
 
 def metric_of(name: str) -> Metric:

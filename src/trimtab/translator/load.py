@@ -20,7 +20,7 @@ from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.device import choose_device
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 from trimtab.flow import Translates
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
@@ -93,6 +93,8 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
     run = RunFolder(checkpoint.run)
     recipe = load_recipe(run.recipe).recipe
+    if not recipe.facts.writes_text:
+        raise writes_nothing(recipe, run)
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
@@ -102,6 +104,16 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
         model = model.half_precision_copy(half)
         model.kernel = "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
+
+
+def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
+    """What is told where a model is asked for text that it cannot write."""
+    return input_error(
+        f"{run.path}: its model writes no text",
+        got=f"a run with `task: {recipe.task}`",
+        allowed="a run that translates or generates",
+        fix="name another run",
+    )
 
 
 def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpoint) -> None:
