@@ -33,8 +33,8 @@ from trimtab.config.paths import resolve_paths
 from trimtab.flow import TrainState
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import every_check
-from trimtab.training.validation_scores import loss_of
 
 STEPS = 6
 """Enough for a step to be recorded as a CUDA graph, and launched."""
