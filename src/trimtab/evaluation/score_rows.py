@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,19 +11,19 @@ from torch import Tensor
 from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.decode.teacher_forced import label_log_probabilities
-from trimtab.flow import Pack, Ragged
+from trimtab.flow import Batch, Pack, Ragged
 from trimtab.loss.build import build_loss
 from trimtab.model.kinds import Model
 from trimtab.step.precision import Resolved, autocast
 from trimtab.translator import LoadedModel
 
-Score = Callable[[Pack], Tensor]
-"""The scores of one pack that is on the device: one number for all of it, or one for each of its rows."""
+Score = Callable[[Any], Tensor]
+"""The scores of one batch that is on the device: one number for all of it, or one for each of its rows."""
 
 
 @torch.no_grad()
 def score_rows(
-    packs: Iterable[Pack], score: Score, *, device: torch.device, precision: Resolved | None
+    packs: Iterable[Batch], score: Score, *, device: torch.device, precision: Resolved | None
 ) -> list[float]:
     """The scores of all packs, one after another, in float64.
 

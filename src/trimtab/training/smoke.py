@@ -36,8 +36,9 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, sources)
         window, packs = next(iter(parts.stream.batches(0)))
+        targets = "examples" if recipe.facts.one_target else "target tokens"
         progress.message(
-            f"learning {window.num_targets:,} target tokens by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
+            f"learning {window.num_targets:,} {targets} by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
         parts.model.train()
         losses: list[float] = []

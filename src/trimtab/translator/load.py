@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import resolve_checkpoint
@@ -131,7 +131,7 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
 
 
 def load_weights(
-    model: Model, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
+    model: nn.Module, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
 ) -> None:
     """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
     try:

@@ -125,14 +125,22 @@ def unlike_alone(parts: Checked, window: Window, pack: Pack) -> Iterator[Finding
         together = before[pack.target.segments == number]
         apart = hidden(parts, alone)[: len(together)] - together
         share = float(apart.norm() / together.norm())
-        if not share <= bound:
-            yield Finding(
-                code="M204",
-                name="example-differs-alone",
-                severity="error",
-                message=f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
-                f"what it is beside {len(window.target) - 1} others (bound {bound:g})",
-                why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
-                fix="look at the mask of padding, and at how positions are counted",
-            )
+        if found := [
+            *differs_alone(share, bound=bound, targets=len(together), others=len(window.target) - 1)
+        ]:
+            yield from found
             return
+
+
+def differs_alone(share: float, *, bound: float, targets: int, others: int) -> Iterator[Finding]:
+    """A finding where an example is not alone what it is beside others."""
+    if not share <= bound:
+        yield Finding(
+            code="M204",
+            name="example-differs-alone",
+            severity="error",
+            message=f"an example of {targets} target tokens differs alone by {share:.2g} of its size from "
+            f"what it is beside {others} others (bound {bound:g})",
+            why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
+            fix="look at the mask of padding, and at how positions are counted",
+        )
