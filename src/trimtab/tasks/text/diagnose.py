@@ -86,13 +86,13 @@ def losses_by_source(parts: Any, model: Model, valid: ValidSet) -> LossesBySourc
     )
 
 
-def loss_not_finite(valid: ValidSet, loss: float, *, consequence: str) -> Finding:
+def loss_not_finite(name: str, loss: float, *, consequence: str) -> Finding:
     """The model gives no number for a validation set; `consequence` says what was not done therefore."""
     return Finding(
         code="E906",
         name="evaluation-not-finite",
         severity="error",
-        message=f"the loss of the validation set {valid.name} is {loss:g}{consequence}",
+        message=f"the loss of the validation set {name} is {loss:g}{consequence}",
         why="The weights hold numbers that are not finite, or so large that they overflow.",
         fix="let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate",
     )

@@ -28,7 +28,7 @@ def validated(parts: Any, model: Model, valid: ValidSet, moment: Moment) -> Vali
         # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
         consequence = "" if by_loss and not metrics else ": nothing was translated"
         scores |= dict.fromkeys((metric.name for metric in metrics), math.nan)
-        ill = loss_not_finite(valid, moment.loss, consequence=consequence)
+        ill = loss_not_finite(valid.name, moment.loss, consequence=consequence)
         return Validated(scores, findings=[ill], input_matters=moment.input_matters)
     if not metrics and not (moment.first and not by_loss):
         return Validated(scores, input_matters=moment.input_matters)
