@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
+    from trimtab.tasks.classification.classifier import load_classifier as load_classifier
     from trimtab.translator.generating import generate as generate
     from trimtab.translator.generating import load_generator as load_generator
     from trimtab.translator.load import load_model as load_model
@@ -64,6 +65,7 @@ HOMES = {
     "score": "trimtab.evaluation.pairs",
     "replay": "trimtab.replaying.replay",
     "generate": "trimtab.translator.generating",
+    "load_classifier": "trimtab.tasks.classification.classifier",
     "load_generator": "trimtab.translator.generating",
     "Sampling": "trimtab.decode.sampling",
     "load_model": "trimtab.translator.load",

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
@@ -21,7 +22,7 @@ from trimtab.units import Duration
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
-Model = Annotated[EncoderDecoderModel | DecoderModel, Field(discriminator="kind")]
+Model = Annotated[EncoderDecoderModel | DecoderModel | EncoderModel, Field(discriminator="kind")]
 
 
 class Best(Settings):
@@ -74,13 +75,17 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What is learned: to translate a source, or to go on with a text. A language model has `model: {kind: decoder}`,
-    reads corpora given as `text`, and parallel ones as rows of source and target; its defaults differ for
-    `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`."""
+    """What is learned: to translate a source, to go on with a text, or which label a text has. A language model has
+    `model: {kind: decoder}`, reads corpora given as `text`, and parallel ones as rows of source and target; its
+    defaults differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of
+    `evaluate`. With `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their
+    labels, and each example is one target: the defaults are `step.tokens_per_step: 256`, which are examples,
+    `loss.label_smoothing: 0` and the metrics of labels."""
     data: DataConfig
     """What is read, and how text becomes ids."""
     model: Model
-    """The shape of the model: of an encoder-decoder, or of a decoder alone for language models."""
+    """The shape of the model: of an encoder-decoder, of a decoder alone for language models, or of an encoder alone for
+    classification."""
     loss: LossConfig = LossConfig()
     """What is minimised."""
     step: StepConfig = StepConfig()

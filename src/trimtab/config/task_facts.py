@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never, cast, get_args
 
 from trimtab.metrics.catalogue import MetricGroup
 
-Task = Literal["translation", "language_model"]
+Task = Literal["translation", "language_model", "classification"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -60,6 +60,22 @@ LANGUAGE_MODEL = TaskFacts(
     normalization=IDENTITY,
 )
 
+CLASSIFICATION = TaskFacts(
+    model_kinds=("encoder",),
+    other_kinds="a classifier is an encoder alone",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("labels",),
+    one_target=True,
+    writes_text=False,
+    defaults=(
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 256),
+        ("evaluate.metrics", ["accuracy", "macro_f1"]),
+        ("evaluate.best.metric", "accuracy"),
+    ),
+)
+
 
 def facts_of(task: Task) -> TaskFacts:
     """The facts of a task."""
@@ -68,6 +84,8 @@ def facts_of(task: Task) -> TaskFacts:
             return TRANSLATION
         case "language_model":
             return LANGUAGE_MODEL
+        case "classification":
+            return CLASSIFICATION
         case _:
             assert_never(task)
 

@@ -6,6 +6,7 @@ from typing import assert_never
 from trimtab.config.complain import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.tasks.classification import classification_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
 from trimtab.metrics.catalogue import MetricGroup, metrics_in
@@ -20,6 +21,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield from translation_contradictions(recipe)
         case "language_model":
             yield from language_model_contradictions(recipe)
+        case "classification":
+            yield from classification_contradictions(recipe)
         case _:
             assert_never(recipe.task)
 
@@ -39,10 +42,11 @@ def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-OF_GROUP: dict[MetricGroup, str] = {
-    "texts": "a metric of language models",
-    "translations": "a metric of translations",
-}
+OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
+    ("texts", "a metric of language models"),
+    ("translations", "a metric of translations"),
+    ("labels", "a metric of classifiers"),
+)
 
 
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
@@ -54,10 +58,10 @@ def _metrics(recipe: Recipe) -> Iterator[Complaint]:
     for place, metric in enumerate(recipe.evaluate.metrics):
         if metric != "loss" and metric not in allowed:
             kept = [each for each in recipe.evaluate.metrics if each in allowed] or ["loss"]
-            group = next(each for each in OF_GROUP if metric in metrics_in(each))
+            of = next(words for group, words in OF_GROUP if metric in metrics_in(group))
             yield Complaint(
                 path=f"evaluate.metrics.{place}",
-                what="nothing is translated where a text is gone on with" if texts else OF_GROUP[group],
+                what="nothing is translated where a text is gone on with" if texts else of,
                 got=metric,
                 allowed=" or ".join(sorted({"loss", *allowed})),
                 fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",
