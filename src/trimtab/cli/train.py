@@ -58,5 +58,5 @@ def train(
 def next_command(recipe: "Recipe") -> str:
     """What a trained model is for, up to the name of its run."""
     if not recipe.facts.writes_text:
-        return "label texts with `trimtab classify"
+        return f"use it with `{recipe.facts.command}"
     return "translate with `trimtab translate" if recipe.translates else "let it write with `trimtab generate"

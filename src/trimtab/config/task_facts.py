@@ -33,6 +33,8 @@ class TaskFacts:
     """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
     writes_text: bool = True
     """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
+    command: str = ""
+    """The command that uses the model, where it writes no text."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
@@ -68,6 +70,7 @@ CLASSIFICATION = TaskFacts(
     metrics=("labels",),
     one_target=True,
     writes_text=False,
+    command="trimtab classify",
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("step.tokens_per_step", 256),

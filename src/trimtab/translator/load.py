@@ -112,7 +112,7 @@ def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
         f"{run.path}: its model writes no text",
         got=f"a run with `task: {recipe.task}`",
         allowed="a run that translates or generates",
-        fix="name another run",
+        fix=f"use it with `{recipe.facts.command} RUN`, or name another run",
     )
 
 

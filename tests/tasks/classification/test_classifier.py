@@ -5,6 +5,7 @@ import pytest
 
 import trimtab
 from tests.label_run import small_texts
+from tests.small_run import small_recipe
 from trimtab.errors import InputError
 from trimtab.tasks.classification import classifier as stage
 from trimtab.tasks.classification.classifier import load_classifier
@@ -48,10 +49,13 @@ def test_other_labels_are_refused(label_run, tmp_path):
 
 def test_what_writes_text_is_refused_by_name(label_run):
     for use in (trimtab.load_model, trimtab.load_generator):
-        with pytest.raises(InputError, match="its model writes no text"):
+        with pytest.raises(InputError, match="use it with `trimtab classify RUN`"):
             use(str(label_run))
 
 
-def test_a_run_of_another_task_is_refused(trained_run):
+def test_a_run_of_another_task_is_refused(label_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(label_run, run)
+    (run / "recipe.yaml").write_text(small_recipe(tmp_path / "other").read_text())
     with pytest.raises(InputError, match="no classifier"):
-        load_classifier(str(trained_run))
+        load_classifier(str(run))
