@@ -1,6 +1,6 @@
 """Which package does a line of prose come from? A tiny classifier on a CPU, the majority class, and n-grams of letters.
 
-    python benchmarks/classification.py --data DIR --out benchmarks/classification.json [--steps 300]
+    python benchmarks/classification.py --data DIR --out benchmarks/classification.json [--steps 400]
 
 DIR has `train.en.xz` and `train.meta.xz`, line by line; a line of the latter is package TAB document. Whole documents
 are held out: every tenth by a hash of its name. Packages with fewer than 1,000 lines are left out.
@@ -31,7 +31,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     train, held = split(Path(args.data))
