@@ -23,8 +23,8 @@ from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.health import HealthCheck
-from trimtab.training.validation_scores import loss_of
 from trimtab.types import TrainState
 
 
@@ -81,7 +81,7 @@ def measured(changes, steps, folder):
         )
         if state.step % 100 == 0:
             parts.model.eval()
-            with health.watching(parts.model, valid):
+            with health.watching(parts.model, valid.rows):
                 loss = loss_of(parts, parts.model, valid)
             look = health.look()
             parts.model.train()

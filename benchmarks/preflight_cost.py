@@ -32,8 +32,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import every_check
-from trimtab.training.validation_scores import loss_of
 from trimtab.types import TrainState
 
 STEPS = 6

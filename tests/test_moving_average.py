@@ -21,9 +21,9 @@ from trimtab.config.run import EvaluateConfig
 from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.progress import Silent
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import preflight
 from trimtab.training.validate import validate, with_best
-from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 

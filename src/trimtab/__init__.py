@@ -9,8 +9,8 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     launch | inspection | adapters | exporting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
+    tasks                                       what differs between tasks: data, batches, loss, checks, validation
     evaluation                                  how likely a model finds given texts, how good its own are
-    tasks                                       what differs between tasks: data, batches, loss, checks of their own
     inference                                   a checkpoint ready to translate
     export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
+    from trimtab.tasks.classification.classifier import load_classifier as load_classifier
 
 __version__ = "0.1.0"
 
@@ -64,6 +65,7 @@ HOMES = {
     "score": "trimtab.evaluation.pairs",
     "replay": "trimtab.replaying.replay",
     "generate": "trimtab.inference.generating",
+    "load_classifier": "trimtab.tasks.classification.classifier",
     "load_generator": "trimtab.inference.generating",
     "Sampling": "trimtab.decode.sampling",
     "load_model": "trimtab.inference.load",

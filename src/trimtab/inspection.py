@@ -21,7 +21,7 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     """
     recipe = resolve_paths(loaded)
     with places_told(loaded):
-        if not recipe.translates:
+        if recipe.facts.writes_text and not recipe.translates:
             raise input_error(
                 "data.train: its documents are no pairs, which is what is inspected",
                 got="task: language_model, with texts alone",

@@ -1,6 +1,6 @@
 from trimtab.config.load import parse_recipe
 from trimtab.config.starter import init_recipe
-from trimtab.config.starter_text import LANGUAGE_MODEL
+from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL
 
 
 def test_the_starter_of_language_models_loads_without_a_problem():
@@ -22,3 +22,9 @@ def test_it_shows_the_keys_a_beginner_should_know_each_with_a_comment_near():
 
 def test_its_lines_fit_a_screen():
     assert max(len(line) for line in LANGUAGE_MODEL.splitlines()) <= 120
+
+
+def test_the_starter_of_classifiers_loads_without_a_problem_and_fits_a_screen():
+    recipe = parse_recipe(init_recipe("classification")).recipe
+    assert (recipe.task, recipe.model.kind) == ("classification", "encoder")
+    assert max(len(line) for line in CLASSIFICATION.splitlines()) <= 120

@@ -3,7 +3,15 @@ from typing import get_args
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.metrics.catalogue import METRICS, OF_THE_LOSS, OF_TRANSLATIONS, ON_REQUEST, MetricName, metric_of
+from trimtab.metrics.catalogue import (
+    METRICS,
+    OF_LABELS,
+    OF_THE_LOSS,
+    OF_TRANSLATIONS,
+    ON_REQUEST,
+    MetricName,
+    metric_of,
+)
 from trimtab.metrics.metric import MetricSettings, Translations
 
 ALL = (*METRICS, *ON_REQUEST)
@@ -24,8 +32,8 @@ def test_each_is_found_by_a_name_of_its_own():
         metric_of("blue")
 
 
-def test_each_is_the_loss_or_of_texts_or_of_translations():
-    assert {"loss", *OF_THE_LOSS, *OF_TRANSLATIONS} == {metric.name for metric in METRICS}
+def test_each_is_the_loss_or_of_texts_translations_or_labels():
+    assert {"loss", *OF_THE_LOSS, *OF_TRANSLATIONS, *OF_LABELS} == {metric.name for metric in METRICS}
     assert not OF_THE_LOSS.keys() & OF_TRANSLATIONS.keys()
 
 

@@ -7,8 +7,8 @@ import torch
 from tests.small_run import small_parts
 from tests.watch.test_attention import slow_twin
 from trimtab.model.block import CrossAttention, SelfAttention
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.activation_statistics import MOST_LOGITS, MOST_ROWS, one_pass, rows_of, watching
-from trimtab.training.validation_scores import loss_of
 
 
 def built(folder, **changes):

@@ -10,8 +10,7 @@ from tests.small_run import small_recipe
 from tests.training.small_line import equal, small_line
 from trimtab.checkpoint.journal import read_journal
 from trimtab.launch import train
-from trimtab.training import diagnose
-from trimtab.training import validate as stage
+from trimtab.tasks.text import diagnose
 from trimtab.training.validate import validate
 from trimtab.types import Ragged, TrainState
 
@@ -120,7 +119,7 @@ def test_a_collapse_is_an_error_once_the_loss_says_that_something_was_learned(
     line, monkeypatch, learned, severity
 ):
     monkeypatch.setattr(diagnose, "LEARNED_SHARE", learned)
-    line.recorder.source_matters = True
+    line.recorder.input_matters = True
     collapse(line.parts)
     validate(line.parts, AT_THE_END, line.recorder)
     assert [(each.code, each.severity) for each in line.told.findings] == [("E901", severity)]
@@ -194,7 +193,7 @@ def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
 def test_a_loss_that_is_no_number_speaks_of_translations_where_there_would_be_some(
     tmp_path, monkeypatch, changes, told
 ):
-    monkeypatch.setattr(stage, "loss_of", lambda *_, **__: math.nan)
+    monkeypatch.setattr("trimtab.tasks.text.validation_scores.total", lambda _: math.nan)
     run = tmp_path / "run"
     train(language_recipe(tmp_path, **changes, length="10 steps"), out=run)
     (found,) = [each for each in read_journal(run / "findings.jsonl") if each["code"] == "E906"]

@@ -16,8 +16,8 @@ from trimtab.errors import InputError
 from trimtab.inference import load_model
 from trimtab.launch import train
 from trimtab.progress import Silent
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import preflight
-from trimtab.training.validation_scores import loss_of
 from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from trimtab.build import Parts
 from trimtab.step.take_step import take_step
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.health import HealthCheck, Look
-from trimtab.training.validation_scores import loss_of
 from trimtab.types import TrainState
 
 
@@ -62,7 +62,7 @@ class Watched:
         """As an evaluation does."""
         valid = next(iter(self.parts.sources.valid.values()), None)
         self.parts.model.eval()
-        with self.health.watching(self.parts.model, valid):
+        with self.health.watching(self.parts.model, valid.rows if valid else 0):
             if valid is not None:
                 loss_of(self.parts, self.parts.model, valid)
         self.looks.append(self.health.look())

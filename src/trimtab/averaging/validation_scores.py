@@ -23,7 +23,7 @@ from trimtab.evaluation.translations import reference_loss
 from trimtab.inference import LoadedModel, load_model
 from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
-from trimtab.training.validation_scores import spread
+from trimtab.tasks.text.validation_scores import spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

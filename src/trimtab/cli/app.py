@@ -7,6 +7,7 @@ import typer
 from trimtab import __version__
 from trimtab.cli.average import average
 from trimtab.cli.check import run_check
+from trimtab.cli.classify import classify
 from trimtab.cli.convert import convert
 from trimtab.cli.data import inspect
 from trimtab.cli.demo import demo
@@ -62,6 +63,7 @@ for command in (
     train,
     translate,
     generate,
+    classify,
     evaluate,
     score,
     average,

@@ -15,6 +15,7 @@ class Kind(StrEnum):
 
     TRANSLATION = "translation"
     LANGUAGE_MODEL = "language_model"
+    CLASSIFICATION = "classification"
 
 
 def init(

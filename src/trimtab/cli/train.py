@@ -1,13 +1,16 @@
 """`trimtab train`: a recipe becomes a run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
 from trimtab.errors import input_error
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 
 def train(
@@ -46,11 +49,14 @@ def train(
         result = launch.train(loaded, out=out, resume=resume, progress=progress)
     finally:
         progress.close()
-    use = (
-        "translate with `trimtab translate"
-        if loaded.recipe.translates
-        else "let it write with `trimtab generate"
-    )
+    use = next_command(loaded.recipe)
     typer.echo(f"{result.run}: {result.state.step} steps; {use} {result.run}`")
     if not result.ok:
         raise typer.Exit(1)
+
+
+def next_command(recipe: "Recipe") -> str:
+    """What a trained model is for, up to the name of its run."""
+    if not recipe.facts.writes_text:
+        return f"use it with `{recipe.facts.command}"
+    return "translate with `trimtab translate" if recipe.translates else "let it write with `trimtab generate"

@@ -8,7 +8,7 @@ from trimtab.config.describe import describe
 from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of
 from trimtab.config.settings import Settings
 from trimtab.metrics.catalogue import METRICS
-from trimtab.metrics.metric import LossMetric, TranslationMetric
+from trimtab.metrics.metric import LabelMetric, LossMetric, TranslationMetric
 from trimtab.units import Duration
 
 REFERENCE_PAGE = "docs/recipe.md"
@@ -37,6 +37,8 @@ def _metrics() -> Iterator[str]:
                 of = "language models" if metric.of_texts else "any model"
             case TranslationMetric():
                 of = "translations"
+            case LabelMetric():
+                of = "classifiers"
             case _:
                 assert_never(metric)
         best = "lowest" if metric.lower_is_better else "highest"

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
@@ -21,7 +22,7 @@ from trimtab.units import Duration
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
-Model = Annotated[EncoderDecoderModel | DecoderModel, Field(discriminator="kind")]
+Model = Annotated[EncoderDecoderModel | DecoderModel | EncoderModel, Field(discriminator="kind")]
 
 
 class Best(Settings):
@@ -74,13 +75,16 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What to train: a translation model or a language model. A language model has `model: {kind: decoder}` and reads
-    `text` corpora, or parallel ones as rows of source and target. Its defaults differ for `loss.label_smoothing` (0),
-    `data.tokenizer.normalization` (identity) and the metrics of `evaluate`."""
+    """What to train: a translation model, a language model, or a classifier of texts. A language model has
+    `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults differ
+    for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
+    `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each example
+    is one target: the defaults are `step.tokens_per_step: 256`, which are examples, `loss.label_smoothing: 0` and the
+    metrics of labels."""
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
-    """The architecture: an encoder-decoder, or a decoder for language models."""
+    """The architecture: an encoder-decoder, a decoder for language models, or an encoder for classification."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()
@@ -117,7 +121,9 @@ class Recipe(Settings):
     @property
     def translates(self) -> bool:
         """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
-        return not self.is_language_model or any(corpus.text is None for corpus in self.data.train)
+        if self.is_language_model:
+            return any(corpus.text is None for corpus in self.data.train)
+        return self.facts.writes_text
 
     @property
     def reads_texts(self) -> bool:

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from trimtab.config.starter_text import LANGUAGE_MODEL
+from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL
 
-RecipeKind = Literal["translation", "language_model"]
+RecipeKind = Literal["translation", "language_model", "classification"]
 
 
 def init_recipe(kind: RecipeKind = "translation") -> str:
@@ -92,4 +92,8 @@ export: []
 seed: 1
 """
 
-_STARTERS: dict[RecipeKind, str] = {"translation": _TRANSLATION, "language_model": LANGUAGE_MODEL}
+_STARTERS: dict[RecipeKind, str] = {
+    "translation": _TRANSLATION,
+    "language_model": LANGUAGE_MODEL,
+    "classification": CLASSIFICATION,
+}

@@ -1,4 +1,4 @@
-"""The commented recipe of a language model."""
+"""The commented recipes of a language model and of a classifier."""
 
 LANGUAGE_MODEL = """\
 # A recipe for trimtab: one file that says the whole run of a language model.
@@ -67,5 +67,72 @@ checkpoint:
 export: []
 
 # The same seed and data give the same order of documents and the same first weights.
+seed: 1
+"""
+
+CLASSIFICATION = """\
+# A recipe for trimtab: one file that says the whole run of a classifier, which gives each line one of a set of labels.
+#
+#   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
+#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
+#   trimtab classify runs/recipe < FILE    a label and its probability for each line
+#
+# Any key can be changed for one run:  trimtab train recipe.yaml step.optimizer.learning_rate=3e-4
+# A length is a number and its unit: 500 steps, 3 epochs, 2M tokens (here: examples), 30 minutes.
+
+task: classification
+
+data:
+  # A file with a text and its label a line, in columns between tabs (or .gz, .xz, .zst; .jsonl and .parquet take names
+  # of columns), or two aligned files {source: texts.txt, target: labels.txt}. Paths start from this file's folder.
+  # weight 2 shows a corpus twice as often as its size says. The labels are those of these files.
+  train:
+    - {pairs: train.tsv, source: 1, target: 2, weight: 1.0}
+  # Held-out texts that the run is judged by. Several sets have names: valid: {news: {...}, talks: {...}}
+  valid: {pairs: dev.tsv, source: 1, target: 2}
+  # The vocabulary of the texts, learned when the run begins. 4000 to 8000 pieces for less than 100,000 lines.
+  tokenizer: {kind: sentencepiece, model: unigram, vocabulary_size: 8000}
+  # Of a text of more tokens the beginning is read.
+  max_tokens: 128
+
+# tiny, small, base or big: the encoders of the encoder-decoders of these names. The mean of its output over a text says
+# which label it has. Any value can be set beside the preset, such as dropout: 0.3 where there are few examples.
+model: {kind: encoder, preset: tiny, dropout: 0.1}
+
+# label_smoothing: 0.1 keeps probabilities from coming too close to 0 and 1.
+loss: {kind: cross_entropy, label_smoothing: 0.0}
+
+step:
+  # Examples that one update of the weights is made from.
+  tokens_per_step: 256
+  # How many of them run at once. Halve it when memory runs out: the result stays the same.
+  tokens_per_micro_batch: 256
+  # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU.
+  precision: auto
+  # The learning rate is the first thing to tune: try half and double.
+  optimizer: {kind: adamw, learning_rate: 1.0e-3, weight_decay: 0.01}
+  # Up over the warmup, then down in a line to zero at `length`.
+  schedule: {kind: linear_warmup, warmup: 100 steps}
+  # Scales gradients down to this norm.
+  clip: {kind: global_norm, at: 1.0}
+
+# How long to train.
+length: 2000 steps
+
+evaluate:
+  # Score the validation sets.
+  every: 200 steps
+  metrics: [accuracy, macro_f1]
+  # Which score chooses the best checkpoint; `trimtab classify` takes that one.
+  best: {metric: accuracy}
+  # Stop after so many evaluations without a new best; null goes on to the end.
+  patience: 5
+
+checkpoint:
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
+  every: 200 steps
+  keep: 3
+
+# The same seed and data give the same order of examples and the same first weights.
 seed: 1
 """

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never, cast, get_args
 
-Task = Literal["translation", "language_model"]
+from trimtab.metrics.catalogue import MetricGroup
+
+Task = Literal["translation", "language_model", "classification"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -25,6 +27,14 @@ class TaskFacts:
     """Whether source and target stand in one row, and share a vocabulary and `data.max_tokens`."""
     scores_follow_from_the_loss: bool
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
+    metrics: tuple[MetricGroup, ...]
+    """Which groups of metrics it has, its usual ones first."""
+    one_target: bool = False
+    """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
+    writes_text: bool = True
+    """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
+    command: str = ""
+    """The command that uses the model, where it writes no text."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
@@ -36,18 +46,37 @@ TRANSLATION = TaskFacts(
     other_kinds="a decoder alone reads no source apart",
     one_row=False,
     scores_follow_from_the_loss=False,
+    metrics=("translations",),
 )
 LANGUAGE_MODEL = TaskFacts(
     model_kinds=("decoder",),
     other_kinds="a language model has no encoder",
     one_row=True,
     scores_follow_from_the_loss=True,
+    metrics=("texts", "translations"),
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),
         ("evaluate.best.metric", "loss"),
     ),
     normalization=IDENTITY,
+)
+
+CLASSIFICATION = TaskFacts(
+    model_kinds=("encoder",),
+    other_kinds="a classifier is an encoder alone",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("labels",),
+    one_target=True,
+    writes_text=False,
+    command="trimtab classify",
+    defaults=(
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 256),
+        ("evaluate.metrics", ["accuracy", "macro_f1"]),
+        ("evaluate.best.metric", "accuracy"),
+    ),
 )
 
 
@@ -58,6 +87,8 @@ def facts_of(task: Task) -> TaskFacts:
             return TRANSLATION
         case "language_model":
             return LANGUAGE_MODEL
+        case "classification":
+            return CLASSIFICATION
         case _:
             assert_never(task)
 

@@ -1,6 +1,6 @@
 """The endless global batches of a run, each cut into micro-batches; what a step gets depends on its position alone."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +10,7 @@ from trimtab.data.prefetch import prefetched
 from trimtab.data.stages import Stages, across_stages
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import deal
-from trimtab.types import GlobalBatch, PackedBatch
+from trimtab.types import Batch, GlobalBatch
 
 PREFETCHED = 4
 """Global batches that are read ahead and pinned while a GPU works."""
@@ -24,7 +24,7 @@ class DataStream:
     """The endless global batches of one mixture, from a position and a step on."""
     stages: Stages
     """Which mixture is read at which step."""
-    cut: Callable[[GlobalBatch, int], list[PackedBatch]]
+    cut: Callable[[GlobalBatch, int], Sequence[Batch]]
     """The micro-batches of a step's global batch, in host memory."""
     device: torch.device
     ranks: Ranks = ONE_RANK
@@ -32,7 +32,7 @@ class DataStream:
 
     def batches(
         self, position: int, *, step: int = 0
-    ) -> Generator[tuple[GlobalBatch, list[PackedBatch]], None, None]:
+    ) -> Generator[tuple[GlobalBatch, Sequence[Batch]], None, None]:
         """The global batches from a step and its position on, each with this rank's micro-batches on the device."""
         made = self.host_batches(position, step=step)
         if self.device.type != "cuda":
@@ -42,9 +42,7 @@ class DataStream:
         for window, packs in prefetched(pinned, ahead=PREFETCHED):
             yield window, [pack.to(self.device) for pack in packs]
 
-    def host_batches(
-        self, position: int, *, step: int = 0
-    ) -> Iterator[tuple[GlobalBatch, list[PackedBatch]]]:
+    def host_batches(self, position: int, *, step: int = 0) -> Iterator[tuple[GlobalBatch, Sequence[Batch]]]:
         """The global batches from a step and its position on, each with this rank's micro-batches in host memory."""
 
         def open_mixture(mixture: Mixture, position: int) -> Generator[GlobalBatch, None, None]:

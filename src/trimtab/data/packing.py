@@ -30,6 +30,11 @@ class Packing:
         """The budget that was chosen for sources, by its key of the recipe's `step`; None where there are none."""
         return {"source_tokens_per_micro_batch": self.shape.source_slots or None}
 
+    @property
+    def num_batches(self) -> int:
+        """Packs of a whole step."""
+        return self.shape.num_packs
+
     def shape_at(self, step: int) -> PackShape:
         """The packs of a step: always of one size, fewer of them where the step is smaller."""
         num_packs = -(-self.tokens_at(step) * self.shape.num_packs // self.tokens_per_step)

@@ -34,6 +34,11 @@ class ValidSet:
     """What it was read from, where that is documents of a language model."""
 
     @property
+    def rows(self) -> int:
+        """Rows that the loss is measured on."""
+        return len(self.target)
+
+    @property
     def targets(self) -> int:
         """Target tokens that count in the loss."""
         return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))

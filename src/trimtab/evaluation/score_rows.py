@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,15 +15,15 @@ from trimtab.inference import LoadedModel
 from trimtab.loss.build import build_loss
 from trimtab.model.kinds import Model
 from trimtab.step.precision import Resolved, autocast
-from trimtab.types import PackedBatch, Ragged
+from trimtab.types import Batch, PackedBatch, Ragged
 
-Score = Callable[[PackedBatch], Tensor]
-"""The scores of one pack that is on the device: one number for all of it, or one for each of its rows."""
+Score = Callable[[Any], Tensor]
+"""The scores of one batch that is on the device: one number for all of it, or one for each of its rows."""
 
 
 @torch.no_grad()
 def score_rows(
-    packs: Iterable[PackedBatch], score: Score, *, device: torch.device, precision: Resolved | None
+    packs: Iterable[Batch], score: Score, *, device: torch.device, precision: Resolved | None
 ) -> list[float]:
     """The scores of all packs, one after another, in float64.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.log_findings import log_finding
@@ -20,7 +20,7 @@ from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.device import choose_device
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.inference.recorded import recorded
 from trimtab.inference.setup import document_context, opener_of, translation_setup
@@ -93,6 +93,8 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
     run = RunFolder(checkpoint.run)
     recipe = load_recipe(run.recipe).recipe
+    if not recipe.facts.writes_text:
+        raise writes_nothing(recipe, run)
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
@@ -102,6 +104,16 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
         model = model.half_precision_copy(half)
         model.kernel = "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
+
+
+def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
+    """What is told where a model is asked for text that it cannot write."""
+    return input_error(
+        f"{run.path}: its model writes no text",
+        got=f"a run with `task: {recipe.task}`",
+        allowed="a run that translates or generates",
+        fix=f"use it with `{recipe.facts.command} RUN`, or name another run",
+    )
 
 
 def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpoint) -> None:
@@ -119,7 +131,7 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
 
 
 def load_weights(
-    model: Model, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
+    model: nn.Module, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
 ) -> None:
     """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
     try:

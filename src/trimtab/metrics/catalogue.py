@@ -1,13 +1,16 @@
 """The metrics that a recipe can name, each once, in the order in which people read them."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, assert_never
 
+from trimtab.metrics.accuracy import ACCURACY
 from trimtab.metrics.bleu import BLEU
 from trimtab.metrics.chrf import CHRF
 from trimtab.metrics.chrfpp import CHRFPP
 from trimtab.metrics.comet import COMET
 from trimtab.metrics.loss import LOSS
-from trimtab.metrics.metric import LossMetric, Metric, Nats, TranslationMetric
+from trimtab.metrics.macro_f1 import MACRO_F1
+from trimtab.metrics.metric import LabelMetric, LossMetric, Metric, Nats, TranslationMetric
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.metrics.ter import TER
 
@@ -20,6 +23,8 @@ METRICS: tuple[Metric, ...] = (
     CHRF,
     CHRFPP,
     TER,
+    ACCURACY,
+    MACRO_F1,
 )
 ON_REQUEST: tuple[TranslationMetric, ...] = (COMET,)
 """Metrics of evaluations alone: they need a setting that recipes have no key for."""
@@ -31,11 +36,28 @@ else:
 
 OF_TRANSLATIONS = {metric.name: metric for metric in METRICS if isinstance(metric, TranslationMetric)}
 """Metrics for which something is translated, by name."""
+OF_LABELS = {metric.name: metric for metric in METRICS if isinstance(metric, LabelMetric)}
+"""Metrics of classifiers, by name."""
 OF_THE_LOSS = {
     metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
 }
 """Metrics of language models, which follow from the loss and the number of bytes, by name."""
+MetricGroup = Literal["texts", "translations", "labels"]
+"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones."""
 _BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
+
+
+def metrics_in(group: MetricGroup) -> Mapping[str, Metric]:
+    """The metrics of a group by name."""
+    match group:
+        case "texts":
+            return OF_THE_LOSS
+        case "translations":
+            return OF_TRANSLATIONS
+        case "labels":
+            return OF_LABELS
+        case _:
+            assert_never(group)
 
 
 def metric_of(name: str) -> Metric:

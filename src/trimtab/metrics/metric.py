@@ -114,7 +114,35 @@ class TranslationMetric:
     """Whether short lines and tables show it too, and not only logs and JSON."""
 
 
-Metric = LossMetric | TranslationMetric
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenLabels:
+    """The labels that examples were given, beside those that they have; labels are numbers."""
+
+    predicted: Sequence[int]
+    true: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelMetric:
+    """A metric of labels that examples were given."""
+
+    name: str
+    """In recipes, logs and JSON."""
+    label: str
+    """For people."""
+    about: str
+    """What it is, in a phrase."""
+    compute: Callable[[GivenLabels], float]
+    digits: int = 4
+    """Behind the point, in the short lines of a run."""
+    fine_digits: int = 4
+    """Behind the point, where models are compared."""
+    lower_is_better: bool = False
+    brief: bool = True
+    """Whether short lines and tables show it too, and not only logs and JSON."""
+
+
+Metric = LossMetric | TranslationMetric | LabelMetric
 
 
 def check_aligned(translations: Sequence[str], references: Sequence[str]) -> None:

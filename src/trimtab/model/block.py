@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.model import ModelConfig
 from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
+from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.norm import build_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
@@ -26,7 +26,7 @@ SubLayer = Callable[[Tensor], Tensor]
 class SelfAttention(nn.Module):
     """Each token attends to its own segment. Queries, keys and values come from one fused map."""
 
-    def __init__(self, config: ModelConfig | DecoderModel, *, qk_norm: bool = False) -> None:
+    def __init__(self, config: LayerSettings, *, qk_norm: bool = False) -> None:
         """`qk_norm` puts an RMSNorm on the queries and keys of each head (arXiv 2302.05442, section 2.1)."""
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
@@ -82,7 +82,7 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """Each target token attends to the source segment of the same number."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
         self.size = config.dim // config.heads
@@ -120,7 +120,7 @@ class CrossAttention(nn.Module):
 class Residual(nn.Module):
     """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
 
-    def __init__(self, config: ModelConfig | DecoderModel) -> None:
+    def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "before"
         self.dropout = config.dropout
@@ -143,7 +143,7 @@ class Residual(nn.Module):
 class EncoderBlock(nn.Module):
     """Self-attention over the source, then a feed-forward sub-layer."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.residual = Residual(config)
         self.norm_attention = build_norm(config.norm, config.dim)
@@ -175,7 +175,7 @@ class DecoderBlock(nn.Module):
     `forward` runs it over flat packs, for training; decoding passes its own attention to `run`.
     """
 
-    def __init__(self, config: ModelConfig | DecoderModel) -> None:
+    def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.residual = Residual(config)
         self.norm_attention = build_norm(config.norm, config.dim)

@@ -65,6 +65,10 @@ class DecoderOnly(Transformer):
             x = x.to(torch.bfloat16)
         return F.dropout(x, self.config.dropout, self.training)
 
+    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
+        """How many real tokens of a pack each stack of layers reads: what is only given is read too."""
+        return {"decoder": batch.num_tokens}
+
     @property
     def blocks(self) -> tuple[nn.Module, ...]:
         """The layers."""

@@ -99,6 +99,10 @@ class EncoderDecoder(Transformer):
         assert math.prod(source.ids.shape) > 0, "a source has at least its end symbol"
         return Session(self, source, rows=rows, width=width)
 
+    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
+        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
+        return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}
+
     @property
     def blocks(self) -> tuple[nn.Module, ...]:
         """The layers of the encoder, then those of the decoder."""

@@ -6,8 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.model import ModelConfig
+from trimtab.model.layer_settings import LayerSettings
 
 GATED = ("swiglu", "geglu")
 """Activations with a second map, of the same width, that lets the first one through."""
@@ -20,7 +19,7 @@ class FeedForward(nn.Module):
     2002.05202, equation 6.
     """
 
-    def __init__(self, config: ModelConfig | DecoderModel) -> None:
+    def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.activation = config.activation
         gates = 2 if config.activation in GATED else 1

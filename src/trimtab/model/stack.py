@@ -2,15 +2,14 @@
 
 from torch import nn
 
-from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.model import ModelConfig
+from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.norm import build_norm
 
 
 class Stack(nn.Module):
     """Blocks of one side, and the norm that closes a stack whose norms stand before its sub-layers."""
 
-    def __init__(self, blocks: list[nn.Module], config: ModelConfig | DecoderModel) -> None:
+    def __init__(self, blocks: list[nn.Module], config: LayerSettings) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
         self.norm = build_norm(config.norm, config.dim) if config.norm_position == "before" else nn.Identity()

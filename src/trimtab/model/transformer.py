@@ -2,16 +2,15 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.optimizers import Role
 from trimtab.model.attention import Kernel
+from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.positions.kind import Positions
 from trimtab.model.roles import role_in
 
@@ -24,9 +23,7 @@ class Transformer(nn.Module):
     embedding: nn.Embedding
     output: nn.Embedding | None
 
-    def __init__(
-        self, config: EncoderDecoderModel | DecoderModel, *, num_ids: int, max_positions: int
-    ) -> None:
+    def __init__(self, config: LayerSettings, *, num_ids: int, max_positions: int) -> None:
         """`num_ids` is the size of the vocabulary; no segment may be longer than `max_positions` tokens."""
         super().__init__()
         self.num_ids = num_ids
@@ -46,6 +43,10 @@ class Transformer(nn.Module):
     def dim(self) -> int:
         """Width of the residual stream, by which the noam schedule scales."""
         return self._dim
+
+    def tokens_read(self, batch: Any) -> dict[str, int]:
+        """How many real tokens of a batch each stack of layers reads, by the stack's name."""
+        raise NotImplementedError
 
     @property
     def output_matrix(self) -> Float[Tensor, "rows dim"]:

@@ -1,6 +1,6 @@
 """The steps of a run taken again, as training took them, and windows measured without moving anything."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +12,7 @@ from trimtab.replaying.evidence import Measure
 from trimtab.step.accumulate import accumulate
 from trimtab.step.clip.global_norm import clip_global_norm
 from trimtab.step.take_step import take_step
-from trimtab.types import GlobalBatch, PackedBatch, SkipReason, StepReport, TrainState
+from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
 
 Records = Mapping[int, Mapping[str, Any]]
 """Lines of `metrics.jsonl` by step."""
@@ -24,7 +24,7 @@ class RecordedStep:
 
     before: TrainState
     window: GlobalBatch
-    packs: list[PackedBatch]
+    packs: Sequence[Batch]
 
     @property
     def step(self) -> int:

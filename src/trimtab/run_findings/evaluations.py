@@ -15,7 +15,7 @@ SOURCE_IGNORED = RunFinding(
     fix=(
         "check that line n of the source is translated by line n of the target: `trimtab data inspect RECIPE`"
     ),
-    home="training/diagnose.py",
+    home="tasks/text/diagnose.py",
     symptoms=(
         "output has nothing to do with the input",
         "hallucinates",
@@ -208,7 +208,7 @@ EVALUATION_NOT_FINITE = RunFinding(
     fix=(
         "let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate"
     ),
-    home="training/diagnose.py",
+    home="tasks/text/diagnose.py",
     symptoms=("the validation loss is nan",),
 )
 

@@ -1,12 +1,13 @@
 """Model and loss as one module: what a step calls, and what a wrapper for several GPUs can wrap."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
 
 from trimtab.step.precision import Resolved, autocast
-from trimtab.types import LossOutput, PackedBatch
+from trimtab.types import Batch, LossOutput
 
 
 class TrainingModule(nn.Module):
@@ -19,7 +20,7 @@ class TrainingModule(nn.Module):
     def __init__(
         self,
         model: nn.Module,
-        compute_loss: Callable[[nn.Module, PackedBatch], LossOutput],
+        compute_loss: Callable[[nn.Module, Any], LossOutput],
         *,
         precision: Resolved,
         device: torch.device,
@@ -30,11 +31,11 @@ class TrainingModule(nn.Module):
         self.precision: Resolved = precision
         self.device = device
 
-    def forward(self, batch: PackedBatch) -> LossOutput:
+    def forward(self, batch: Batch) -> LossOutput:
         """The summed loss of a micro-batch on the device."""
         return self.loss_of(self.model, batch)
 
-    def loss_of(self, model: nn.Module, batch: PackedBatch) -> LossOutput:
+    def loss_of(self, model: nn.Module, batch: Batch) -> LossOutput:
         """The same by another model, such as the half-precision copy for an evaluation."""
         with autocast(self.precision, self.device):
             return self.compute_loss(model, batch)

@@ -1,6 +1,6 @@
 """What the checks before step 1 look at: a few examples in batches, and the pieces of the run around them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,15 +10,15 @@ from trimtab.config.run import Recipe
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
 from trimtab.step.stepper import Stepper
-from trimtab.types import PackedBatch
+from trimtab.types import Batch
 
 
 @dataclass(frozen=True, slots=True)
 class CutTwoWays:
     """One global batch, whole and in unequal pieces."""
 
-    whole: PackedBatch
-    pieces: list[PackedBatch]
+    whole: Batch
+    pieces: Sequence[Batch]
     num_targets: int
 
 
@@ -26,11 +26,11 @@ class CutTwoWays:
 class Examples(Protocol):
     """The first examples of the stream, on the device."""
 
-    def few(self) -> PackedBatch:
+    def few(self) -> Batch:
         """A handful of them in one batch."""
         ...
 
-    def first(self) -> list[PackedBatch]:
+    def first(self) -> Sequence[Batch]:
         """Enough of them for a mean loss that means something."""
         ...
 
@@ -38,7 +38,7 @@ class Examples(Protocol):
         """Up to three global batches of different examples."""
         ...
 
-    def fullest(self) -> PackedBatch:
+    def fullest(self) -> Batch:
         """A batch as large as any can be, in host memory."""
         ...
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trimtab.step.precision import autocast
 from trimtab.tasks.examples import Checked
-from trimtab.types import PackedBatch
+from trimtab.types import Batch
 
 SEED = 1
 """Of dropout, where passes are compared."""
@@ -39,15 +39,13 @@ def as_trained() -> Generator[None]:
 
 
 @torch.no_grad()
-def hidden(parts: Checked, batch: PackedBatch) -> Float[Tensor, "targets dim"]:
+def hidden(parts: Checked, batch: Batch) -> Float[Tensor, "targets dim"]:
     """The vectors from which targets are predicted, in the run's precision, as float32."""
     with autocast(parts.precision, parts.device):
         return parts.model(batch).float()
 
 
-def hidden_in_training(
-    parts: Checked, batch: PackedBatch, *, seed: int = SEED
-) -> Float[Tensor, "targets dim"]:
+def hidden_in_training(parts: Checked, batch: Batch, *, seed: int = SEED) -> Float[Tensor, "targets dim"]:
     """The same as the program that trains makes them; dropout follows from the seed and the batch's shape.
 
     It runs with gradients, though nobody asks for them: without, it would be another program.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -11,7 +12,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
 from trimtab.finding import Finding
-from trimtab.types import GlobalBatch, LossOutput, PackedBatch
+from trimtab.types import Batch, GlobalBatch, LossOutput
 
 Check = Callable[[Any], Iterator[Finding]]
 """Looks at the built parts of a run; see `examples.Checked`."""
@@ -76,8 +77,17 @@ class ComputesLoss(Protocol):
 class Batching(Protocol):
     """Cuts global batches into micro-batches."""
 
-    def cut_at(self, window: Any, step: int) -> list[PackedBatch]:
+    def cut_at(self, window: Any, step: int) -> Sequence[Batch]:
         """The micro-batches of a step's global batch, in host memory."""
+        ...
+
+    @property
+    def num_batches(self) -> int:
+        """Micro-batches of a whole step; a few more where it does not fit into so many."""
+        ...
+
+    def tokens_at(self, step: int, /) -> int:
+        """Targets that the global batch of a step may hold."""
         ...
 
     @property
@@ -93,6 +103,55 @@ class Untrained(NamedTuple):
     """Nats per target."""
     name: str
     """What it is called in messages, such as `ln(vocabulary)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Where a validation stands: what is known of the set, and of the run."""
+
+    loss: float
+    """Of the set, per target; NaN where it has no rows."""
+    started: float
+    """When its scoring began, by `time.perf_counter`."""
+    first: bool
+    """Whether it is the first set, by which the model is judged."""
+    share: float
+    """Of the run's length that is over."""
+    input_matters: bool
+    """Whether an evaluation before has seen the loss rise when inputs were exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What a task found in a validation set besides its loss."""
+
+    scores: dict[str, Any]
+    """For the line of the evaluation, in the order in which they are written."""
+    findings: Sequence[Finding] = ()
+    samples: Sequence[dict[str, Any]] = ()
+    """Lines of `samples.jsonl`, without step and set."""
+    input_matters: bool = False
+    """See `Moment.input_matters`; for the next evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLosses:
+    """The loss of each example of a window, in the window's order."""
+
+    loss: np.ndarray
+    """Nats per target, float64; NaN or infinite where it is not finite."""
+    targets: np.ndarray
+    """Targets that count, int64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """How the validation sets of a task are scored."""
+
+    loss_of: Callable[..., float]
+    """`(parts, model, valid)`: nats per target of a set, without smoothing; NaN where it has no rows."""
+    scored: Callable[[Any, Any, Any, Moment], Validated]
+    """`(parts, model, valid, moment)`: everything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +184,9 @@ class Task:
     build_loss: Callable[..., ComputesLoss]
     """`(recipe, datasets, *, device)`"""
     untrained: Callable[[Any], Untrained]
+    validation: Validation
+    example_losses: Callable[[Any, Any], ExampleLosses]
+    """`(parts, window)`: the loss of each example of a window by the model as it is, without smoothing."""
     take_weights: Callable[..., str]
     """`(old, datasets, model, *, name)`: puts the weights of a loaded model into this one, and says what fitted."""
     examples: Callable[[Any, Any, torch.device], Any]

@@ -5,6 +5,7 @@ from typing import Any, assert_never
 
 from trimtab.config.run import Recipe
 from trimtab.progress import Progress
+from trimtab.tasks.classification.task import CLASSIFICATION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.task import Task
 from trimtab.tasks.translation.task import TRANSLATION
@@ -17,6 +18,8 @@ def task_of(recipe: Recipe) -> Task:
             return TRANSLATION
         case "language_model":
             return LANGUAGE_MODEL
+        case "classification":
+            return CLASSIFICATION
         case _:
             assert_never(recipe.task)
 

@@ -1,17 +1,16 @@
-"""What one forward pass over one validation pack shows: the residual path, feed-forward units, attention."""
+"""What one forward pass over one validation batch shows: the residual path, feed-forward units, attention."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.kinds import Model
 from trimtab.model.positions.kind import RotaryCosSin
-from trimtab.types import PackedBatch
+from trimtab.model.transformer import Transformer
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
@@ -24,6 +23,21 @@ from trimtab.watch.attention import (
 SIDES = ("encoder", "decoder")
 MOST_ROWS, MOST_LOGITS = 16, 1 << 20
 """Sentences whose attention is looked at; and the logits of a head, which bound their number where they may be long."""
+
+
+@runtime_checkable
+class Segmented(Protocol):
+    """A batch of segments, as far as it matters here."""
+
+    @property
+    def num_segments(self) -> int:
+        """Real segments, which come before those that fill its tail."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """No segment is longer."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +71,24 @@ class ActivationStatistics:
 
 
 @contextmanager
-def watching(model: Model, *, sentences: int) -> Generator[list[ActivationStatistics]]:
-    """While it is open and the model reads a set of so many sentences, pack by pack, looks at the pack with the middle
-    one: the forward pass is one that is made anyway. There is one `Inside` afterwards, or none if none was read.
+def watching(model: Transformer, *, sentences: int) -> Generator[list[ActivationStatistics]]:
+    """While it is open and the model reads a set of so many sentences, batch by batch, looks at the batch with the
+    middle one: the forward pass is one that is made anyway. There is one `Inside` afterwards, or none if none was read.
 
-    The first packs may hold the shortest sentences of the set, and the last the longest.
+    The first batches may hold the shortest sentences of the set, and the last the longest.
     """
     found: list[ActivationStatistics] = []
     with ExitStack() as outer:
         open_now = outer.enter_context(ExitStack())
         read = 0
 
-        def before(module: Model, given: Any) -> None:
+        def before(module: Transformer, given: Any) -> None:
             nonlocal read
             start, read = read, read + given[0].num_segments
             if start <= sentences // 2 < read and not found:
                 found.append(open_now.enter_context(one_pass(module, given[0])))
 
-        def after(module: Model, given: Any, hidden: Any) -> None:
+        def after(module: Transformer, given: Any, hidden: Any) -> None:
             open_now.close()
 
         outer.callback(model.register_forward_pre_hook(before).remove)
@@ -83,15 +97,13 @@ def watching(model: Model, *, sentences: int) -> Generator[list[ActivationStatis
 
 
 @contextmanager
-def one_pass(model: Model, pack: PackedBatch) -> Generator[ActivationStatistics]:
+def one_pass(model: Transformer, batch: Segmented) -> Generator[ActivationStatistics]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
     Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
     a GPU it runs a copy.
     """
-    tokens = {"encoder": pack.num_tokens - pack.num_targets, "decoder": pack.num_targets}
-    if not model.config.has_encoder:
-        tokens["decoder"] = pack.num_tokens  # what is only given is read too
+    tokens = model.tokens_read(batch)
     blocks = {
         name: module
         for name, module in model.named_modules()
@@ -101,7 +113,7 @@ def one_pass(model: Model, pack: PackedBatch) -> Generator[ActivationStatistics]
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
     with (
         activations(blocks, maps, tokens=real) as seen,
-        attentions(model, rows=rows_of(pack)) as attended,
+        attentions(model, rows=rows_of(batch)) as attended,
     ):
         inside = ActivationStatistics(seen)
         yield inside
@@ -111,14 +123,13 @@ def one_pass(model: Model, pack: PackedBatch) -> Generator[ActivationStatistics]
     inside.shares.update({name: [shares.pop(0) for _ in each.share] for name, each in attended.items()})
 
 
-def rows_of(pack: PackedBatch) -> int:
-    """How many of a pack's sentences are looked at, at least one."""
-    longest = max(pack.source.longest, pack.target.longest)
-    return min(MOST_ROWS, pack.num_segments, max(1, MOST_LOGITS // longest**2))
+def rows_of(batch: Segmented) -> int:
+    """How many of a batch's segments are looked at, at least one."""
+    return min(MOST_ROWS, batch.num_segments, max(1, MOST_LOGITS // batch.longest**2))
 
 
 @contextmanager
-def attentions(model: Model, *, rows: int) -> Generator[dict[str, Attention]]:
+def attentions(model: Transformer, *, rows: int) -> Generator[dict[str, Attention]]:
     """While it is open, every attention of the model is looked at when it runs, by its name."""
     found: dict[str, Attention] = {}
     with ExitStack() as hooks:

@@ -10,9 +10,12 @@ def describe(parts: Parts, state: TrainState) -> str:
     """One line on what is about to run."""
     step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
+    targets, batches = (
+        ("examples", "batches") if parts.recipe.facts.one_target else ("target tokens", "packs")
+    )
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{growing(parts)}{step.tokens_per_step} target tokens a step in {parts.packing.shape.num_packs} packs; "
+        f"{growing(parts)}{step.tokens_per_step} {targets} a step in {parts.packing.num_batches} {batches}; "
         f"{parts.sources.examples_per_epoch} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")

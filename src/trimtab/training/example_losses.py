@@ -8,12 +8,11 @@ import numpy as np
 import torch
 
 from trimtab.build import Parts
-from trimtab.data.cut import pack_pairs
 from trimtab.errors import InputError
-from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length
 from trimtab.finding import Finding
 from trimtab.guard.outlier import NORMAL_MAD, deviation, median
 from trimtab.run_findings.steps import WORST_EXAMPLES
+from trimtab.tasks.task import ExampleLosses
 from trimtab.types import GlobalBatch
 
 MOST = 16
@@ -69,16 +68,6 @@ class SuspectExample:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleLosses:
-    """The loss of each example of a window, in the window's order."""
-
-    loss: np.ndarray
-    """Nats per target token, float64; NaN or infinite where it is not finite."""
-    targets: np.ndarray
-    """Target tokens that count, int64."""
-
-
 def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[SuspectExample]:
     """The examples that stand out of a window by the present weights, at most 16, and at least the worst one.
 
@@ -114,34 +103,16 @@ def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[Su
     return suspects
 
 
-@torch.no_grad()
 def example_losses(parts: Parts, window: GlobalBatch) -> ExampleLosses:
     """The loss of each example by the present weights, without dropout, smoothing or truncation."""
-    order = sorted_by_length(window.source, window.target)
-    prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
-    targets = window.target.lengths - prompt
-    packs = pack_pairs(
-        window.source.take(order),
-        window.target.take(order),
-        parts.packing.shape,
-        prompt=prompt[order],
-        **parts.sources.tokenizers.symbols,
-    )
     model, was_training = parts.model, parts.model.training
     model.eval()
     try:
         # Compiled once more for evaluation it would take longer than it runs.
         with torch.compiler.set_stance("force_eager"):
-            scores = score_rows(
-                packs,
-                lambda pack: row_scores(model, pack),
-                device=parts.device,
-                precision=parts.precision,
-            )
+            return parts.task.example_losses(parts, window)
     finally:
         model.train(was_training)
-    summed = 0.0 - in_first_order(scores, order)  # a loss of nothing is 0, and not -0
-    return ExampleLosses(summed / np.maximum(targets, 1), targets.astype(np.int64))
 
 
 def worst_examples(suspects: Sequence[SuspectExample]) -> Finding:

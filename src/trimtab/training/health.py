@@ -4,13 +4,12 @@ import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import nn
 
 from trimtab.config.step import Clip, ClipGlobalNorm
-from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
-from trimtab.model.kinds import Model
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
@@ -107,13 +106,14 @@ class HealthCheck:
             self.clipping.add(grad_norm, clipped=clipped)
 
     @contextmanager
-    def watching(self, model: Model, valid: ValidSet | None) -> Generator[None]:
-        """While it is open and `model`, which may be a copy, reads the set for its loss, looks inside it once."""
-        if valid is None or not len(valid.target) or self.steps < self.steps_of_look + APART:
+    def watching(self, model: Any, rows: int) -> Generator[None]:
+        """While it is open and `model`, which may be a copy, reads a set of so many `rows` for its loss, looks inside
+        it once; 0 rows are not looked at."""
+        if not rows or self.steps < self.steps_of_look + APART:
             yield
             return
         self.steps_of_look = self.steps
-        with watching(model, sentences=len(valid.target)) as found:
+        with watching(model, sentences=rows) as found:
             yield
         self.inside = found[0] if found else self.inside
 

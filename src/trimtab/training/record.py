@@ -1,6 +1,6 @@
 """From steps on the device to plain numbers, files and checkpoints: the counts of a run, and who hears of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,12 @@ from trimtab.training.quarantine import Quarantine
 from trimtab.training.skips import Skips
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Stopwatch
-from trimtab.types import GlobalBatch, PackedBatch, SkipReason, StepReport, TrainState, fill
+from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState, fill
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
 
-Batch = tuple[GlobalBatch, list[PackedBatch]]
+Prepared = tuple[GlobalBatch, Sequence[Batch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Recorder:
         self.ledger: Ledger = parts.ledger
         self.must_stop = False
         """Set from outside, by a signal; the loop ends after the step at hand."""
-        self.source_matters = False
-        """Whether a validation has seen the loss rise when sources were exchanged."""
+        self.input_matters = False
+        """Whether a validation has seen the loss rise when inputs were exchanged."""
         self.logger = Logger(folder, progress)
         self.findings, self.samples = self.logger.findings, self.logger.samples
         self.health_log = self.logger.health
@@ -98,7 +98,7 @@ class Recorder:
         """Time from here on is training; what lay before (an evaluation, a save) is not."""
         self.stopwatch.start()
 
-    def timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def timed(self, batches: Iterable[Prepared]) -> Iterator[Prepared]:
         """The same batches; the time that the loop waits for each is added up."""
         return self.stopwatch.timed(batches)
 
@@ -111,7 +111,7 @@ class Recorder:
         return self.judge.must_decide and not self.pending
 
     def after(
-        self, state: TrainState, window: GlobalBatch, packs: list[PackedBatch], report: StepReport
+        self, state: TrainState, window: GlobalBatch, packs: Sequence[Batch], report: StepReport
     ) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)

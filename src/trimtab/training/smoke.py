@@ -36,8 +36,9 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, sources)
         window, packs = next(iter(parts.stream.batches(0)))
+        targets = "examples" if recipe.facts.one_target else "target tokens"
         progress.message(
-            f"learning {window.num_targets:,} target tokens by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
+            f"learning {window.num_targets:,} {targets} by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
         parts.model.train()
         losses: list[float] = []
@@ -87,7 +88,8 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
 def small(recipe: Recipe, *, most: int) -> Recipe:
     """The recipe with one window of at most so many targets (more where an example may be longer), no dropout, no
     smoothing, no compiling."""
-    tokens = max(recipe.data.max_tokens, min(most, recipe.step.tokens_per_step))
+    longest = 1 if recipe.facts.one_target else recipe.data.max_tokens
+    tokens = max(longest, min(most, recipe.step.tokens_per_step))
     chosen = {"tokens_per_step": tokens, "tokens_per_micro_batch": tokens, "compile": "off"}
     rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)
     chosen["optimizer"] = recipe.step.optimizer.model_copy(

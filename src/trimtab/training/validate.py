@@ -6,22 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from torch import nn
+
 from trimtab.build import Parts
 from trimtab.config.run import EvaluateConfig
-from trimtab.data.valid_set import ValidSet
-from trimtab.metrics.catalogue import metric_of, text_scores
-from trimtab.model.kinds import Model
-from trimtab.training.diagnose import diagnose, loss_not_finite
+from trimtab.metrics.catalogue import metric_of
+from trimtab.tasks.task import Moment
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
-from trimtab.training.validation_scores import (
-    TranslatedLines,
-    loss_of,
-    metrics_of_translations,
-    spread,
-    translate,
-    translation_scores,
-)
 from trimtab.types import TrainState
 
 
@@ -44,59 +36,29 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
 
 
 def score_set(
-    parts: Parts, model: Model, valid: ValidSet, state: TrainState, recorder: Recorder
+    parts: Parts, model: nn.Module, valid: Any, state: TrainState, recorder: Recorder
 ) -> dict[str, Any]:
     """The scores of one set, written down; of the first set its samples too, and what they say about the model."""
-    started = time.perf_counter()
+    started, own = time.perf_counter(), parts.task.validation
     first = valid is next(iter(parts.sources.valid.values()))
-    with recorder.health.watching(model, valid if first else None):
-        loss = loss_of(parts, model, valid)
-    scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss}
-    metrics, by_loss = metrics_of_translations(parts), parts.recipe.facts.scores_follow_from_the_loss
-    if by_loss:
-        scores |= text_scores(loss, num_targets=valid.targets, num_bytes=valid.num_bytes)
-    if len(valid.target) and not math.isfinite(loss):
-        # Nothing can be translated. The guard sees the same at the next steps, and sends the run back.
-        consequence = (
-            ""
-            if parts.recipe.facts.scores_follow_from_the_loss and not metrics
-            else ": nothing was translated"
-        )
-        recorder.finding(loss_not_finite(valid, loss, consequence=consequence))
-        scores |= dict.fromkeys((metric.name for metric in metrics), math.nan)
-    elif metrics or (first and not by_loss):
-        found = translate(parts, model, valid)
-        scores |= translation_scores(parts, valid, found)
-        if first:
-            share = parts.pace.share(parts.recipe.length, state)
-            said = diagnose(
-                parts,
-                model,
-                valid,
-                found,
-                loss=loss,
-                share=share,
-                source_matters=recorder.source_matters,
-            )
-            recorder.source_matters = said.source_matters
-            for finding in said.findings:
-                recorder.finding(finding)
-            write_samples(found, scores, recorder, limit=parts.recipe.evaluate.samples)
-        scores["seconds"] = round(time.perf_counter() - started, 3)
+    with recorder.health.watching(model, valid.rows if first else 0):
+        loss = own.loss_of(parts, model, valid)
+    moment = Moment(
+        loss=loss,
+        started=started,
+        first=first,
+        share=parts.pace.share(parts.recipe.length, state),
+        input_matters=recorder.input_matters,
+    )
+    found = own.scored(parts, model, valid, moment)
+    scores: dict[str, Any] = {"step": state.step, "set": valid.name, "loss": loss, **found.scores}
+    recorder.input_matters = found.input_matters
+    for finding in found.findings:
+        recorder.finding(finding)
+    for sample in found.samples:
+        recorder.samples.write({"step": state.step, "set": valid.name, **sample})
     recorder.evaluation(scores)
     return scores
-
-
-def write_samples(found: TranslatedLines, scores: dict[str, Any], recorder: Recorder, *, limit: int) -> None:
-    """At most `limit` of the translations, evenly spread, to `samples.jsonl`."""
-    for i in spread(len(found.lines), limit):
-        sample = {"step": scores["step"], "set": scores["set"], "line": found.lines[i] + 1}
-        sample |= {
-            "source": found.sources[i],
-            "translation": found.outputs[i],
-            "reference": found.references[i],
-        }
-        recorder.samples.write(sample)
 
 
 def look_at_health(state: TrainState, recorder: Recorder) -> None:

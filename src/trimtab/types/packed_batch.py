@@ -66,6 +66,11 @@ class PackedBatch:
         return len(self.source.ids) + len(self.target.ids)
 
     @property
+    def longest(self) -> int:
+        """No segment of either stream is longer."""
+        return max(self.source.longest, self.target.longest)
+
+    @property
     def fill(self) -> float:
         """Share of the slots that hold real tokens."""
         return self.num_tokens / self.num_slots

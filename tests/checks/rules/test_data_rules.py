@@ -167,3 +167,15 @@ def test_tokens_that_are_trained_or_not_used_are_left_alone(pair):
 
 def test_batches_by_length_are_a_note():
     assert of_example(d114) == ["note"]
+
+
+@pytest.mark.parametrize(
+    ("valid", "found"),
+    [("{pairs: dev.tsv, source: 1, target: 2}", 0), ("{pairs: train.tsv, source: 1, target: 2}", 1)],
+)
+def test_a_column_of_a_recipe_is_no_file_that_is_trained_on(valid, found):
+    text = (
+        "data:\n  train: [{pairs: train.tsv, source: 1, target: 2}]\n"
+        f"  valid: {valid}\nmodel: {{preset: tiny}}\nlength: 1000 steps\n"
+    )
+    assert len(findings(d105, "recipe.yaml", text)) == found

@@ -18,8 +18,8 @@ from tests.language_run import PAIRS, language_parts
 from tests.small_run import small_parts
 from trimtab.choices import shape_for
 from trimtab.tasks.program import as_trained, plainly
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.validation_scores import loss_of
 from trimtab.types import TrainState
 
 RUNS = {

@@ -5,10 +5,10 @@ import torch
 
 from tests.faults.mutation import put_bug
 from trimtab.step.optimizer.adamw import AdamW
+from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
 from trimtab.training.preflight.state_backup import kept, tensors_of
-from trimtab.training.validation_scores import loss_of
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.gpu

@@ -86,11 +86,24 @@ def _of_llamafactory(run: Description) -> Iterator[tuple[Setting, str]]:
 def _of_recipes(run: Description) -> Iterator[tuple[Setting, str]]:
     if run.tool != "trimtab":
         return
-    ends = (".source", ".text")
-    trained = [setting.value for setting in run.below("data.train") if setting.key.endswith(ends)]
-    for setting in run.below("data.valid"):
-        if setting.key.endswith(ends) and setting.value in trained:
+    trained = {read for _, read in _read_by_recipes(run, "data.train")}
+    for setting, read in _read_by_recipes(run, "data.valid"):
+        if read in trained:
             yield setting, str(setting.value)
+
+
+def _read_by_recipes(run: Description, branch: str) -> Iterator[tuple[Setting, tuple[str, ...]]]:
+    """The file of each source, and what is read of it: beside a file of both sides `source` names a column."""
+    groups: dict[str, dict[str, Setting]] = {}
+    for setting in run.below(branch):
+        group, _, key = setting.key.rpartition(".")
+        groups.setdefault(group, {})[key] = setting
+    for options in groups.values():
+        if both := next((key for key in ("pairs", "documents", "dataset") if key in options), None):
+            parts = [str(options[key].value) for key in (both, "split", "source") if key in options]
+            yield options[both], (both, *parts)
+        elif alone := options.get("text") or options.get("source"):
+            yield alone, (str(alone.value),)
 
 
 def _texts(options: Any, *names: str) -> Iterator[str]:

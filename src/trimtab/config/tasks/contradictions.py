@@ -6,9 +6,10 @@ from typing import assert_never
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.tasks.classification import classification_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
-from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS
+from trimtab.metrics.catalogue import MetricGroup, metrics_in
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -20,6 +21,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield from translation_contradictions(recipe)
         case "language_model":
             yield from language_model_contradictions(recipe)
+        case "classification":
+            yield from classification_contradictions(recipe)
         case _:
             assert_never(recipe.task)
 
@@ -39,26 +42,27 @@ def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
+OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
+    ("texts", "a metric of language models"),
+    ("translations", "a metric of translations"),
+    ("labels", "a metric of classifiers"),
+)
+
+
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
-    of_others = OF_TRANSLATIONS if recipe.facts.scores_follow_from_the_loss else OF_THE_LOSS
     texts = any(files.text is not None for files in recipe.data.valid.values())
-    if recipe.facts.scores_follow_from_the_loss and not texts:
-        return
-    what = "nothing is translated where a text is gone on with" if texts else "a metric of language models"
+    groups: list[MetricGroup] = list(recipe.facts.metrics)
+    if texts:
+        groups = groups[:1]  # the sets are documents, of which nothing is translated
+    allowed = [name for group in groups for name in metrics_in(group)]
     for place, metric in enumerate(recipe.evaluate.metrics):
-        if metric in of_others:
-            kept = [each for each in recipe.evaluate.metrics if each not in of_others] or ["loss"]
+        if metric != "loss" and metric not in allowed:
+            kept = [each for each in recipe.evaluate.metrics if each in allowed] or ["loss"]
+            of = next(words for group, words in OF_GROUP if metric in metrics_in(group))
             yield Complaint(
                 path=f"evaluate.metrics.{place}",
-                what=what,
+                what="nothing is translated where a text is gone on with" if texts else of,
                 got=metric,
-                allowed=" or ".join(
-                    sorted(
-                        {
-                            "loss",
-                            *(OF_THE_LOSS if recipe.facts.scores_follow_from_the_loss else OF_TRANSLATIONS),
-                        }
-                    )
-                ),
+                allowed=" or ".join(sorted({"loss", *allowed})),
                 fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",
             )

@@ -111,9 +111,17 @@ def unlike_alone(parts: Checked, window: GlobalBatch, pack: PackedBatch) -> Iter
         together = before[pack.target.segments == number]
         apart = hidden(parts, alone)[: len(together)] - together
         share = float(apart.norm() / together.norm())
-        if not share <= bound:
-            yield EXAMPLE_DIFFERS_ALONE.found(
-                f"an example of {len(together)} target tokens differs alone by {share:.2g} of its size from "
-                f"what it is beside {len(window.target) - 1} others (bound {bound:g})"
-            )
+        if found := [
+            *differs_alone(share, bound=bound, targets=len(together), others=len(window.target) - 1)
+        ]:
+            yield from found
             return
+
+
+def differs_alone(share: float, *, bound: float, targets: int, others: int) -> Iterator[Finding]:
+    """A finding where an example is not alone what it is beside others."""
+    if not share <= bound:
+        yield EXAMPLE_DIFFERS_ALONE.found(
+            f"an example of {targets} target tokens differs alone by {share:.2g} of its size from "
+            f"what it is beside {others} others (bound {bound:g})"
+        )

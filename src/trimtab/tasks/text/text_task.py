@@ -11,7 +11,7 @@ from trimtab.inference.load import LoadedModel
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.model.warm_start import RowMap, take_weights
-from trimtab.tasks.task import OwnChecks, Task
+from trimtab.tasks.task import OwnChecks, Task, Validation
 from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
 from trimtab.tasks.text.causality import sees_what_it_should
 from trimtab.tasks.text.data_checks import data_checks
@@ -21,6 +21,8 @@ from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss, untrained
 from trimtab.tasks.text.probing import TextExamples
+from trimtab.tasks.text.validation import validated
+from trimtab.tasks.text.validation_scores import example_losses, loss_of
 
 
 def text_task(name: str, kind: TextKind) -> Task:
@@ -38,6 +40,8 @@ def text_task(name: str, kind: TextKind) -> Task:
         build_model=model_of_datasets,
         build_loss=build_text_loss,
         untrained=untrained,
+        validation=Validation(loss_of=loss_of, scored=validated),
+        example_losses=example_losses,
         take_weights=take_text_weights,
         examples=examples,
         checks=OwnChecks(

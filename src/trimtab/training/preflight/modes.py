@@ -8,7 +8,7 @@ from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import DROPOUT_NOT_AS_SAID, EVALUATION_VARIES
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
-from trimtab.types import PackedBatch
+from trimtab.types import Batch
 
 SAME = {"fp32": 1e-6, "tf32": 1e-3, "bf16_mixed": 1e-3, "fp16_mixed": 1e-3, "bf16": 1e-3}
 """By how much of its size a vector may differ between two passes over the same tokens."""
@@ -33,7 +33,7 @@ def dropout_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     yield DROPOUT_NOT_AS_SAID.found(said)
 
 
-def not_as_said(parts: Checked, pack: PackedBatch, evaluated: torch.Tensor, *, bound: float) -> str | None:
+def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: float) -> str | None:
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
     if dropout := parts.recipe.model.dropout:

@@ -10,17 +10,17 @@ from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.take_step import take_step
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained
-from trimtab.types import LossOutput, PackedBatch, StepReport
+from trimtab.types import Batch, LossOutput, StepReport
 
 
 def one_step(
     parts: Checked,
     optimizer: Optimizer,
-    packs: Sequence[PackedBatch],
+    packs: Sequence[Batch],
     *,
     clip: Clip,
     rate: float,
-    objective: Callable[[PackedBatch], LossOutput] | None = None,
+    objective: Callable[[Batch], LossOutput] | None = None,
 ) -> StepReport:
     """`take_step` with an optimizer, a clip and perhaps an objective of the check's own, by the program that trains and
     always with the same dropout. The loss scale is new and 1, which the few examples of a check do not overflow."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.finding import Finding
-from trimtab.model.kinds import Model
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.transformer import Transformer
 from trimtab.run_findings.built_parts import TIED_WEIGHTS_APART, WEIGHTS_LOST_IN_LOADING
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.weights import named
@@ -38,10 +39,10 @@ def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
         )
 
 
-def untied(model: Model, tied: str | bool) -> str:
+def untied(model: Transformer, tied: str | bool) -> str:
     """Which matrices are not tied as said; empty where all are."""
     target = model.embedding.weight.data_ptr()
-    if not model.config.has_encoder:
+    if not isinstance(model, EncoderDecoder):
         as_said = (model.output_matrix.data_ptr() == target) == tied
         return "" if as_said else "the output matrix and the embeddings"
     source = model.embedding if model.source_embedding is None else model.source_embedding

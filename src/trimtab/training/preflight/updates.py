@@ -21,7 +21,7 @@ from trimtab.training.preflight.one_step import one_step
 from trimtab.training.preflight.restored_weights import weights_put_back, with_own_moments
 from trimtab.training.preflight.state_backup import kept, tensors_of
 from trimtab.training.preflight.weights import named
-from trimtab.types import LossOutput, PackedBatch
+from trimtab.types import Batch, LossOutput
 
 RATE = 1.0
 """So high that no movement is lost to rounding."""
@@ -70,7 +70,7 @@ def moved_all_the_same(names: list[str]) -> Iterator[Finding]:
         yield MOVES_THOUGH_NOT_TRAINED.found(f"an update changes {named(names)}, which is not trained")
 
 
-def moved_by(parts: Checked, pack: PackedBatch, *, rate: float) -> Distances:
+def moved_by(parts: Checked, pack: Batch, *, rate: float) -> Distances:
     """How far one update moves each tensor; nothing bounds it, neither the gradient nor the weights."""
     with weights_put_back(parts) as first:
         optimizer = with_own_moments(parts)
@@ -86,7 +86,7 @@ def moved_by(parts: Checked, pack: PackedBatch, *, rate: float) -> Distances:
 def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
     """A step whose loss is not a number, after one that is well: weights and moments stay, bit for bit."""
 
-    def poisoned(pack: PackedBatch) -> LossOutput:
+    def poisoned(pack: Batch) -> LossOutput:
         out = parts.stepper.objective(pack)
         return LossOutput(out.objective * torch.nan, out.loss, out.truncated)
 

@@ -68,10 +68,10 @@ def _put_data(told: Told, tree: Branches) -> None:
 def _put_model(told: Told, tree: Branches) -> None:
     model = tree.recipe.model
     put(told, "from_scratch", tree.where("model", True))
-    put(told, "encoder_decoder", tree.where("model.kind", model.has_encoder))
+    put(told, "encoder_decoder", tree.where("model.kind", model.kind == "encoder_decoder"))
     for concept, key in (
         ("hidden_size", "dim"),
-        ("layers", "decoder_layers" if model.has_encoder else "layers"),
+        ("layers", "decoder_layers" if model.kind == "encoder_decoder" else "layers"),
         ("heads", "heads"),
         ("feed_forward", "feed_forward"),
         ("positions", "positions"),

@@ -6,10 +6,10 @@ import torch
 
 from tests.training.small_line import small_line
 from trimtab.model.block import CrossAttention
-from trimtab.training import diagnose as stage
-from trimtab.training.diagnose import diagnose
+from trimtab.tasks.text import diagnose as stage
+from trimtab.tasks.text.diagnose import diagnose
+from trimtab.tasks.text.validation_scores import TranslatedLines
 from trimtab.training.validate import validate
-from trimtab.training.validation_scores import TranslatedLines
 from trimtab.types import TrainState
 
 
@@ -61,7 +61,7 @@ def test_sources_are_not_judged_too_early(line, monkeypatch):
 
 def test_sources_that_were_seen_to_matter_are_not_judged_again(line, monkeypatch):
     monkeypatch.setattr(stage, "LEARNED_SHARE", 10.0)
-    line.recorder.source_matters = True
+    line.recorder.input_matters = True
     deaf(line.parts.model)
     validate(line.parts, TrainState(step=30), line.recorder)
     assert "M901" not in [each.code for each in line.told.findings]

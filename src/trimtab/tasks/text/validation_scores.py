@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from trimtab.build import Parts
+from trimtab.data.cut import pack_pairs
 from trimtab.data.valid_set import ValidSet
 from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
-from trimtab.evaluation.score_rows import score_rows, total
+from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length, total
 from trimtab.inference import Translator
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings, TranslationMetric, Translations
 from trimtab.model.kinds import Model
-from trimtab.types import PackedBatch, Ragged
+from trimtab.tasks.task import ExampleLosses
+from trimtab.types import GlobalBatch, PackedBatch, Ragged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +31,7 @@ class TranslatedLines:
     outputs: list[str]
 
 
-def loss_of(
-    parts: Parts, model: Model, valid: ValidSet, *, shift: int = 0, pairs: int | None = None
-) -> float:
+def loss_of(parts: Any, model: Model, valid: ValidSet, *, shift: int = 0, pairs: int | None = None) -> float:
     """Nats per target token; `shift` gives each target the source of another, `pairs` takes the first few."""
     source, target, prompt = valid.source, valid.target, valid.prompt
     if pairs is not None:
@@ -56,18 +56,41 @@ def loss_of(
     return total(score_rows(packs, score, device=parts.device, precision=parts.precision)) / count
 
 
+@torch.no_grad()
+def example_losses(parts: Any, window: GlobalBatch) -> ExampleLosses:
+    """The loss of each example by the model as it is, without smoothing or truncation."""
+    order = sorted_by_length(window.source, window.target)
+    prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
+    targets = window.target.lengths - prompt
+    packs = pack_pairs(
+        window.source.take(order),
+        window.target.take(order),
+        parts.packing.shape,
+        prompt=prompt[order],
+        **parts.sources.tokenizers.symbols,
+    )
+    scores = score_rows(
+        packs,
+        lambda pack: row_scores(parts.model, pack),
+        device=parts.device,
+        precision=parts.precision,
+    )
+    summed = 0.0 - in_first_order(scores, order)  # a loss of nothing is 0, and not -0
+    return ExampleLosses(summed / np.maximum(targets, 1), targets.astype(np.int64))
+
+
 def shifted(rows: Ragged, shift: int) -> Ragged:
     """The rows, each at the place of the one `shift` further on."""
     return rows.take(np.roll(np.arange(len(rows)), shift))
 
 
-def metrics_of_translations(parts: Parts) -> list[TranslationMetric]:
+def metrics_of_translations(parts: Any) -> list[TranslationMetric]:
     """Those that the recipe names, in its order."""
     names = parts.recipe.evaluate.metrics
     return [metric for name in names if (metric := OF_TRANSLATIONS.get(name)) is not None]
 
 
-def translate(parts: Parts, model: Model, valid: ValidSet) -> TranslatedLines:
+def translate(parts: Any, model: Model, valid: ValidSet) -> TranslatedLines:
     """So many lines of a set as the recipe says; a few where no metric needs them, to see what they look like."""
     config = parts.recipe.evaluate
     lines = spread(len(valid.sources), config.lines if metrics_of_translations(parts) else NUM_PROBES)
@@ -76,7 +99,7 @@ def translate(parts: Parts, model: Model, valid: ValidSet) -> TranslatedLines:
     return TranslatedLines(lines=lines, sources=sources, references=references, outputs=outputs)
 
 
-def translation_scores(parts: Parts, valid: ValidSet, found: TranslatedLines) -> dict[str, Any]:
+def translation_scores(parts: Any, valid: ValidSet, found: TranslatedLines) -> dict[str, Any]:
     """The metrics of the translations that the recipe names, and how much they repeat themselves."""
     lines = Translations(
         outputs=found.outputs,

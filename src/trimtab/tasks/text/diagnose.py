@@ -1,14 +1,14 @@
 """What a validation shows of the model: whether it collapsed, ignores the source, repeats itself, overflows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from trimtab.build import Parts
 from trimtab.data.valid_set import ValidSet
 from trimtab.evaluation.repetition import find_collapse, find_repetition
 from trimtab.finding import Finding
 from trimtab.model.kinds import Model
 from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE, SOURCE_IGNORED
-from trimtab.training.validation_scores import TranslatedLines, loss_of
+from trimtab.tasks.text.validation_scores import TranslatedLines, loss_of
 
 LEARNED_SHARE = 0.7
 """Below this share of the logarithm of the vocabulary a loss shows that something was learned."""
@@ -33,7 +33,7 @@ class Diagnosis:
 
 
 def diagnose(
-    parts: Parts,
+    parts: Any,
     model: Model,
     valid: ValidSet,
     found: TranslatedLines,
@@ -62,7 +62,7 @@ def diagnose(
     return Diagnosis(findings, source_matters)
 
 
-def has_learned(parts: Parts, loss: float) -> bool:
+def has_learned(parts: Any, loss: float) -> bool:
     """Whether a loss is well below that of a model that knows nothing."""
     return loss <= LEARNED_SHARE * parts.task.untrained(parts.sources).loss
 
@@ -77,7 +77,7 @@ class LossesBySource:
     """With each other's."""
 
 
-def losses_by_source(parts: Parts, model: Model, valid: ValidSet) -> LossesBySource | None:
+def losses_by_source(parts: Any, model: Model, valid: ValidSet) -> LossesBySource | None:
     """None where the model reads no sources, or there are too few pairs to judge by."""
     if not parts.packing.shape.has_source or len(valid.source) < FEWEST_PAIRS:
         return None
@@ -87,11 +87,9 @@ def losses_by_source(parts: Parts, model: Model, valid: ValidSet) -> LossesBySou
     )
 
 
-def loss_not_finite(valid: ValidSet, loss: float, *, consequence: str) -> Finding:
+def loss_not_finite(name: str, loss: float, *, consequence: str) -> Finding:
     """The model gives no number for a validation set; `consequence` says what was not done therefore."""
-    return EVALUATION_NOT_FINITE.found(
-        f"the loss of the validation set {valid.name} is {loss:g}{consequence}"
-    )
+    return EVALUATION_NOT_FINITE.found(f"the loss of the validation set {name} is {loss:g}{consequence}")
 
 
 def source_ignored(right: float, wrong: float) -> Finding:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
-from trimtab.training.validation_scores import (
+from trimtab.tasks.text.validation_scores import (
     loss_of,
     metrics_of_translations,
     shifted,

@@ -1,0 +1,151 @@
+"""Which package does a line of prose come from? A tiny classifier on a CPU, the majority class, and n-grams of letters.
+
+    python benchmarks/classification.py --data DIR --out benchmarks/classification.json [--steps 400]
+
+DIR has `train.en.xz` and `train.meta.xz`, line by line; a line of the latter is package TAB document. Whole documents
+are held out: every tenth by a hash of its name. Packages with fewer than 1,000 lines are left out.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from plain_progress import PlainProgress
+from record import Record
+
+import trimtab
+from trimtab.metrics.accuracy import accuracy
+from trimtab.metrics.macro_f1 import macro_f1
+from trimtab.metrics.metric import GivenLabels
+
+LEAST_LINES, ORDERS, BUCKETS = 1000, range(1, 5), 2**18
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    train, held = split(Path(args.data))
+    labels = sorted({label for _, label in train})
+    record = Record(
+        args.out,
+        question="which package a line of English prose comes from, by documents that were never seen",
+        device="cpu",
+        seed=args.seed,
+        train_lines=len(train),
+        held_out_lines=len(held),
+        labels={label: sum(each == label for _, each in held) for label in labels},
+    )
+    record.arm("majority class", lambda: majority(train, held))
+    record.arm("naive Bayes on n-grams of 1 to 4 letters", lambda: letters(train, held))
+    record.arm("trimtab, preset tiny", lambda: classifier(train, held, steps=args.steps, seed=args.seed))
+
+
+def split(folder):
+    """Lines with their packages: those to train on, and those of held-out documents."""
+    with lzma.open(folder / "train.en.xz", "rt") as lines, lzma.open(folder / "train.meta.xz", "rt") as metas:
+        rows = [
+            (line.rstrip("\n").replace("\t", " "), *meta.rstrip("\n").split("\t")[:2])
+            for line, meta in zip(lines, metas, strict=True)
+        ]
+    parts = [], []
+    for text, package, document in rows:
+        digest = hashlib.sha256(f"{package} {document}".encode()).digest()
+        parts[digest[0] % 10 == 0].append((text, package))
+    counts = Counter(package for _, package in parts[0])
+    kept = {package for package, count in counts.items() if count >= LEAST_LINES}
+    return [[row for row in part if row[1] in kept] for part in parts]
+
+
+def scored(predicted, held):
+    names = sorted({*predicted, *(label for _, label in held)})
+    numbers = {name: number for number, name in enumerate(names)}
+    given = GivenLabels(
+        predicted=[numbers[each] for each in predicted], true=[numbers[label] for _, label in held]
+    )
+    return {"accuracy": round(accuracy(given), 4), "macro_f1": round(macro_f1(given), 4)}
+
+
+def majority(train, held):
+    largest = Counter(label for _, label in train).most_common(1)[0][0]
+    return {"label": largest, **scored([largest] * len(held), held)}
+
+
+def letters(train, held):
+    """Multinomial naive Bayes over hashed n-grams, add-0.1 smoothing."""
+    labels = sorted({label for _, label in train})
+    counts = np.full((len(labels), BUCKETS), 0.1)
+    prior = np.zeros(len(labels))
+    for text, label in train:
+        number = labels.index(label)
+        prior[number] += 1
+        np.add.at(counts[number], grams(text), 1)
+    weights = np.log(counts / counts.sum(1, keepdims=True))
+    prior = np.log(prior / prior.sum())
+    best = [int((prior + weights[:, grams(text)].sum(1)).argmax()) for text, _ in held]
+    return scored([labels[number] for number in best], held)
+
+
+def grams(text):
+    codes = np.frombuffer(f" {text} ".encode("utf-32-le"), np.uint32).astype(np.uint64)
+    found, value = [], np.zeros(len(codes), np.uint64)
+    for order in ORDERS:
+        size = max(0, len(codes) - order + 1)
+        value = value[:size] * np.uint64(1_000_003) + codes[order - 1 :][:size] + np.uint64(order)
+        found.append(value % np.uint64(BUCKETS))
+    return np.concatenate(found).astype(np.int64)
+
+
+def classifier(train, held, *, steps, seed):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part, rows in (("train", train), ("held", held)):
+            (folder / f"{part}.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows))
+        recipe = {
+            "task": "classification",
+            "data": {
+                "train": [{"pairs": "train.tsv", "source": 1, "target": 2}],
+                "valid": {"pairs": "held.tsv", "source": 1, "target": 2},
+                "tokenizer": {"vocabulary_size": 8000, "training_lines": 30000},
+                "max_tokens": 128,
+            },
+            "model": {"kind": "encoder", "preset": "tiny"},
+            "step": {
+                "tokens_per_step": 128,
+                "optimizer": {"kind": "adamw", "learning_rate": 1e-3},
+                "schedule": {"kind": "linear_warmup", "warmup": f"{steps // 20} steps"},
+            },
+            "length": f"{steps} steps",
+            "evaluate": {"every": f"{steps // 2} steps"},
+            "seed": seed,
+        }
+        (folder / "recipe.yaml").write_text(json.dumps(recipe, indent=1))
+        began = time.perf_counter()
+        result = trimtab.train(folder / "recipe.yaml", out=folder / "run", progress=PlainProgress())
+        trained = time.perf_counter() - began
+        loaded = trimtab.load_classifier(str(folder / "run"), device="cpu")
+        predicted = [each.label for each in loaded.classify(text for text, _ in held)]
+        scores = scored(predicted, held)
+        return {
+            **scores,
+            "best_step": result.state.best["step"],
+            "accuracy_in_the_run": result.state.best["value"],
+            "parameters": loaded.model.num_parameters(),
+            "step_seconds": round(result.state.seconds, 1),
+            "run_seconds": round(trained, 1),
+            "findings": [f"{each.code} {each.name}" for each in result.findings],
+            "recipe": recipe,
+        }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""The shape of an encoder alone: presets, or every value spelled out."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.decoder_model import divisors, near_divisor
+from trimtab.config.positions import EncoderPositions, PositionSettings, position_settings
+from trimtab.config.presets import filled_from_preset
+from trimtab.config.settings import Settings, refused
+
+EncoderPreset = Literal["tiny", "small", "base", "big"]
+
+ENCODER_PRESETS: dict[str, dict[str, int]] = {
+    "tiny": {"dim": 192, "heads": 3, "layers": 2, "feed_forward": 768},
+    "small": {"dim": 256, "heads": 4, "layers": 3, "feed_forward": 1024},
+    "base": {"dim": 512, "heads": 8, "layers": 6, "feed_forward": 2048},
+    "big": {"dim": 1024, "heads": 16, "layers": 6, "feed_forward": 4096},
+}
+"""The encoders of the encoder-decoders of the same names."""
+
+
+class EncoderModel(Settings):
+    """A transformer encoder (Vaswani et al. 2017, arXiv 1706.03762) whose output is averaged over each text."""
+
+    reads_prefix: ClassVar[bool] = False
+    tie_embeddings: ClassVar[bool] = False
+    """Labels are no pieces, so that the matrix that scores them is never that of the embeddings."""
+    attention_dropout: ClassVar[float] = 0.0
+    warm_start: ClassVar[None] = None
+    """It always begins from nothing."""
+    warm_start_sha256: ClassVar[None] = None
+
+    kind: Literal["encoder"] = "encoder"
+    preset: EncoderPreset | None = None
+    """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
+    dim: int = Field(default=0, ge=8, le=65536)
+    """Width of embeddings and of the residual stream; from the preset where one is named."""
+    heads: int = Field(default=0, ge=1, le=1024)
+    """Attention heads; they divide dim."""
+    kv_heads: int | None = Field(default=None, ge=1, le=1024)
+    """Heads of keys and values, each shared by as many heads of queries: grouped-query attention (arXiv 2305.13245,
+    section 2.2). By default as many as `heads`."""
+    layers: int = Field(default=0, ge=1, le=1000)
+    """Layers, each of self-attention in both directions and a feed-forward block."""
+    feed_forward: int = Field(default=0, ge=8, le=1_000_000)
+    """Width between the two linear maps of a feed-forward block."""
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """On embeddings and on the output of each sub-layer."""
+    positions: EncoderPositions = "sinusoidal"
+    """How the model knows where a token is: sines added to the embeddings (arXiv 1706.03762, section 3.5), learned
+    vectors added to them, or queries and keys rotated by an angle (RoFormer, arXiv 2104.09864)."""
+    norm: Literal["layer", "rms"] = "layer"
+    """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
+    norm_position: Literal["before", "after"] = "before"
+    """Before each sub-layer, which trains at any depth, or after the addition as in the first transformer."""
+    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
+    """Of the feed-forward blocks. `silu` and `swish` are two names of x sigmoid(x); `swiglu` and `geglu` gate with a
+    second map (arXiv 2002.05202, equation 6)."""
+    bias: bool = True
+    """Biases in the linear maps of attention and feed-forward blocks."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_preset(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
+        return filled_from_preset(given, ENCODER_PRESETS)
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "EncoderModel":
+        if self.dim % 2:
+            raise ValueError(f"dim: got {self.dim}; allowed is an even number")
+        if self.dim % self.heads:
+            near = near_divisor(self.dim, self.heads)
+            raise refused(
+                "heads",
+                f"{self.heads} heads do not divide dim {self.dim}",
+                got=str(self.heads),
+                allowed=f"a divisor of {self.dim}, such as {near}",
+                fix=f"set `heads: {near}`, or a dim that {self.heads} divides",
+            )
+        kept = self.kv_heads or self.heads
+        if self.heads % kept:
+            raise refused(
+                "kv_heads",
+                f"{self.heads} heads cannot share {kept} heads of keys and values evenly",
+                got=str(kept),
+                allowed=f"a divisor of {self.heads}: {', '.join(map(str, divisors(self.heads)))}",
+                fix=f"set `kv_heads: {near_divisor(self.heads, kept)}`",
+            )
+        size = self.dim // self.heads
+        if self.position_settings.rotates and size % 2:
+            raise refused(
+                "positions",
+                f"{self.positions} needs an even head size, got {size}",
+                got=f"dim {self.dim} / {self.heads} heads = {size}",
+                allowed=f"an even number: {self.positions} positions rotate pairs",
+                fix="set fewer `heads`, or sinusoidal positions",
+            )
+        return self
+
+    @property
+    def position_settings(self) -> PositionSettings:
+        """What its positions are and do."""
+        return position_settings(self.positions)
+
+    @property
+    def all_position_settings(self) -> tuple[PositionSettings, ...]:
+        """The same; an encoder-decoder has one for each side."""
+        return (self.position_settings,)

@@ -1,0 +1,107 @@
+"""Classification: what corpora, tokenizer, transforms and lengths it takes."""
+
+from collections.abc import Iterator
+
+from trimtab.config.problems import Complaint
+from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
+
+
+def classification_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Corpora, a tokenizer or transforms that are for another task."""
+    for check in (_corpora, _sets, _tokenizer, _transforms, _export):
+        yield from check(recipe)
+
+
+def _corpora(recipe: Recipe) -> Iterator[Complaint]:
+    for number, corpus in enumerate(recipe.data.train):
+        path = f"data.train.{number}"
+        if corpus.text is not None:
+            yield _no_labels(f"{path}.text", corpus.text)
+        if corpus.both_directions:
+            yield Complaint(
+                path=f"{path}.both_directions",
+                what="a label cannot be read as a text",
+                got="true, with task classification",
+                fix="remove it",
+            )
+        if corpus.tags:
+            yield _no_tags(f"{path}.tags", corpus.tags)
+
+
+def _sets(recipe: Recipe) -> Iterator[Complaint]:
+    for name, files in recipe.data.valid.items():
+        path = "data.valid" if name == "valid" else f"data.valid.{name}"
+        if files.text is not None:
+            yield _no_labels(f"{path}.text", files.text)
+        if files.tags:
+            yield _no_tags(f"{path}.tags", files.tags)
+
+
+def _no_labels(path: str, text: str) -> Complaint:
+    return Complaint(
+        path=path,
+        what="a text alone has no labels",
+        got=f"text: {text}",
+        allowed="source (the texts) and target (a label for each)",
+        fix="write both, such as {pairs: lines.tsv, source: 1, target: 2}",
+    )
+
+
+def _no_tags(path: str, tags: tuple[str, ...]) -> Complaint:
+    return Complaint(
+        path=path,
+        what="a classifier reads texts without tags",
+        got=" and ".join(tags),
+        fix="remove them",
+    )
+
+
+def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
+    tokenizer = recipe.data.tokenizer
+    if recipe.data.source_tokenizer is not None:
+        yield Complaint(
+            path="data.source_tokenizer",
+            what="labels are no text, so that there is one vocabulary, that of the texts",
+            got="a tokenizer of the source's own, with task classification",
+            fix="rename it to `tokenizer`",
+        )
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="bytes are for language models",
+            got=f"{tokenizer.kind}, with task classification",
+            allowed="sentencepiece",
+            fix="set `data.tokenizer.kind: sentencepiece`",
+        )
+    elif tokenizer.sampling is not None:
+        yield Complaint(
+            path="data.tokenizer.sampling",
+            what="a classifier reads each text in one way",
+            got=tokenizer.sampling.kind,
+            allowed="no sampling, with task classification",
+            fix="remove it",
+        )
+
+
+def _transforms(recipe: Recipe) -> Iterator[Complaint]:
+    for place, transform in enumerate(recipe.data.transforms):
+        if transform.kind != "normalize":
+            yield Complaint(
+                path=f"data.transforms.{place}",
+                what="a transform of pairs of texts",
+                got=f"{transform.kind}, with task classification",
+                allowed="normalize",
+                fix="remove it",
+            )
+
+
+def _export(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.export:
+        yield Complaint(
+            path="export",
+            what="no target takes a classifier",
+            got=", ".join(recipe.export),
+            allowed="nothing, with task classification",
+            fix="remove it",
+        )

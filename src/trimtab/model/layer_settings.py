@@ -1,0 +1,60 @@
+"""What the layers of a model must know of its settings, whatever kind of model it is."""
+
+from typing import Literal, Protocol, runtime_checkable
+
+from trimtab.config.positions import PositionSettings
+
+
+@runtime_checkable
+class LayerSettings(Protocol):
+    """Settings of a model, as far as its layers read them; see `config.model` and its siblings for the meaning."""
+
+    @property
+    def dim(self) -> int:
+        """Width of the residual stream."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """Attention heads."""
+        ...
+
+    @property
+    def kv_heads(self) -> int | None:
+        """Heads of keys and values; None for as many as `heads`."""
+        ...
+
+    @property
+    def feed_forward(self) -> int:
+        """Width between the linear maps of a feed-forward block."""
+        ...
+
+    @property
+    def dropout(self) -> float:
+        """On embeddings and on the output of each sub-layer."""
+        ...
+
+    @property
+    def norm(self) -> Literal["layer", "rms"]:
+        """LayerNorm or RMSNorm."""
+        ...
+
+    @property
+    def norm_position(self) -> Literal["before", "after"]:
+        """Before each sub-layer or after the addition."""
+        ...
+
+    @property
+    def activation(self) -> Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"]:
+        """Of the feed-forward blocks."""
+        ...
+
+    @property
+    def bias(self) -> bool:
+        """Whether the linear maps have biases."""
+        ...
+
+    @property
+    def all_position_settings(self) -> tuple[PositionSettings, ...]:
+        """What the positions of each side are and do."""
+        ...

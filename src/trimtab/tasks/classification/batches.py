@@ -1,0 +1,211 @@
+"""Batches of labelled texts: one flat stream of ids without padding, and a label for each of its segments."""
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from trimtab.config.step import StepConfig
+from trimtab.types import IGNORE, GlobalBatch, Ragged, Stream
+
+SLACK = 1.05
+STANDARD_ERRORS = 4.0
+SLOT_MULTIPLE = 64
+
+
+class LabelledTexts(GlobalBatch):
+    """The examples of one step: `source` has the ids of each text, `target` the number of its label."""
+
+    __slots__ = ()
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the texts; labels are none."""
+        return int(self.source.offsets[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBatch:
+    """One micro-batch; see `flow.Batch`."""
+
+    text: Stream
+    labels: Int[Tensor, "segments"]
+    """The number of each segment's label; IGNORE for those that fill the tail."""
+    num_targets: int
+    """Examples, each of which has one target."""
+    num_tokens: int
+    """Real tokens."""
+
+    @property
+    def num_segments(self) -> int:
+        """Real segments."""
+        return self.num_targets
+
+    @property
+    def longest(self) -> int:
+        """No segment is longer."""
+        return self.text.longest
+
+    @property
+    def num_slots(self) -> int:
+        """Slots of the stream, padding included."""
+        return len(self.text.ids)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        return self.labels.device
+
+    @property
+    def static_key(self) -> Hashable:
+        """Shapes of all tensors, and the longest segment."""
+        return (*(tensor.shape for tensor in self.tensors()), self.text.longest)
+
+    def tensors(self) -> list[Tensor]:
+        """Those of the stream, then the labels."""
+        return [*self.text.tensors(), self.labels]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "LabelledBatch":
+        """The same batch with each tensor changed by a function."""
+        return replace(self, text=self.text.map(change), labels=change(self.labels))
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """The same batch on a device; the copy may run beside the host."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pin(self) -> "LabelledBatch":
+        """The same batch in page-locked memory."""
+        return self.map(Tensor.pin_memory)
+
+    def clone(self) -> "LabelledBatch":
+        """The same batch in memory of its own."""
+        return self.map(Tensor.clone)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchShape:
+    """How large batches are and how they are filled."""
+
+    num_batches: int
+    """Batches of a whole step; more where it does not fit."""
+    slots: int
+    """Tokens that a batch holds at most."""
+    examples: int
+    """Examples that it holds at most."""
+    longest: int
+    """No text is longer."""
+    fixed: bool
+    """Every batch has these slots and the same number of segments, for kernels that are compiled once."""
+    sort: bool
+    """A step is sorted by length before it is cut, for models that pad rows."""
+
+    @property
+    def tail(self) -> int:
+        """Segments that may be needed to fill a batch."""
+        return -(-self.slots // self.longest) if self.fixed else 0
+
+
+def plan_shape(step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed: bool) -> BatchShape:
+    """The shape for steps of `tokens_per_step` examples; `lengths` are those of a sample of the texts.
+
+    The slots hold the mean length of a batch's examples and four standard errors more, unless
+    `source_tokens_per_micro_batch` says how many there are.
+    """
+    num_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
+    examples = -(-step.tokens_per_step // num_batches)
+    need = SLACK * examples * lengths.mean() + STANDARD_ERRORS * math.sqrt(examples) * lengths.std()
+    slots = step.source_tokens_per_micro_batch or math.ceil(need)
+    longest = rounded_up(max_tokens, 8)
+    return BatchShape(
+        num_batches=num_batches,
+        slots=rounded_up(max(slots, longest), SLOT_MULTIPLE),
+        examples=examples,
+        longest=longest,
+        fixed=packed,
+        sort=not packed,
+    )
+
+
+@dataclass(slots=True)
+class Batching:
+    """Cuts steps into batches of one shape; see `tasks.task.Batching`."""
+
+    shape: BatchShape
+    pad: int
+    """The id that fills the tail."""
+    tokens_at: Callable[[int], int]
+    """Examples that the global batch of a step may hold."""
+    device: torch.device
+    """Where whole sets are put."""
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of a whole step."""
+        return self.shape.num_batches
+
+    @property
+    def settled(self) -> dict[str, int]:
+        """The budget that was chosen for the texts, by its key of the recipe's `step`."""
+        return {"source_tokens_per_micro_batch": self.shape.slots}
+
+    def cut_at(self, window: GlobalBatch, step: int) -> list[LabelledBatch]:
+        """The global batch of a step in batches, in host memory."""
+        return self.cut(window)
+
+    def cut(self, window: GlobalBatch, shape: BatchShape | None = None) -> list[LabelledBatch]:
+        """A global batch in batches of the run's shape, or of another, in host memory."""
+        return [*cut(window.source, window.target.values, shape or self.shape, pad=self.pad)]
+
+    def whole_set(self, text: Ragged, labels: np.ndarray) -> Iterator[LabelledBatch]:
+        """A whole set in its order, in batches on the device."""
+        for batch in cut(text, labels, replace(self.shape, sort=False), pad=self.pad):
+            yield batch.to(self.device)
+
+
+def cut(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -> Iterator[LabelledBatch]:
+    """The examples in batches, each of which takes what fits of the rest."""
+    if shape.sort:
+        order = np.argsort(text.lengths, kind="stable")
+        text, labels = text.take(order), labels[order]
+    start = 0
+    while start < len(text):
+        fits = int(np.searchsorted(text.offsets, text.offsets[start] + shape.slots, side="right")) - 1
+        stop = min(fits, start + shape.examples)
+        assert stop > start, "a text is longer than a batch"
+        yield assemble(text.between(start, stop), labels[start:stop], shape, pad=pad)
+        start = stop
+
+
+def assemble(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -> LabelledBatch:
+    """The batch of these examples, which fit into the shape.
+
+    Where the shape is fixed, the rest of its slots is filled with segments of padding that are no longer than a text
+    may be, and its labels with IGNORE; repeated boundaries stand for segments that are not needed.
+    """
+    offsets, used = text.offsets, int(text.offsets[-1])
+    if shape.fixed:
+        tail = np.minimum(shape.slots, np.arange(1, shape.tail + 1) * shape.longest + used)
+        offsets = np.concatenate([offsets, tail])
+        offsets = np.pad(offsets, (0, shape.examples + shape.tail + 1 - len(offsets)), mode="edge")
+    lengths = np.diff(offsets)
+    ids = np.full(offsets[-1], pad, np.int64)
+    ids[:used] = text.values
+    filled = np.full(len(lengths), IGNORE, np.int64)
+    filled[: len(labels)] = labels
+    stream = Stream(
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)),
+        segments=torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
+        boundaries=torch.from_numpy(offsets.astype(np.int32)),
+        longest=shape.longest if shape.fixed else int(lengths.max()),
+    )
+    return LabelledBatch(stream, torch.from_numpy(filled), num_targets=len(text), num_tokens=used)
+
+
+def rounded_up(number: int, multiple: int) -> int:
+    """The next multiple."""
+    return -(-number // multiple) * multiple

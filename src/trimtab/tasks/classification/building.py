@@ -1,0 +1,76 @@
+"""What a recipe makes of the opened data: batches, the stream of steps, the model."""
+
+import itertools
+from collections.abc import Generator
+from dataclasses import fields, replace
+from functools import partial
+
+import torch
+
+from trimtab.config.encoder_model import EncoderModel
+from trimtab.config.run import Recipe
+from trimtab.data.fitting_vocabulary import with_sizes
+from trimtab.data.global_batches import windows
+from trimtab.data.loader import chunks, resolve_workers
+from trimtab.data.mixture import Mixture
+from trimtab.model.text_model import POSITIONS_MULTIPLE
+from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape, rounded_up
+from trimtab.tasks.classification.datasets import Labelled
+from trimtab.tasks.classification.model import SequenceClassifier
+from trimtab.tasks.task import OpenMixture
+from trimtab.tasks.text.batches import step_size
+from trimtab.types import GlobalBatch
+
+
+def plan_batches(recipe: Recipe, datasets: Labelled, *, packed: bool, device: torch.device) -> Batching:
+    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
+    lengths = datasets.sample.source.lengths
+    return Batching(
+        shape=plan_shape(recipe.step, lengths, max_tokens=recipe.data.max_tokens, packed=packed),
+        pad=datasets.tokenizer.pad,
+        tokens_at=partial(step_size, recipe.step),
+        device=device,
+    )
+
+
+def with_vocabulary_size(recipe: Recipe, datasets: Labelled) -> Recipe:
+    """The recipe with the size that its vocabulary came out with."""
+    tokenizer = datasets.tokenizer
+    return recipe.model_copy(update={"data": with_sizes(recipe.data, source=tokenizer, target=tokenizer)})
+
+
+def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
+    """What opens the endless global batches of a mixture, each of so many examples."""
+
+    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
+        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
+        made = windows(
+            chunks(feed, from_position=position, workers=workers),
+            from_position=position,
+            tokens_per_step=recipe.step.tokens_per_step,
+            max_tokens=1,  # the one target of an example
+            examples_per_epoch=mixture.examples_per_epoch,
+            sizes=map(partial(step_size, recipe.step), itertools.count(step)),
+        )
+        for window in made:
+            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(GlobalBatch)})
+
+    return open_mixture
+
+
+def build_classifier(recipe: Recipe, datasets: Labelled, *, device: torch.device) -> SequenceClassifier:
+    """The model with its first weights, sized by the vocabulary and the labels."""
+    model = classifier_of(recipe, num_labels=len(datasets.labels), num_pieces=datasets.tokenizer.num_ids)
+    return model.to(device)
+
+
+def classifier_of(recipe: Recipe, *, num_labels: int, num_pieces: int) -> SequenceClassifier:
+    """The model that a recipe describes, on the CPU, with its first weights, which follow from the recipe's seed."""
+    assert isinstance(recipe.model, EncoderModel), "other kinds are refused with the recipe"
+    return SequenceClassifier(
+        recipe.model,
+        num_labels=num_labels,
+        num_pieces=num_pieces,
+        max_positions=rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE),
+        seed=recipe.seed,
+    )

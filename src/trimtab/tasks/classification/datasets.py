@@ -1,0 +1,214 @@
+"""The data of a run, opened: labelled corpora, the vocabulary of the texts, the labels, the validation sets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk
+from trimtab.data.corpus import Corpus
+from trimtab.data.fitting_vocabulary import train_fitting
+from trimtab.data.id_filter import TOO_LONG
+from trimtab.data.mixture import Mixture
+from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.stream_sample import Sample, first_examples
+from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
+from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Pipeline, build_transforms
+from trimtab.errors import InputError, Problem
+from trimtab.progress import Progress
+from trimtab.tasks.classification.labels import Labels, label_of, numbered, prepare_labels
+from trimtab.tasks.text.datasets import keyed_files, open_all
+from trimtab.types import DroppedExample, Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class TextReader:
+    """What turns a text into ids; of a long one the beginning is read."""
+
+    pipeline: Pipeline
+    tokenizer: SentencePiece
+    max_tokens: int
+
+    def rows(self, texts: Sequence[str]) -> Ragged:
+        """The ids of each text with the end symbol, at most `max_tokens`."""
+        found = self.tokenizer.encode([self.pipeline.apply_source(text) for text in texts])
+        most = self.max_tokens
+        return Ragged.of([row if len(row) <= most else [*row[: most - 1], row[-1]] for row in found])
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledFeed:
+    """All that turns positions of the stream into examples; may be pickled. See `data.chunk.MakesChunks`."""
+
+    corpora: Sequence[Corpus]
+    reader: TextReader
+    labels: Labels
+    mixture: Mixture
+
+    parts_per_position: ClassVar[int] = 1
+    positions_per_chunk: ClassVar[int] = 1024
+    sample_positions: ClassVar[int] = 4096
+    shares_length: ClassVar[bool] = False
+    within_slack: ClassVar[float] = 1.0
+    fingerprints: ClassVar[dict[str, str]] = {}
+
+    @property
+    def max_tokens(self) -> int:
+        """Length of the longest text."""
+        return self.reader.max_tokens
+
+    def chunk(self, *, start: int, count: int) -> Chunk:
+        """The examples at so many positions, a function of its arguments alone: ids of each text, and the number of
+        its label. Texts and labels of which nothing is left are dropped; so is a line far too long to be read."""
+        places, numbers = self.mixture.at(np.arange(start, start + count)), self.labels.numbers
+        most = BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens)
+        texts: list[str] = []
+        labels: list[int] = []
+        reasons: list[str] = []
+        for corpus, line in zip(places.corpus.tolist(), places.line.tolist(), strict=True):
+            if self.corpora[corpus].num_bytes(line) > most:
+                reasons.append(TOO_LONG)
+                continue
+            text, target = self.corpora[corpus].pair(line)
+            label = label_of(target)
+            reasons.append("" if label else EMPTY_TARGET)
+            if label:
+                texts.append(text)
+                labels.append(numbers[label])
+        rows = self.reader.rows(texts)
+        read = np.flatnonzero([reason == "" for reason in reasons])
+        full = np.flatnonzero(rows.lengths > 1)  # more than the end symbol
+        for place in np.delete(read, full).tolist():
+            reasons[place] = EMPTY_SOURCE
+        kept, gone = read[full], np.flatnonzero([reason != "" for reason in reasons])
+        return Chunk(
+            source=rows.take(full),
+            target=label_rows(np.array(labels, np.int32)[full]),
+            corpus=places.corpus[kept],
+            line=places.line[kept],
+            position=start + kept,
+            dropped=tuple(
+                DroppedExample(int(places.corpus[place]), int(places.line[place]), reasons[place])
+                for place in gone
+            ),
+            dropped_position=start + gone,
+            prompt=np.zeros(len(kept), np.int32),
+        )
+
+
+def label_rows(labels: np.ndarray) -> Ragged:
+    """A row of one number for each label."""
+    return Ragged(labels.astype(np.int32), np.arange(len(labels) + 1, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """A validation set, whole."""
+
+    name: str
+    texts: list[str]
+    text: Ragged
+    """Ids of each text, as far as it is read."""
+    labels: np.ndarray
+    """The number of each label, int32."""
+
+    @property
+    def rows(self) -> int:
+        """Examples that the loss is measured on."""
+        return len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Everything that is read, ready to be read; see `tasks.task.Datasets`."""
+
+    corpora: list[Corpus]
+    reader: TextReader
+    labels: Labels
+    feed: LabelledFeed
+    stages: Stages
+    valid: dict[str, LabelledSet]
+    sample: Sample
+
+    @property
+    def tokenizer(self) -> SentencePiece:
+        """Of the texts."""
+        return self.reader.tokenizer
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What must not change when a run resumes, by name."""
+        data = {
+            f"data.train.{number}": f"{len(corpus):,} examples, sha256 {corpus.fingerprint[:32]}"
+            for number, corpus in enumerate(self.corpora)
+        }
+        return {**data, "tokenizer": self.tokenizer.fingerprint, "labels": self.labels.fingerprint}
+
+    @property
+    def positions_per_epoch(self) -> int:
+        """How far an epoch moves the stream's position."""
+        return self.feed.mixture.examples_per_epoch
+
+    @property
+    def targets_per_epoch(self) -> float:
+        """Examples of an epoch, estimated from the sample."""
+        return self.positions_per_epoch * len(self.sample.target) / max(1, self.sample.seen)
+
+    @property
+    def examples_per_epoch(self) -> str:
+        """An epoch in words."""
+        return f"{self.positions_per_epoch} examples of {len(self.labels)} labels"
+
+
+def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Labelled:
+    """Opens what a recipe with absolute paths names; see `tasks.task.Task.open_datasets`."""
+    progress.message("reading the corpora")
+    corpora, valid = open_all(recipe, passage_bytes=None)
+    pipeline = build_transforms(recipe.data.transforms)
+    tokenizer = prepare_tokenizer(recipe, corpora, pipeline, folder=tokenizer_folder, progress=progress)
+    labels = prepare_labels(corpora, folder=tokenizer_folder)
+    reader = TextReader(pipeline, tokenizer, recipe.data.max_tokens)
+    stages = plan_stages(recipe.data, corpora, seed=recipe.seed)
+    feed = LabelledFeed(corpora, reader, labels, stages.mixtures[0])
+    _, (keys, _) = keyed_files(recipe)
+    sets, problems = dict[str, LabelledSet](), list[Problem]()
+    for name, key, corpus in zip(recipe.data.valid, keys, valid, strict=True):
+        try:
+            sets[name] = read_set(name, corpus, reader, labels, key=key)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(*problems)
+    return Labelled(corpora, reader, labels, feed, stages, sets, first_examples(feed, stages))
+
+
+def prepare_tokenizer(
+    recipe: Recipe, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
+) -> SentencePiece:
+    """The tokenizer in the run's folder, or the one that the recipe gives, or a new one of the training texts."""
+    config, key = recipe.data.tokenizer, "data.tokenizer"
+    assert isinstance(config, SentencePieceTokenizer), "other kinds are refused with the recipe"
+    if (folder / CARD_FILE).exists():
+        return load_tokenizer(folder)
+    if config.path is not None:
+        return adopt_tokenizer(config, folder, key=key)
+    progress.message(f"training a tokenizer of {config.vocabulary_size} pieces")
+    return train_fitting(
+        config,
+        lines=lambda: sample_lines(corpora, config.training_lines, pipeline=pipeline, side="source"),
+        progress=progress,
+        symbols=(),
+        out=folder,
+        key=key,
+    )
+
+
+def read_set(name: str, corpus: Corpus, reader: TextReader, labels: Labels, *, key: str) -> LabelledSet:
+    """A validation set, whole; InputError for labels that the training data does not have."""
+    texts = [text for text, _ in corpus.several(range(len(corpus)))]
+    return LabelledSet(name, texts, reader.rows(texts), np.array(numbered(corpus, labels, key=key), np.int32))

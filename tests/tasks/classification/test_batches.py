@@ -1,0 +1,80 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.config.step import StepConfig
+from trimtab.tasks.classification.batches import BatchShape, assemble, cut, plan_shape
+from trimtab.types import IGNORE, Batch, Ragged
+
+SHAPE = BatchShape(num_batches=2, slots=64, examples=6, longest=16, fixed=False, sort=True)
+
+
+def texts(lengths):
+    return Ragged.of([[number + 5] * length for number, length in enumerate(lengths)])
+
+
+@given(lengths=st.lists(st.integers(1, 16), min_size=1, max_size=40), fixed=st.booleans(), sort=st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_each_example_is_in_one_batch_with_its_label(lengths, fixed, sort):
+    shape, rows = replace(SHAPE, fixed=fixed, sort=sort), texts(lengths)
+    batches = [*cut(rows, np.arange(len(rows)), shape, pad=0)]
+    found = {}
+    for batch in batches:
+        assert batch.num_tokens <= shape.slots
+        assert batch.num_segments <= shape.examples
+        bounds = batch.text.boundaries.tolist()
+        for segment in range(batch.num_segments):
+            found[int(batch.labels[segment])] = batch.text.ids[bounds[segment] : bounds[segment + 1]].tolist()
+        assert (batch.labels[batch.num_segments :] == IGNORE).all()
+    assert found == {number: row.tolist() for number, row in enumerate(map(rows.row, range(len(rows))))}
+    assert sum(batch.num_targets for batch in batches) == len(lengths)
+    assert sum(batch.num_tokens for batch in batches) == sum(lengths)
+
+
+def test_batches_of_a_fixed_shape_share_one_key_and_no_segment_is_too_long():
+    shape = replace(SHAPE, fixed=True)
+    batches = [
+        assemble(texts(lengths), np.zeros(len(lengths)), shape, pad=0)
+        for lengths in ([1], [16] * 4, [3, 9, 2])
+    ]
+    assert len({batch.static_key for batch in batches}) == 1
+    for batch in batches:
+        assert batch.num_slots == shape.slots
+        assert int(batch.text.boundaries.diff().max()) <= shape.longest
+        assert int(batch.text.boundaries[-1]) == shape.slots
+
+
+def test_positions_and_segments_follow_from_the_boundaries():
+    batch = assemble(texts([2, 3]), np.array([1, 0]), SHAPE, pad=0)
+    assert batch.text.positions.tolist() == [0, 1, 0, 1, 2]
+    assert batch.text.segments.tolist() == [0, 0, 1, 1, 1]
+    assert isinstance(batch, Batch)
+
+
+def test_copies_are_equal_and_of_their_own_memory():
+    batch = assemble(texts([2, 3]), np.array([1, 0]), SHAPE, pad=0)
+    for copy in (batch.clone(), batch.to(torch.device("cpu"))):
+        assert all(torch.equal(a, b) for a, b in zip(batch.tensors(), copy.tensors(), strict=True))
+        assert copy.static_key == batch.static_key
+    assert batch.clone().labels.data_ptr() != batch.labels.data_ptr()
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_shape_holds_a_step_of_the_sample(packed):
+    lengths = np.random.default_rng(1).integers(2, 30, 1000)
+    step = StepConfig(tokens_per_step=256, tokens_per_micro_batch=100)
+    shape = plan_shape(step, lengths, max_tokens=32, packed=packed)
+    assert (shape.num_batches, shape.examples) == (3, 86)
+    assert shape.slots >= 86 * lengths.mean()
+    assert (shape.fixed, shape.sort) == (packed, not packed)
+    again = plan_shape(
+        step.model_copy(update={"source_tokens_per_micro_batch": shape.slots}),
+        lengths,
+        max_tokens=32,
+        packed=packed,
+    )
+    assert again == shape

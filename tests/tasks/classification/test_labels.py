@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from tests.label_run import label_recipe, label_sources, small_texts, write_texts
+from trimtab.errors import InputError
+from trimtab.launch import train
+from trimtab.tasks.classification.labels import LABELS_FILE, Labels, load_labels
+
+
+def test_labels_are_those_of_the_training_data_sorted_and_kept(tmp_path):
+    _, datasets = label_sources(tmp_path)
+    assert datasets.labels.names == ("garden", "kitchen", "sea")
+    assert load_labels(tmp_path / "tokenizer") == datasets.labels
+    write_texts(tmp_path / "train.tsv", [("a rose", "other"), ("a ship", "sea")])
+    assert load_labels(tmp_path / "tokenizer") == datasets.labels
+
+
+def test_the_fingerprint_is_that_of_the_labels_in_their_order():
+    assert Labels(("a", "b")).fingerprint != Labels(("b", "a")).fingerprint
+    assert Labels(("a", "b")).fingerprint == Labels(("a", "b")).fingerprint
+
+
+def test_one_label_alone_is_refused(tmp_path):
+    recipe = label_recipe(tmp_path)
+    write_texts(tmp_path / "train.tsv", [(text, "sea") for text, _ in small_texts(100)])
+    with pytest.raises(InputError, match="1 label: sea"):
+        train(recipe, out=tmp_path / "run")
+
+
+def test_an_unknown_label_of_a_validation_set_is_refused_with_its_line(tmp_path):
+    recipe = label_recipe(tmp_path)
+    write_texts(tmp_path / "dev.tsv", [("a rose", "garden"), ("a star", "sky"), ("a moon", "sky")])
+    with pytest.raises(InputError) as caught:
+        train(recipe, out=tmp_path / "run")
+    (problem,) = caught.value.problems
+    assert "dev.tsv:2" in problem.what
+    assert problem.got == "'sky'"
+    assert problem.allowed == "garden, kitchen, sea"
+    assert "data.train" in problem.fix
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", "[", ""])
+def test_a_damaged_file_is_refused(tmp_path, content):
+    (tmp_path / LABELS_FILE).write_text(content)
+    with pytest.raises(InputError, match="no list of labels"):
+        load_labels(tmp_path)
+
+
+def test_a_long_list_is_cut_in_messages(tmp_path):
+    (tmp_path / LABELS_FILE).write_text(json.dumps([f"l{number}" for number in range(20)]))
+    assert load_labels(tmp_path).shown().endswith("l11 and 8 more")

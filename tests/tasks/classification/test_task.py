@@ -1,0 +1,72 @@
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from tests.label_run import label_recipe
+from tests.short_run import model_sha
+from trimtab.checkpoint.journal import read_journal
+from trimtab.config.load import load_recipe
+from trimtab.errors import InputError
+from trimtab.inspection import inspect_recipe
+from trimtab.launch import smoke, train
+from trimtab.tasks.classification.task import CLASSIFICATION, take_weights
+from trimtab.tasks.task import Batching, ComputesLoss, Datasets
+
+COMMAND = "import sys; from trimtab.cli.main import main; sys.exit(main())"
+
+
+def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
+    assert parts.task is CLASSIFICATION
+    assert isinstance(parts.sources, Datasets)
+    assert isinstance(parts.packing, Batching)
+    assert isinstance(parts.stepper.loss, ComputesLoss)
+
+
+def test_a_run_that_was_killed_resumes_to_the_same_bits(label_run, tmp_path):
+    recipe, run = label_recipe(tmp_path), tmp_path / "run"
+    process = subprocess.Popen([sys.executable, "-c", COMMAND, "train", str(recipe), "--out", str(run)])
+    try:
+        while not (run / "checkpoints" / "step-00000010").exists() and process.poll() is None:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    result = train(recipe, out=run, resume=True)
+    assert result.state.step == 40
+    assert model_sha(run, 40) == model_sha(label_run, 40)
+    kept = ("step", "loss", "grad_norm")
+    lines = [[{key: each[key] for key in kept} for each in read_journal(path / "metrics.jsonl")]
+             for path in (run, label_run)]  # fmt: skip
+    assert lines[0] == lines[1]
+
+
+def test_spoilt_steps_are_refused_and_their_lines_written_down(parts, tmp_path, monkeypatch):
+    recipe = label_recipe(tmp_path, length="20 steps")
+    forward = type(parts.model).encode
+    calls = []
+
+    def spoilt(self, stream):
+        calls.append(1)
+        x = forward(self, stream)
+        return x * torch.nan if self.training and len(calls) > 60 and len(calls) < 63 else x
+
+    monkeypatch.setattr(type(parts.model), "encode", spoilt)
+    result = train(recipe, out=tmp_path / "run")
+    assert result.state.skips >= 1
+    (line, *_) = read_journal(tmp_path / "run" / "quarantine.jsonl")
+    assert line["target"] in ("garden", "kitchen", "sea")
+    assert line["place"].endswith(f"train.tsv:{line['line']}")
+
+
+def test_smoke_overfits_one_batch(tmp_path):
+    assert smoke(label_recipe(tmp_path)) < 0.6
+
+
+def test_what_it_has_not_is_refused_by_name(tmp_path):
+    with pytest.raises(InputError, match="texts with labels"):
+        inspect_recipe(load_recipe(label_recipe(tmp_path)))
+    with pytest.raises(InputError, match="begins from nothing"):
+        take_weights(None, None, None, name="RUN@5")
