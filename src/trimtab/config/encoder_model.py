@@ -110,3 +110,8 @@ class EncoderModel(Settings):
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
         """The same; an encoder-decoder has one for each side."""
         return (self.position_settings,)
+
+    @property
+    def needs_padding(self) -> bool:
+        """Whether attention must run over padded rows, since a kernel for packs cannot do what the positions ask."""
+        return any(each.has_bias for each in self.all_position_settings)

@@ -76,11 +76,11 @@ class Recipe(Settings):
 
     task: Task = "translation"
     """What to train: a translation model, a language model, or a classifier of texts. A language model has
-    `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults differ
-    for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
-    `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each example
-    is one target: the defaults are `step.tokens_per_step: 256`, which are examples, `loss.label_smoothing: 0` and the
-    metrics of labels."""
+    `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults
+    differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
+    `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each
+    example is one target: the defaults are `step.tokens_per_step: 256`, which are examples, `loss.label_smoothing: 0`
+    and the metrics of labels."""
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model

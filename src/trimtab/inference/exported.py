@@ -84,7 +84,7 @@ def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
     """The exported model in a folder. Raises InputError where something of it is missing, closed to this user, damaged
     or too new, and where it is a language model."""
     export = read_export(folder)
-    if export.recipe.is_language_model:
+    if export.recipe.facts.one_row:
         raise _goes_on(folder)
     engine = export.open(device=device)
     assert isinstance(engine, Engine), "a target opens a translator as something that translates"
@@ -105,7 +105,7 @@ def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedTe
     """The exported language model in a folder. Raises InputError where something of it is missing, closed to this user,
     damaged or too new, and where it translates, as a model of pairs alone does too."""
     export = read_export(folder)
-    if not export.recipe.is_language_model:
+    if not export.recipe.facts.one_row:
         raise translates(str(folder))
     refuse_pairs_alone(export.recipe, name=str(folder))
     engine = export.open(device=device)
