@@ -68,7 +68,8 @@ def build(
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     pace = RunClock(sources.positions_per_epoch)
     compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
-    graphed = packed and recipe.step.cuda_graph != "off"
+    # Sums over ranks cannot be recorded yet.
+    graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
     packing = task.plan_batches(recipe, sources, packed=packed, device=device)
     recipe = task.settled(recipe, sources)
     recipe = settled(recipe, packing.settled, precision=precision, compiled=compiled, graphed=graphed)
@@ -81,7 +82,7 @@ def build(
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
     stepper = build_stepper(recipe, objective, pace=pace, ranks=ranks)
-    if graphed and ranks.world_size == 1:  # sums over ranks cannot be recorded yet
+    if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
     return Parts(
         recipe=recipe,

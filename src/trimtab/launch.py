@@ -36,7 +36,15 @@ from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
 from trimtab.training.restore import restore
-from trimtab.training.resumed import MAY_CHANGE, as_begun, forget, newest_line, standing, without_places
+from trimtab.training.resumed import (
+    MAY_CHANGE,
+    as_begun,
+    as_marked_now,
+    forget,
+    newest_line,
+    standing,
+    without_places,
+)
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
@@ -133,7 +141,9 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if checkpoint is not None:
         stored = recipe_fingerprints(without_places(load_recipe(run.recipe).recipe))
-        check_fingerprints(checkpoint.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
+        check_fingerprints(
+            as_marked_now(checkpoint.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
+        )
     return Prepared(run, store, held, parts, checkpoint, marks, progress)
 
 

@@ -9,6 +9,7 @@ from tests.short_run import SHORT, log, model_sha, newest_state
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
 from trimtab import launch
+from trimtab.checkpoint.fingerprints import check_fingerprints
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import step_name
@@ -21,7 +22,7 @@ from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import forget, without_places
+from trimtab.training.resumed import as_marked_now, forget, without_places
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -268,3 +269,16 @@ def test_a_run_whose_checkpoints_are_gone_does_not_begin_anew(copied_run, emptie
     with pytest.raises(NothingToResume, match=r"the checkpoints of .* are gone"):
         train(recipe, out=run, resume=True)
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_dataset_of_an_older_version_is_known_wherever_its_folder_is():
+    """Versions before counted its path, and neither columns nor a `text`."""
+    old = {"dataset": "/old/place", "split": None, "weight": 1.0}
+    other = {"dataset": None, "weight": 1.0}
+    saved = {"recipe.seed": "1", "recipe.data.train": json.dumps([old, other], sort_keys=True)}
+    new = [{"split": None, "source": "en", "target": "de", "text": None, "weight": 1.0}, other]
+    now = {"recipe.seed": "1", "recipe.data.train": json.dumps(new, sort_keys=True)}
+    check_fingerprints(as_marked_now(saved), now, as_read_now=now)
+    with pytest.raises(InputError, match=r"recipe\.data\.train is not what it was"):
+        check_fingerprints(saved, now, as_read_now=now)
+    assert as_marked_now({"recipe.seed": "1"}) == {"recipe.seed": "1"}

@@ -99,7 +99,7 @@ def test_on_a_cpu_the_window_is_small_and_every_step_tells_how_long_the_rest_tak
     told.message = texts.append
     told.step = lambda metrics, *, share, seconds_left: left.append((metrics["step"], share, seconds_left))
     smoke(small_recipe(tmp_path, **{"step.tokens_per_step": 8192}), progress=told)
-    (said,) = [text for text in texts if text.startswith("learning ")]
+    (said,) = [text for text in texts if text.startswith("overfitting ")]
     assert 256 < int(said.split()[1]) <= 512
     assert [step for step, _, _ in left] == list(range(1, 60))
     assert left[0] == (1, 1 / 60, None)

@@ -30,6 +30,7 @@ def test_fill_weighs_batches_by_their_slots():
     short, long = image_batches(1, 3)
     assert fill([short, long]) == 1.0
     assert fill([PACK]) == 1.0
+    assert fill([]) == 1.0  # a rank for which a step has no micro-batch
     assert fill([replace(PACK, num_tokens=5), PACK]) == 14 / 18
 
 

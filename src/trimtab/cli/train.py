@@ -24,7 +24,7 @@ def train(
         bool, typer.Option("--resume", help="Go on from the newest checkpoint of the run.")
     ] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Overfit one window, to see that the line works.")
+        bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
     ] = False,
 ) -> None:
     """Train a model."""
@@ -44,7 +44,7 @@ def train(
     try:
         if smoke:
             loss = launch.smoke(loaded, progress=progress)
-            typer.echo(f"the line works: one step's worth was learned by heart, to a loss of {loss:.3f}")
+            typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
         result = launch.train(loaded, out=out, resume=resume, progress=progress)
     finally:

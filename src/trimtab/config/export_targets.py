@@ -52,7 +52,7 @@ class TargetFacts:
 
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""
-        return (self.language_models if kind == "decoder" else self.translators) is not None
+        return {"decoder": self.language_models, "encoder_decoder": self.translators}.get(kind) is not None
 
 
 def facts_of(target: ExportTarget) -> TargetFacts:

@@ -16,7 +16,7 @@ _TRANSLATION = """\
 # A recipe for trimtab: one file that says the whole run.
 #
 #   trimtab data inspect recipe.yaml       what is in the files, and what would be dropped
-#   trimtab train recipe.yaml --smoke      overfit one step's worth, to see that the line works
+#   trimtab train recipe.yaml --smoke      overfit one batch, to check the whole pipeline
 #   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
 #
 # Any key can be changed for one run:  trimtab train recipe.yaml step.optimizer.learning_rate=3e-4

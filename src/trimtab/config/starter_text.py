@@ -3,7 +3,7 @@
 LANGUAGE_MODEL = """\
 # A recipe for trimtab: one file that says the whole run of a language model.
 #
-#   trimtab train recipe.yaml --smoke      overfit one step's worth, to see that the line works
+#   trimtab train recipe.yaml --smoke      overfit one batch, to check the whole pipeline
 #   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
 #   trimtab generate runs/recipe --prompt "Once upon a time"
 #   trimtab evaluate runs/recipe --text FILE

@@ -20,7 +20,7 @@ _PROBES = (" a  b ", "a\nb\n\n  c", "tab\t, ﬁ ａ\u00a0", "line\r\nline\u2028l
 
 @dataclass(frozen=True, slots=True)
 class ExactText:
-    """A tokenizer for documents; see `flow.Tokenizer`. What it encodes it decodes to the very same text."""
+    """A tokenizer for documents; see `types.Tokenizer`. What it encodes it decodes to the very same text."""
 
     inner: SentencePiece
 

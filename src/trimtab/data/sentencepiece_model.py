@@ -29,7 +29,7 @@ _LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 
 
 class SentencePiece:
-    """`flow.Tokenizer` on a sentencepiece model; pickled as the bytes of the model.
+    """`types.Tokenizer` on a sentencepiece model; pickled as the bytes of the model.
 
     `symbols` are the tags of the vocabulary; a model from elsewhere may hold them as user-defined pieces, and then
     their spelling in a text does become the tag.

@@ -18,7 +18,7 @@ from trimtab.errors import RunFailed
 
 @runtime_checkable
 class OpenPrompts(Protocol):
-    """A batch of prompts that go on, `width` texts each; see `flow.DecoderSession` and `flow.FeedsAtOnce`."""
+    """A batch of prompts that go on, `width` texts each; see `types.DecoderSession` and `types.FeedsAtOnce`."""
 
     def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
         """Feeds what each row begins with, before any step; its first `skipped` are no tokens."""

@@ -30,15 +30,15 @@ class JoinableSession(Protocol):
     caches: Sequence[Any]
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
-        """See `flow.DecoderSession`."""
+        """See `types.DecoderSession`."""
         ...
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """See `flow.DecoderSession`."""
+        """See `types.DecoderSession`."""
         ...
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """See `flow.DecoderSession`."""
+        """See `types.DecoderSession`."""
         ...
 
 

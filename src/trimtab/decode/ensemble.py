@@ -15,7 +15,7 @@ EnsembleMode = Literal["linear", "log_linear"]
 
 
 class Ensemble:
-    """Models of one vocabulary on one device, as decoding sees a model: see `flow.Translates`.
+    """Models of one vocabulary on one device, as decoding sees a model: see `types.Translates`.
 
     `linear` averages probabilities, as fairseq does and Sockeye by default: what one model finds likely stays
     possible. `log_linear` averages log-probabilities, as Marian and OpenNMT-py do by default: what one model finds
@@ -37,7 +37,7 @@ class Ensemble:
 
 @dataclass(slots=True)
 class EnsembleSession:
-    """A session of each model, all fed the same; see `flow.DecoderSession`."""
+    """A session of each model, all fed the same; see `types.DecoderSession`."""
 
     sessions: list[DecoderSession]
     mode: EnsembleMode

@@ -25,7 +25,7 @@ class Given:
 
 
 class Prefilled:
-    """A model with one beginning a row; see `flow.Translates`."""
+    """A model with one beginning a row; see `types.Translates`."""
 
     def __init__(self, model: Translates, given: Sequence[Sequence[int]]) -> None:
         self.model, self.given = model, given

@@ -101,6 +101,6 @@ def row_log_probabilities(
 def _packs(
     model: LoadedModel, source: Ragged, target: Ragged, prompt: np.ndarray | None
 ) -> Iterator[PackedBatch]:
-    packed = model.model.kernel == "varlen"
+    packed = not model.model.padded
     shape = shape_for(model.recipe, (source.lengths, target.lengths), packed=packed)
     yield from pack_pairs(source, target, shape, prompt=prompt, **model.tokenizers.symbols)

@@ -21,7 +21,7 @@ from trimtab.types import DecoderSession, Ragged, Stream
 
 @runtime_checkable
 class Trained(Protocol):
-    """A checkpoint's model in float32 on the CPU, with what belongs to it; `translator.LoadedModel` is one."""
+    """A checkpoint's model in float32 on the CPU, with what belongs to it; `inference.LoadedModel` is one."""
 
     @property
     def recipe(self) -> Recipe:
@@ -51,7 +51,7 @@ class Trained(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """An exported translator in its library: it opens decoding sessions (see `flow.Translates`) and scores
+    """An exported translator in its library: it opens decoding sessions (see `types.Translates`) and scores
     translations that exist already."""
 
     device: torch.device

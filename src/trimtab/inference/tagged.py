@@ -8,7 +8,7 @@ from trimtab.data.tokenizers import Tokenizers
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A tokenizer that puts tags before every line; see `flow.Tokenizer`.
+    """A tokenizer that puts tags before every line; see `types.Tokenizer`.
 
     Lines become ids of the source's vocabulary; everything else is of the target's.
     """

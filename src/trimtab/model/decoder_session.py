@@ -37,8 +37,8 @@ class Cache:
 
 
 class PromptSession:
-    """`rows` prompts being written on, `width` hypotheses each; see `flow.DecoderSession` and `flow.FeedsAtOnce`. Texts
-    may grow as long as the model has positions; the caches grow with them.
+    """`rows` prompts being written on, `width` hypotheses each; see `types.DecoderSession` and `types.FeedsAtOnce`.
+    Texts may grow as long as the model has positions; the caches grow with them.
 
     A model that reads a prefix in both directions takes as prefix what is fed and the token of the first step, which
     must then be the same for all hypotheses of a row: the next token is predicted from the last of the prefix.

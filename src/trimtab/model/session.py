@@ -29,7 +29,7 @@ class BlockCache:
 
 
 class Session:
-    """`rows` sources being translated, `width` hypotheses each; see `flow.DecoderSession`."""
+    """`rows` sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
 
     def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width, self.past = model, rows, width, 0

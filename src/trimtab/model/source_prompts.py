@@ -12,7 +12,7 @@ from trimtab.types import Stream
 
 
 class SourcePrompts:
-    """See `flow.Translates`. A row is read as it was in training: start symbol, source, separator, translation."""
+    """See `types.Translates`. A row is read as it was in training: start symbol, source, separator, translation."""
 
     def __init__(self, model: DecoderOnly, *, start: int, separator: int) -> None:
         self.model, self.start, self.separator = model, start, separator
@@ -39,7 +39,7 @@ class SourcePrompts:
 
 
 class PromptedTranslation:
-    """See `flow.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
+    """See `types.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
 
     def __init__(self, session: PromptSession, separator: int) -> None:
         self.session, self.separator, self.started = session, separator, False

@@ -18,7 +18,7 @@ Own = TypeVar("Own", bound="Transformer")
 
 
 class Transformer(nn.Module):
-    """A transformer that predicts ids; see `flow.TrainableModel`."""
+    """A transformer that predicts ids; see `types.TrainableModel`."""
 
     embedding: nn.Embedding
     output: nn.Embedding | None
@@ -55,7 +55,7 @@ class Transformer(nn.Module):
 
     @property
     def output_projection(self) -> Float[Tensor, "rows dim"]:
-        """`output_matrix`, by the name that `flow.TrainableModel` has for it."""
+        """`output_matrix`, by the name that `types.TrainableModel` has for it."""
         return self.output_matrix
 
     @property

@@ -42,7 +42,7 @@ from trimtab.replaying.rerun import (
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
-from trimtab.training.resumed import MAY_CHANGE, without_places
+from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_places
 from trimtab.training.trace import trace
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
@@ -146,7 +146,9 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
     if newest is not None:
         try:
-            check_fingerprints(newest.fingerprints, marks, may_change=MAY_CHANGE, as_read_now=stored)
+            check_fingerprints(
+                as_marked_now(newest.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
+            )
         except InputError as error:
             fix = "put it back: a replay needs the data and the settings that the run was trained with"
             raise InputError(*(replace(each, fix=fix) for each in error.problems)) from None

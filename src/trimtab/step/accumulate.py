@@ -27,7 +27,7 @@ def accumulate(
 
     Each micro-batch gives a *sum*; the divisor, the targets of all of them, is known before the first backward. So
     the gradient does not depend on how the step is cut (with dropout off, up to the order of additions). A mean
-    over means would weigh targets of short micro-batches more: see "Why accumulation goes wrong" in the README.
+    over means would weigh targets of short micro-batches more: see "Gradient accumulation" in docs/how_it_works.md.
     """
     divisor = max(1, sum(batch.num_targets for batch in batches)) if targets is None else targets
     total = None

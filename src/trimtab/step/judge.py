@@ -21,7 +21,7 @@ def must_skip(objective: Float[Tensor, ""], grad_norm: Float[Tensor, ""]) -> Boo
 def judge(
     total: LossOutput, grad_norm: Float[Tensor, ""], *, scale: LossScale, gate: OutlierGate | None = None
 ) -> Int[Tensor, ""]:
-    """Why the step must not be applied, as a number of `Refusal`; 0 where it may. Stays on the device.
+    """Why the step must not be applied, as a number of `SkipReason`; 0 where it may. Stays on the device.
 
     What is not finite is judged before what is large: NaN is above no bound. Without a gate nothing is too large.
     """

@@ -33,9 +33,5 @@ class TrainingModule(nn.Module):
 
     def forward(self, batch: Batch) -> LossOutput:
         """The summed loss of a micro-batch on the device."""
-        return self.loss_of(self.model, batch)
-
-    def loss_of(self, model: nn.Module, batch: Batch) -> LossOutput:
-        """The same by another model, such as the half-precision copy for an evaluation."""
         with autocast(self.precision, self.device):
-            return self.compute_loss(model, batch)
+            return self.compute_loss(self.model, batch)

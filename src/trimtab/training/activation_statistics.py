@@ -73,7 +73,8 @@ class ActivationStatistics:
 @contextmanager
 def watching(model: Transformer, *, sentences: int) -> Generator[list[ActivationStatistics]]:
     """While it is open and the model reads a set of so many sentences, batch by batch, looks at the batch with the
-    middle one: the forward pass is one that is made anyway. There is one `Inside` afterwards, or none if none was read.
+    middle one: the forward pass is one that is made anyway. The list holds one record afterwards, or none if
+    no sentence was read.
 
     The first batches may hold the shortest sentences of the set, and the last the longest.
     """

@@ -13,7 +13,7 @@ from trimtab.types import SkipReason
 LAST = 3
 """Steps at the end of a run, the middle one of whose losses counts: one step may be bad by chance."""
 FAR_ABOVE = 1.5
-"""Times the logarithm of the vocabulary; an untrained model is within 15% of it."""
+"""Times the loss of an untrained model; an untrained model is within 15% of it."""
 FIRST = 1.05
 """Times the loss of the first step, from which weights that knew something else may have begun."""
 LEFT_OUT = frozenset(

@@ -1,5 +1,7 @@
 """What a run that goes on keeps of what it was: its choices, its logs up to the checkpoint, what still stands."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from trimtab.checkpoint.journal import cut_back, read_journal
@@ -12,6 +14,7 @@ from trimtab.training.findings import OF_AN_EVALUATION
 from trimtab.training.warm_start import started_as
 from trimtab.types import TrainState
 
+TRAIN_MARK = "recipe.data.train"
 MAY_CHANGE = (
     "recipe.length",
     "recipe.evaluate",
@@ -35,6 +38,18 @@ def without_places(recipe: Recipe) -> dict[str, Any]:
         for key in files:
             del written[key]
     return tree
+
+
+def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
+    """Fingerprints of a checkpoint without the path of a `dataset`, which versions before this one counted as a part of
+    the data, so that their runs resume where the folder was moved too."""
+    if TRAIN_MARK not in saved:
+        return {**saved}
+    corpora = json.loads(saved[TRAIN_MARK])
+    for corpus in corpora:
+        if corpus.get("dataset") is not None:
+            del corpus["dataset"]
+    return {**saved, TRAIN_MARK: json.dumps(corpora, sort_keys=True)}
 
 
 def standing(run: RunFolder, state: TrainState) -> list[Finding]:

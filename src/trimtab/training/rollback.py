@@ -19,7 +19,7 @@ Learning lowers it, and the look is without dropout, so even an equal loss would
 
 
 class Spoilt(Exception):
-    """The weights are worse than they were, so the run must go back; `settle` raises it through the loop."""
+    """The weights are worse than they were, so the run must go back; `rollback` raises it through the loop."""
 
     def __init__(self, state: TrainState, then: Accepted | None, now: float) -> None:
         super().__init__("the weights are spoilt")

@@ -38,7 +38,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
         window, packs = next(iter(parts.stream.batches(0)))
         targets = "examples" if recipe.facts.one_target else "target tokens"
         progress.message(
-            f"learning {window.num_targets:,} {targets} by heart: {LEAST_STEPS} steps, at most {MOST_STEPS}"
+            f"overfitting {window.num_targets:,} {targets}: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
         parts.model.train()
         losses: list[float] = []
@@ -62,7 +62,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
                 break
     if not losses[-1] < FALLS_TO * losses[0]:
         raise RunFailed(
-            f"one window could not be learned by heart: the loss went from {losses[0]:.3f} to {losses[-1]:.3f} in "
+            f"the model could not overfit one batch: the loss went from {losses[0]:.3f} to {losses[-1]:.3f} in "
             f"{len(losses)} steps\n  fix     look at the learning rate, then whether source and target are aligned"
         )
     return losses[-1]

@@ -55,5 +55,7 @@ class Batch(Protocol):
 
 
 def fill(batches: Sequence[Batch]) -> float:
-    """Share of the slots of these batches that hold real tokens or items."""
-    return sum(batch.num_tokens for batch in batches) / sum(batch.num_slots for batch in batches)
+    """Share of the slots of these batches that hold real tokens or items; 1 without batches, as on a rank for which a
+    step has no micro-batch."""
+    slots = sum(batch.num_slots for batch in batches)
+    return sum(batch.num_tokens for batch in batches) / slots if slots else 1.0

@@ -43,7 +43,7 @@ class StepReport:
     clipped: Float[Tensor, ""]
     """1 where the gradient was scaled down, else 0."""
     refusal: Int[Tensor, ""]
-    """Why the verdict was not to move the weights, as a number of `Refusal`; 0 where they were moved."""
+    """Why the verdict was not to move the weights, as a number of `SkipReason`; 0 where they were moved."""
     learning_rate: float
     num_targets: int
     num_tokens: int

@@ -21,6 +21,18 @@ def test_the_fingerprint_is_that_of_the_labels_in_their_order():
     assert Labels(("a", "b")).fingerprint == Labels(("a", "b")).fingerprint
 
 
+def test_a_run_whose_data_gained_a_label_is_not_resumed_and_says_where_the_label_is(tmp_path):
+    recipe = label_recipe(tmp_path)
+    run = train(recipe, out=tmp_path / "run").run
+    lines = (tmp_path / "train.tsv").read_text(encoding="utf-8")
+    (tmp_path / "train.tsv").write_text(lines + "a rose\tother\n", encoding="utf-8")
+    with pytest.raises(InputError, match="a label that this run does not know") as caught:
+        train(recipe, out=run, resume=True)
+    (problem,) = caught.value.problems
+    assert f"train.tsv:{lines.count(chr(10)) + 1}" in problem.what
+    assert (problem.got, bool(problem.allowed), bool(problem.fix)) == ("'other'", True, True)
+
+
 def test_one_label_alone_is_refused(tmp_path):
     recipe = label_recipe(tmp_path)
     write_texts(tmp_path / "train.tsv", [(text, "sea") for text, _ in small_texts(100)])

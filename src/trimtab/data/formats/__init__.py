@@ -1,1 +1,1 @@
-"""The shapes in which pairs are kept on disk: two aligned files, TSV, JSONL."""
+"""The forms in which pairs and documents lie on disk, a file a form; see `pairs.Pairs` for what each gives."""

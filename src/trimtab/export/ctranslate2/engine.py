@@ -101,7 +101,7 @@ def _quiet() -> Iterator[None]:
 
 
 class CTranslate2Model:
-    """An encoder-decoder of CTranslate2; see `export.target.Engine` and `flow.SearchesItself`."""
+    """An encoder-decoder of CTranslate2; see `export.target.Engine` and `types.SearchesItself`."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class CTranslate2Model:
         length_penalty: float,
         exact: bool,
     ) -> list[list[tuple[list[int], float]]]:
-        """The best `n` translations that beam search finds for each row, the best first: see `flow.SearchesItself`."""
+        """The best `n` translations that beam search finds for each row, the best first: see `types.SearchesItself`."""
         wanted = Wanted(beam=beam, n=n, length_penalty=length_penalty, exact=exact)
         found = self.searcher.search(self._read(source), limits=limits, wanted=wanted)
         return [[([self.ids[piece] for piece in each.pieces], each.score) for each in few] for few in found]

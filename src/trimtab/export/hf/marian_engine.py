@@ -108,7 +108,7 @@ class HuggingFaceModel:
 
 
 class HuggingFaceSession:
-    """Sources being translated, `width` hypotheses each; see `flow.DecoderSession`."""
+    """Sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
 
     def __init__(self, model: HuggingFaceModel, ids: Tensor, mask: Tensor, *, width: int) -> None:
         self.model, self.rows, self.width = model, len(ids), width

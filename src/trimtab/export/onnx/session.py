@@ -1,4 +1,4 @@
-"""A decoding session on the graphs of an export: see `flow.DecoderSession`."""
+"""A decoding session on the graphs of an export: see `types.DecoderSession`."""
 
 from typing import Protocol, runtime_checkable
 

@@ -20,7 +20,7 @@ NO_ROOM = (
 
 
 class StaticOpener:
-    """As the model itself, with sessions whose steps are recorded as CUDA graphs on a GPU; see `flow.Translates`.
+    """As the model itself, with sessions whose steps are recorded as CUDA graphs on a GPU; see `types.Translates`.
 
     There is memory for one session. Another one that is opened while it lives, from this thread or another, is a plain
     `Session`.

@@ -15,8 +15,8 @@ Launch = Callable[[Shape, Callable[[], None]], None]
 
 
 class StaticSession:
-    """As the `Session` that it begins with, whose rows it takes over; see `flow.DecoderSession` and
-    `flow.FeedsAtOnce`. A session that is fed several tokens at once stays what it was.
+    """As the `Session` that it begins with, whose rows it takes over; see `types.DecoderSession` and
+    `types.FeedsAtOnce`. A session that is fed several tokens at once stays what it was.
 
     Rows and slots are rounded up to a few shapes. Rows that are dropped leave their places to others, and the shape
     becomes smaller when half of it is enough.

@@ -30,7 +30,7 @@ class LabelledTexts(GlobalBatch):
 
 @dataclass(frozen=True, slots=True)
 class LabelledBatch:
-    """One micro-batch; see `flow.Batch`."""
+    """One micro-batch; see `types.Batch`."""
 
     text: Stream
     labels: Int[Tensor, "segments"]

@@ -74,7 +74,7 @@ class Classifier:
         """The probability of each label for each line, `lines labels`, float64."""
         rows = self.reader.rows(lines)
         order = np.argsort(rows.lengths, kind="stable")
-        device, packed = self.model.output_matrix.device, self.model.kernel == "varlen"
+        device, packed = self.model.output_matrix.device, not self.model.padded
         shape = plan_shape(
             self.recipe.step, rows.lengths, max_tokens=self.recipe.data.max_tokens, packed=packed
         )

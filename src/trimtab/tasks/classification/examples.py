@@ -37,10 +37,10 @@ class LabelledExamples:
         """Up to three steps of different examples, each in one batch and in four unequal ones."""
         size = self.room(TO_CUT)
         for start in (0, size, 2 * size):
+            if start and start + 4 > len(self.datasets.sample.target):
+                return
             window = self.between(start, start + size)
             count = len(window.target)
-            if count < 4 and start:
-                return
             bounds = [start + i * i * count // 16 for i in range(5)]
             pieces = [self.between(a, b) for a, b in pairwise(bounds) if b > a]
             (whole,) = self.on_device(window)

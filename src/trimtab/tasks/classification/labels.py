@@ -48,11 +48,15 @@ def label_of(target: str) -> str:
 def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
     """The labels in a run's folder, or those of the corpora, which are then written there.
 
-    Raises InputError where the file is damaged, and where there are fewer than two labels.
+    Raises InputError where the file is damaged, where the corpora have a label that is not in it, and where there are
+    fewer than two labels.
     """
     path = folder / LABELS_FILE
     if path.exists():
-        return load_labels(folder)
+        labels = load_labels(folder)
+        for number, corpus in enumerate(corpora):
+            _check_known(corpus, labels, key=f"data.train.{number}")
+        return labels
     found = {label for corpus in corpora for label in labels_in(corpus)} - {""}
     if len(found) < 2:
         raise input_error(
@@ -84,6 +88,18 @@ def load_labels(folder: Path) -> Labels:
             fix="put back the file of this run",
         )
     return Labels(tuple(names))
+
+
+def _check_known(corpus: Corpus, labels: Labels, *, key: str) -> None:
+    known = {*labels.names, ""}
+    for line, label in enumerate(labels_in(corpus)):
+        if label not in known:
+            raise input_error(
+                f"{key}: {corpus.place(line)}: a label that this run does not know",
+                got=repr(label),
+                allowed=labels.shown(),
+                fix="put the data back as it was when the run began, or begin a new run with another --out",
+            )
 
 
 def labels_in(corpus: Corpus) -> Iterator[str]:
