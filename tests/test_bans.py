@@ -13,6 +13,8 @@ TALK_TO_PROCESSES = {
     "benchmarks/attention_kernels.py",
 }
 """Chunks of data come from workers that the training process started, as pickles through a pipe of its own."""
+OPENED_TO_PROVE = {"src/trimtab/export/torch_export/target.py": "torch.export.load"}
+"""An export opens the program that it wrote a moment ago, to prove it equal; no command opens one that is given."""
 MAY_FORK = {"tests/forking.py"}
 """What a user's own fork does is tested with a fork, in a child that has no threads but Python's and says so."""
 
@@ -100,6 +102,7 @@ def test_no_code_comes_from_a_file_anywhere():
     for path in paths:
         name = path.relative_to(ROOT).as_posix()
         bad = banned(path.read_text(encoding="utf-8"), talks_to_processes=name in TALK_TO_PROCESSES)
+        bad = [each for each in bad if each.partition(": ")[2] != OPENED_TO_PROVE.get(name)]
         found |= {name: bad} if bad else {}
     assert found == {}
     assert len(paths) > 300

@@ -100,7 +100,9 @@ def test_a_model_that_saw_no_line_without_tags_is_shown_with_them(tmp_path):
 def test_a_name_with_quotes_is_still_python_and_shell(trained_run):
     model = load_model(f"{trained_run}@last", device="cpu")
     name = 'we "ird name'
-    told = model_card(model, target=build_target("hf"), gate=GOOD, name=name).split("## Data")[0]
+    proof = LinesProof(model, GivenText())
+    own = build_target("hf").card(model, name=name, tags=proof.tags())
+    told = model_card(model, proof.words(name, own), own, gate=GOOD, name=name).split("## Data")[0]
     code = told.split("```python\n")[1].split("```")[0]
     strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
     assert strings.count(name) == 2

@@ -35,7 +35,7 @@ def case(request, trained_run, tmp_path_factory):
     model = variant(loaded, steps=request.param, norm_position="after" if request.param else "before")
     folder = tmp_path_factory.mktemp("ct2")
     CTranslate2().write(model, folder)
-    library = CTranslate2().open(folder).model
+    library = CTranslate2().as_users_open_it(folder).model
     rows = model.tokenizer.encode([source for source, _ in small_pairs(24, seed=8)])
     limits = [target_limit(len(row), max_tokens=32) for row in rows]
     return model, library, rows, limits

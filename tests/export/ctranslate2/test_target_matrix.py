@@ -157,7 +157,7 @@ def test_what_the_recipes_of_the_repository_say_can_be_exported_or_is_named(load
 
     found = {
         path.stem: CTranslate2().supports(load_recipe(path).recipe, loaded.tokenizers)
-        for path in sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
+        for path in sorted((Path(__file__).parents[3] / "recipes").glob("*.yaml"))
         if load_recipe(path).recipe.model.kind == "encoder_decoder"
     }
     assert {name for name, problems in found.items() if problems} == {"en_de_documents"}

@@ -10,7 +10,7 @@ def both(trained_run, tmp_path_factory):
     model = load_model(f"{trained_run}@last", device="cpu")
     folder = tmp_path_factory.mktemp("ct2")
     CTranslate2().write(model, folder)
-    return model, CTranslate2().open(folder)
+    return model, CTranslate2().as_users_open_it(folder)
 
 
 def test_lines_have_the_ids_of_the_training(both):

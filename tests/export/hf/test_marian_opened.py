@@ -10,7 +10,7 @@ from trimtab.types import Ragged
 
 @pytest.fixture(scope="module")
 def opened(exported_run):
-    return build_target("hf").open(exported_run)
+    return build_target("hf").as_users_open_it(exported_run)
 
 
 def test_the_library_s_search_keeps_the_limit_of_each_row_and_its_order(trained_run, opened):

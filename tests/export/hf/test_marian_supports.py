@@ -10,7 +10,7 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.export.hf.marian import supports
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 @pytest.fixture(scope="module")

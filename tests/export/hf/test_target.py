@@ -57,8 +57,9 @@ def test_from_pretrained_and_generate_give_the_trainers_text(tmp_path):
     assert len(set(ours)) > 20
 
 
-def test_the_code_of_the_model_card_runs_and_prints_a_translation(exported_run):
-    code = HuggingFace().usage(exported_run.name).replace("A line.", "the small ship turns")
+def test_the_code_of_the_model_card_runs_and_prints_a_translation(trained_run, exported_run):
+    card = HuggingFace().card(load_model(f"{trained_run}@last", device="cpu"), name=exported_run.name)
+    code = card.usage.replace("A line.", "the small ship turns")
     shown = subprocess.run(
         [sys.executable, "-c", code], cwd=exported_run.parent, capture_output=True, text=True, check=True
     ).stdout
@@ -110,7 +111,7 @@ def test_a_folder_needs_nothing_of_trimtab(exported_run, tmp_path):
 
 def test_limits_speak_of_tags_and_of_what_other_converters_assume_only_where_it_applies(trained_run):
     model = load_model(str(trained_run), device="cpu")
-    said = " ".join(HuggingFace().limits(model))
+    said = " ".join(HuggingFace().card(model, name="mine").limits)
     assert "32 tokens" in said
     assert "Tags" not in said
     assert "CTranslate2" not in said

@@ -8,7 +8,7 @@ from trimtab.types import Ragged
 
 def test_it_reads_searches_and_writes_as_the_trainer_does(trained_run, onnx_run):
     model = load_model(f"{trained_run}@last", device="cpu")
-    opened, lines = Onnx().open(onnx_run), gate_lines(model, count=24)
+    opened, lines = Onnx().as_users_open_it(onnx_run), gate_lines(model, count=24)
     rows = [line.source_ids for line in lines]
     assert opened.encode([line.source for line in lines], ()) == rows
     ours = translate_rows(rows, model.translator(search=Search(beam=4)).setup)
@@ -19,14 +19,14 @@ def test_it_reads_searches_and_writes_as_the_trainer_does(trained_run, onnx_run)
 
 
 def test_no_translation_is_longer_than_its_limit(onnx_run):
-    opened = Onnx().open(onnx_run)
+    opened = Onnx().as_users_open_it(onnx_run)
     rows = Ragged.of(opened.encode(["the red sail pulls the small boat"] * 5, ()))
     found = opened.search(rows, beam=2, limits=[1, 2, 3, 5, 9])
     assert all(len(row) < limit for row, limit in zip(found, [1, 2, 3, 5, 9], strict=True))
 
 
 def test_graphs_that_give_no_numbers_find_nothing_so_that_the_comparison_can_tell(onnx_run, monkeypatch):
-    opened = Onnx().open(onnx_run)
+    opened = Onnx().as_users_open_it(onnx_run)
     decode = opened.model.decode
 
     def spoilt(inputs, outputs):

@@ -30,7 +30,7 @@ from trimtab.exporting import export_model
 from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "export_onnx.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how_to" / "export_onnx.md"
 LINES = [source for source, _ in small_pairs(30, seed=12)]
 VARIANTS = {
     "defaults": {},

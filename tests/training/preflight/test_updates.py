@@ -83,17 +83,17 @@ def test_a_single_tensor_that_stays_is_named(parts):
 
 
 def test_a_table_that_the_forward_pass_writes_to_is_named_and_put_back(parts, monkeypatch):
-    healthy, before = EncoderDecoder.forward, parts.model.sines.clone()
+    healthy, before = EncoderDecoder.forward, parts.model.target_positions.sines.clone()
 
     def drifting(self, pack):
-        self.sines += 1e-3
+        self.target_positions.sines += 1e-3
         return healthy(self, pack)
 
     monkeypatch.setattr(EncoderDecoder, "forward", drifting)
     (finding,) = weights_follow_the_rate(parts)
     assert (finding.code, finding.severity) == ("S212", "error")
     assert "sines" in finding.message
-    assert torch.equal(before, parts.model.sines)
+    assert torch.equal(before, parts.model.target_positions.sines)
 
 
 def test_a_frozen_weight_that_moves_is_named(parts):

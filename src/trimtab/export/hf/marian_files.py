@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trimtab.errors import InputError, Problem
+from trimtab.errors import InputError, Problem, input_error
 from trimtab.export.hf.library import CONFIG, GENERATION, WEIGHTS, refuse_other_weights, weights_refused
 from trimtab.export.plain_files import plain_file, read_object
 
