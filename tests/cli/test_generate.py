@@ -60,7 +60,7 @@ def loaded(stand_in):
         generators.append(Echo(spec, device=device))
         return generators[-1]
 
-    stand_in("translator", load_generator=load_generator)
+    stand_in("inference", load_generator=load_generator)
     return generators
 
 

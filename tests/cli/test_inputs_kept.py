@@ -31,7 +31,7 @@ def test_a_text_that_is_read_is_not_written_over(call, stand_in, text, command, 
     def loaded(*_, **__):
         raise AssertionError("the model was loaded")
 
-    stand_in("translator", load_translator=loaded, load_generator=loaded)
+    stand_in("inference", load_translator=loaded, load_generator=loaded)
     message = refused(
         call(*command, "--output", output, stdin="x\n"), "is the same file as", "a.en", output[-4:]
     )
@@ -45,7 +45,7 @@ def test_a_missing_folder_of_the_output_is_told_before_the_model_is_loaded(call,
     def loaded(*_, **__):
         raise AssertionError("the model was loaded")
 
-    stand_in("translator", load_translator=loaded, load_generator=loaded)
+    stand_in("inference", load_translator=loaded, load_generator=loaded)
     result = call(*command, "--input", text, "--output", "no such/o.de")
     assert has_four_parts(refused(result, "No such file or directory", "no such/o.de"))
 

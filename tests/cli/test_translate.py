@@ -36,7 +36,7 @@ def loaded(stand_in):
         translators.append(Upper(spec, **options))
         return translators[-1]
 
-    stand_in("translator", load_translator=load_translator)
+    stand_in("inference", load_translator=load_translator)
     return translators
 
 
@@ -119,7 +119,7 @@ def test_an_error_on_the_way_leaves_no_output_file(call, stand_in, tmp_path):
             text.write("first\n")
             raise input_error(f"{name}: line 2 is not UTF-8")
 
-    stand_in("translator", load_translator=Strict)
+    stand_in("inference", load_translator=Strict)
     result = call("translate", "run", "--output", tmp_path / "out", stdin="a\n")
     assert (result.exit_code, os.listdir(tmp_path)) == (2, [])
     assert result.stderr == "error: stdin: line 2 is not UTF-8\n"

@@ -17,7 +17,7 @@ class Numbered:
 
 @pytest.fixture
 def loaded(stand_in):
-    stand_in("translator", load_translator=Numbered)
+    stand_in("inference", load_translator=Numbered)
 
 
 @pytest.mark.parametrize("form", ["text", "jsonl"])

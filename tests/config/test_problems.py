@@ -91,7 +91,7 @@ def test_a_right_recipe_has_no_complaints():
          "a group of keys: source, target, pairs, documents, dataset, split, name, tags, text and bleu_tokenizer"),
         ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
          "normalize, length, ratio, character_run, denoise, protect or context"),
-        ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation or language_model"),
+        ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation, language_model or classification"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):
