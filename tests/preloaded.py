@@ -4,6 +4,9 @@ It imports and computes nothing, so that it has no threads. Children that become
 packages, so what their commands import late is here too.
 """
 
+import importlib
+import pkgutil
+
 from jaxtyping import install_import_hook
 
 from tests.checked_calls import install
@@ -16,6 +19,10 @@ import huggingface_hub.file_download  # noqa: E402, F401
 import hypothesis  # noqa: E402, F401
 import pytest  # noqa: E402, F401
 import torch  # noqa: E402, F401
+
+# A child that becomes another user may not be able to read the packages: what typer imports when it is called, and what
+# a command imports before it refuses, is imported here.
+import typer  # noqa: E402
 from transformers import (  # noqa: E402, F401
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
@@ -25,8 +32,26 @@ from transformers import (  # noqa: E402, F401
     MarianMTModel,
     PegasusConfig,
 )
+from typer.testing import CliRunner  # noqa: E402
 
 import trimtab.checkpoint.background  # noqa: E402
 import trimtab.checkpoint.run_folder  # noqa: E402
 import trimtab.cli.app  # noqa: E402
-import trimtab.launch  # noqa: E402, F401
+import trimtab.launch  # noqa: E402
+
+for found in pkgutil.walk_packages(typer.__path__, "typer."):
+    if not found.name.endswith(("__main__", "_winconsole")):
+        importlib.import_module(found.name)
+NOWHERE = "/nowhere/at/all"
+for command in (
+    ("translate", NOWHERE, "--input", NOWHERE),
+    ("evaluate", NOWHERE, "--source", NOWHERE, "--reference", NOWHERE),
+    ("evaluate", NOWHERE, "--text", NOWHERE),
+    ("score", NOWHERE, "--source", NOWHERE, "--target", NOWHERE),
+    ("generate", NOWHERE, "--prompt", "the"),
+    ("export", NOWHERE, "--out", NOWHERE),
+    ("average", NOWHERE, NOWHERE, "--out", NOWHERE),
+    ("replay", NOWHERE, "--step", "3"),
+    ("train", NOWHERE),
+):
+    CliRunner().invoke(trimtab.cli.app.app, list(command))
