@@ -144,7 +144,7 @@ TRACED = """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from trimtab.model.attention_KERNEL import attend_KERNEL
-from trimtab.model.sequence_layout import Layout
+from trimtab.model.sequence_layout import SequenceLayout
 
 def told(graph, inputs):
     print(*(node.target for node in graph.graph.nodes))
@@ -152,7 +152,7 @@ def told(graph, inputs):
 
 with FakeTensorMode():
     queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
-    layout = Layout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
+    layout = SequenceLayout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
     step = torch.compile(
         lambda it: attend_KERNEL(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
     )
