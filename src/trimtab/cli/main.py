@@ -14,7 +14,10 @@ def main() -> None:
     except KeyboardInterrupt:  # before anybody could take it
         os.write(2, b"stopped: by Ctrl-C\n")
         os._exit(130)
-    sys.exit(run_stoppable(_command))
+    try:
+        sys.exit(run_stoppable(_command))
+    finally:
+        _drop_what_no_log_takes()
 
 
 def _command() -> int:
@@ -29,6 +32,15 @@ def _command() -> int:
     from trimtab.cli.app import app
 
     return app()
+
+
+def _drop_what_no_log_takes() -> None:
+    """A log of the terminal on a full disk keeps lines in a buffer, which would be flushed once more at the end and
+    turn any exit code into 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _open_what_is_closed() -> None:
