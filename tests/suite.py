@@ -10,7 +10,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
 MINUTES_ON_TWO_CORES: int | None = 15
-"""What `pytest` took on two cores when it was measured last; None until then, and nothing is said."""
+"""What `pytest` took on two cores when it was measured last, with other work beside it; None says nothing."""
 MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
 SLOW_LIMIT_S = 7200
