@@ -200,14 +200,14 @@ def _deepspeed_of(configuration: Call | None, document: Document) -> Setting | N
 
 
 def _shown(document: Document) -> list[Call]:
-    loaders, optimizers = loads(document), optimizer_calls(document)
+    others = {id(call) for call in (*loads(document), *optimizer_calls(document))}
     return [
         call
         for call in document.calls
         if call.name in TELLING
         or is_known(call, document)
         or (call.name in ADAPTERS and may_be_of(call, document, "peft"))
-        or any(call is other for other in (*loaders, *optimizers))
+        or id(call) in others
     ]
 
 
@@ -238,10 +238,20 @@ def _table(
     keys: dict[str, Key] = {}
     for name, table in tables.items():
         keys[name] = Key(name=name, types=("mapping",))
-        keys |= prefixed(table, f"{name}.")
+        keys |= _prefixed(table, f"{name}.")
     first = next(iter(tables.values()))
     # A constructor takes no argument that it does not know.
     return replace(first, tool=tool, keys=keys, unknown_keys="refused")
+
+
+_PREFIXED: dict[tuple[int, str], tuple[KeyTable, dict[str, Key]]] = {}
+"""By table and prefix; tables live as long as the program."""
+
+
+def _prefixed(table: KeyTable, prefix: str) -> dict[str, Key]:
+    if (id(table), prefix) not in _PREFIXED:
+        _PREFIXED[id(table), prefix] = (table, prefixed(table, prefix))
+    return _PREFIXED[id(table), prefix][1]
 
 
 def _tool(document: Document) -> str:

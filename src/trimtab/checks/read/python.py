@@ -103,7 +103,7 @@ class Code:
         """What the script does, where it uses a library of the field."""
         if not self.survey.imports & FOLLOWED:
             return None
-        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines.text)
+        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines)
 
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Line and text of each comment."""

@@ -72,7 +72,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     document = run.document
     if document.syntax != "python" or "group_texts" in document.text or run.value("packing") is True:
         return
-    found = _SAME.search(document.text)
+    found = _line(document.text)
     if found is None or not trains(run) or not loads_model(run):
         return
     who = "DataCollatorForLanguageModeling" if _collates(run) else "the script" if _masks(run) else ""
@@ -83,6 +83,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     yield RULE.at(
         lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who
     )
+
+
+def _line(text: str) -> re.Match[str] | None:
+    """The line that makes the two one."""
+    at = text.find(".pad_token")
+    while at >= 0:
+        if found := _SAME.match(text, text.rfind("\n", 0, at) + 1):
+            return found
+        at = text.find(".pad_token", at + 1)
+    return None
 
 
 def _collates(run: Description) -> bool:
