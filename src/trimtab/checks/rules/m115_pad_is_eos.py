@@ -54,7 +54,12 @@ RULE = Rule(
         "Trainer(model=model, args=args, data_collator=collator).train()\n",
     ),
     aliases=("TT301",),
-    symptoms=("does not stop", "repeats the same words", "generates until the limit"),
+    symptoms=(
+        "does not stop",
+        "repeats the same words",
+        "generates until the limit",
+        "generation never ends because padding is the end token",
+    ),
 )
 
 _SAME = re.compile(
