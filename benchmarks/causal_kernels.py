@@ -82,10 +82,10 @@ def drawn(args, size):
     shape = args.tokens, 3 * args.heads, size
     fused = torch.randn(shape, generator=generator, device=CUDA, dtype=torch.bfloat16)
     q, k, v = fused.split(args.heads, dim=1)
-    boundaries = torch.arange(0, args.tokens + 1, args.length, device=CUDA, dtype=torch.int32)
+    cu_seqlens = torch.arange(0, args.tokens + 1, args.length, device=CUDA, dtype=torch.int32)
     places = torch.arange(args.tokens, device=CUDA)
-    stream = Stream(places, places % args.length, places // args.length, boundaries, args.length)
-    layout = SequenceLayout(boundaries, args.length, None, None, spans_of(stream))
+    stream = Stream(places, places % args.length, places // args.length, cu_seqlens, args.length)
+    layout = SequenceLayout(cu_seqlens, args.length, None, None, spans_of(stream))
     return (q.contiguous(), k.contiguous(), v), layout
 
 

@@ -164,7 +164,7 @@ class NothingToResume(TrimtabError):
     exit_code = 3
 
 
-class NoRoom(TrimtabError):
+class DiskFull(TrimtabError):
     """The disk is full; what was committed before is intact. Exit code 75."""
 
     exit_code = 75

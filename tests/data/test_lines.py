@@ -19,7 +19,7 @@ from tests.forking import ended, forked, needs_threads_counted
 from trimtab.data import line_blocks
 from trimtab.data import lines as lines_module
 from trimtab.data.lines import open_lines
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 
 TEXTS = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"bc", b"\x00", b"\xff", b"\x85"]), max_size=30).map(
     b"".join
@@ -117,7 +117,7 @@ def test_a_full_disk_is_no_room_and_names_the_cache(tmp_path, monkeypatch):
 
     monkeypatch.setattr(lines_module, "write_index", full)
     (tmp_path / "text").write_bytes(b"one\n")
-    with pytest.raises(NoRoom, match=str(tmp_path / "cache")):
+    with pytest.raises(DiskFull, match=str(tmp_path / "cache")):
         open_lines(tmp_path / "text", cache=tmp_path / "cache")
     assert os.listdir(tmp_path / "cache") == []
 

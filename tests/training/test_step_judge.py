@@ -30,8 +30,8 @@ class Asked(Quarantine):
     def __init__(self):
         object.__setattr__(self, "asked", [])
 
-    def look_into(self, window, refusal, *, step, traced):
-        self.asked.append((window, refusal, step, traced))
+    def look_into(self, window, skip_reason, *, step, traced):
+        self.asked.append((window, skip_reason, step, traced))
         return []
 
 
@@ -50,7 +50,7 @@ def line(step, *, skipped=False):
 
 def test_an_applied_step_counts_for_the_guard_and_for_health(judge):
     judge.judge(WINDOW, SkipReason.NONE, line(1), position=0)
-    assert judge.refusals.accepted[0].step == 1
+    assert judge.skips.accepted[0].step == 1
     ((name, numbers),) = judge.health.told
     assert (name, numbers["applied"], numbers["learning_rate"]) == ("after_flush", True, 0.1)
     assert judge.told == []

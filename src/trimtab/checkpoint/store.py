@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from trimtab.checkpoint.disk_space import check_room, failures_reported
+from trimtab.checkpoint.disk_space import check_disk_space, failures_reported
 from trimtab.checkpoint.durable import sync_folder
 from trimtab.checkpoint.find import best_step, newest_before
 from trimtab.checkpoint.healthy import is_marked, put_mark
@@ -40,7 +40,7 @@ from trimtab.checkpoint.store_findings import (
     newer,
     not_marked,
 )
-from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
+from trimtab.errors import DiskFull, InputError, NothingToResume, RunFailed, input_error
 from trimtab.types import TrainState
 
 MOST_ABANDONED = 3
@@ -95,7 +95,7 @@ class CheckpointStore:
         with failures_reported(
             f"checkpoint {step_name(contents.step)}", folder=self.folder, needed=contents.size
         ):
-            self.check_room(int(1.1 * contents.size))
+            self.check_disk_space(int(1.1 * contents.size))
             parent = newest_before(self.folder, contents.step)
             try:
                 manifest = write_checkpoint(draft, contents, parent=parent and parent.manifest)
@@ -112,9 +112,9 @@ class CheckpointStore:
         other.tell = tell
         return other
 
-    def check_room(self, bytes_needed: int) -> None:
+    def check_disk_space(self, bytes_needed: int) -> None:
         """Raises NoRoom where the disk has not that much free."""
-        check_room(self.folder, bytes_needed)
+        check_disk_space(self.folder, bytes_needed)
 
     def latest(self) -> Checkpoint | None:
         """The newest sound checkpoint, every byte of it verified; None where none was ever committed.
@@ -144,7 +144,7 @@ class CheckpointStore:
                 put_mark(folder, found.manifest)
         except InputError:  # gone, damaged or of a newer trimtab
             return False
-        except (NoRoom, RunFailed) as error:
+        except (DiskFull, RunFailed) as error:
             self.tell(not_marked(folder, str(error).splitlines()[0]))
             return False
         return True

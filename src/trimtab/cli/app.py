@@ -24,11 +24,13 @@ from trimtab.cli.shell import guarded
 from trimtab.cli.tokenizer import train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
-from trimtab.cli.usage import ToldGroup
+from trimtab.cli.usage import CommandGroup
 
-app = typer.Typer(cls=ToldGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-tokenizer_app = typer.Typer(cls=ToldGroup, no_args_is_help=True, help="Vocabularies of their own.")
-data_app = typer.Typer(cls=ToldGroup, no_args_is_help=True, help="A look at what a recipe would train on.")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Vocabularies of their own.")
+data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="A look at what a recipe would train on.")
 
 
 def _print_version(wanted: bool) -> bool:

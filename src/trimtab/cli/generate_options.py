@@ -43,7 +43,7 @@ def choice_of(
     if temperature != 0:
         from dataclasses import replace
 
-        from trimtab.decode.writing import USUAL
+        from trimtab.decode.generation_config import USUAL
 
         return replace(USUAL, **options, **given(temperature=temperature))
     if options:

@@ -115,12 +115,12 @@ def joined(sentences: Sequence[Sequence[int]], separator: int) -> list[int]:
     return [id for sentence in sentences for id in (*sentence, separator)]
 
 
-def fitting(lengths: Sequence[int], room: int) -> int:
+def fitting(lengths: Sequence[int], capacity: int) -> int:
     """How many of the last sentences fit into so many tokens, with a separator after each."""
     count = 0
     for length in reversed(lengths):
-        room -= length + 1
-        if room < 0:
+        capacity -= length + 1
+        if capacity < 0:
             break
         count += 1
     return count

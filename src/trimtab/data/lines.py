@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, overload
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
-from trimtab.data.compressed import Packing, copied, packing_of, read_blocks
+from trimtab.data.compressed import Compression, compression_of, copied, read_blocks
 from trimtab.data.input_file import open_input
 from trimtab.data.line_blocks import line_blocks
 from trimtab.data.line_index import LineIndex, load_index, write_index
@@ -32,12 +32,12 @@ def open_lines(path: Path, *, cache: Path) -> "Lines":
     """
     with open_input(path) as file:
         head, key, stamp = _identity(file)
-        packing = packing_of(path, head)
-        text, index = _places(path, packing=packing, folder=cache, key=key)
+        compression = compression_of(path, head)
+        text, index = _places(path, compression=compression, folder=cache, key=key)
         if load_index(index, text=text) is None:
-            text, index = _places(path, packing=packing, folder=writable_folder(cache), key=key)
+            text, index = _places(path, compression=compression, folder=writable_folder(cache), key=key)
         if load_index(index, text=text) is None:
-            _build(file, path=path, packing=packing, index=index, text=text)
+            _build(file, path=path, compression=compression, index=index, text=text)
             if _stamp(os.fstat(file.fileno())) != stamp:
                 index.unlink(missing_ok=True)
                 raise input_error(
@@ -161,16 +161,16 @@ class Lines(Sequence[bytes]):
         self._index = index
 
 
-def _places(path: Path, *, packing: Packing, folder: Path, key: str) -> tuple[Path, Path]:
+def _places(path: Path, *, compression: Compression, folder: Path, key: str) -> tuple[Path, Path]:
     """Where the plain text and its index are."""
-    return (path.absolute() if packing == "plain" else folder / f"{key}.txt"), folder / f"{key}.npy"
+    return (path.absolute() if compression == "plain" else folder / f"{key}.txt"), folder / f"{key}.npy"
 
 
-def _build(file: BinaryIO, *, path: Path, packing: Packing, index: Path, text: Path) -> None:
+def _build(file: BinaryIO, *, path: Path, compression: Compression, index: Path, text: Path) -> None:
     """Text first, index last, so that an index never speaks of a text that is not there."""
     file.seek(0)
-    blocks = read_blocks(file, path=path, packing=packing)
-    copy = nullcontext() if packing == "plain" else committed(text, follows_from_name=True)
+    blocks = read_blocks(file, path=path, compression=compression)
+    copy = nullcontext() if compression == "plain" else committed(text, follows_from_name=True)
     with committed(index) as index_file, copy as text_file:
         write_index(index_file, blocks if text_file is None else copied(blocks, text_file))
 

@@ -43,15 +43,15 @@ def with_context(
     `ids` are those of the sentence, tags and end symbol included. As many of the last sentences as fit: the sources
     into `max_tokens`, the targets into what is left of it beside a translation of the usual length.
     """
-    room = max_tokens - len(ids)
-    target_room = max_tokens - min(target_limit(len(ids), max_tokens=max_tokens), max_tokens // 2)
+    capacity = max_tokens - len(ids)
+    target_capacity = max_tokens - min(target_limit(len(ids), max_tokens=max_tokens), max_tokens // 2)
     count = 0
     # A sentence without a translation, or without anything in it, was never context in training.
     usable = [each for each in before[len(before) - context.sentences :] if each.source and each.target]
     for each in reversed(usable):
-        room -= len(each.source) + 1
-        target_room -= len(each.target) + 1
-        if room < 0 or (context.both and target_room < 0):
+        capacity -= len(each.source) + 1
+        target_capacity -= len(each.target) + 1
+        if capacity < 0 or (context.both and target_capacity < 0):
             break
         count += 1
     chosen = usable[len(usable) - count :]

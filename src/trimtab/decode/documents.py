@@ -58,8 +58,8 @@ def translate_documents(
     search = document_search(setup, counts, side_by_side=side_by_side)
     opened: list[_Document] = []
     while True:
-        room = side_by_side - sum(each.running or not each.ended for each in opened)
-        for number, sentences in islice(waiting, max(0, min(room, MOST_WAITING - len(opened)))):
+        capacity = side_by_side - sum(each.running or not each.ended for each in opened)
+        for number, sentences in islice(waiting, max(0, min(capacity, MOST_WAITING - len(opened)))):
             opened.append(_Document(number, iter(sentences)))
             counts.documents += 1
         if not opened:
@@ -121,14 +121,14 @@ class _Document:
         """Reads what is translated next; whether there is anything."""
         self.next, self.ids = [], []
         most = context.sentences + 1 if context.whole else 1
-        room = int(setup.max_tokens * ROOM) if context.whole else setup.max_tokens
+        capacity = int(setup.max_tokens * ROOM) if context.whole else setup.max_tokens
         while not self.ended and len(self.next) < most:
             sentence = self._read(setup)
             if sentence is None:
                 self.ended = True
                 break
-            room -= len(sentence[1]) - (context.num_tags if self.ids else 0)
-            if self.ids and room < 0:
+            capacity -= len(sentence[1]) - (context.num_tags if self.ids else 0)
+            if self.ids and capacity < 0:
                 self.left = sentence
                 break
             self.next.append(sentence[0])

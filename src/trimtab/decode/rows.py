@@ -61,10 +61,10 @@ def n_best_rows(
 
 
 def _limit(row: Row, setup: TranslationSetup) -> int:
-    own, room = len(row.ids), setup.max_tokens
+    own, capacity = len(row.ids), setup.max_tokens
     if row.given is not None:
-        own, room = row.given.own_tokens, room - len(row.given.target)
-    return target_limit(own, max_tokens=room, prefix_tokens=len(row.prefix))
+        own, capacity = row.given.own_tokens, capacity - len(row.given.target)
+    return target_limit(own, max_tokens=capacity, prefix_tokens=len(row.prefix))
 
 
 def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:

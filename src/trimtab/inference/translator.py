@@ -20,7 +20,7 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import InputError, input_error
 from trimtab.inference.document_streams import gathered, restored_documents
-from trimtab.inference.recorded import in_growing_shapes
+from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import document_context, translation_setup
 from trimtab.inference.tagged import Tagged
 from trimtab.model.kinds import Model
@@ -50,7 +50,7 @@ class InTraining(Protocol):
     """A run on text in training: what `build` gives."""
 
     recipe: Recipe
-    sources: Any
+    datasets: Any
     """Its opened data, with tokenizers and transforms."""
 
 
@@ -68,18 +68,18 @@ class Translator:
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
-        tokenizer = Tagged(parts.sources.tokenizers, tags)
+        tokenizer = Tagged(parts.datasets.tokenizers, tags)
         return cls(
             translation_setup(
                 model,
                 tokenizer,
-                parts.sources.pipeline.apply_source,
+                parts.datasets.pipeline.apply_source,
                 recipe=parts.recipe,
                 search=Search(beam=beam),
             ),
             DocumentCounts(),
-            parts.sources.pipeline.restorer(),
-            document_context(parts.recipe, parts.sources.tokenizers, num_tags=len(tags)),
+            parts.datasets.pipeline.restorer(),
+            document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
 
     def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
@@ -142,7 +142,7 @@ class Translator:
         documents = checked_documents(documents)
         run = partial(
             translate_documents,
-            setup=in_growing_shapes(self.setup),
+            setup=with_dynamic_shapes(self.setup),
             context=self.context,
             side_by_side=side_by_side,
             counts=self.counts,

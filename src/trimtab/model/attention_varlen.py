@@ -29,5 +29,5 @@ def attend_varlen(
     queries, keys, values = queries.to(half), keys.to(half), values.to(half)
     window = (-1, 0) if causal else (-1, -1)
     return varlen_attn(
-        queries, keys, values, of.boundaries, to.boundaries, of.longest, to.longest, window_size=window
+        queries, keys, values, of.cu_seqlens, to.cu_seqlens, of.max_seqlen, to.max_seqlen, window_size=window
     )

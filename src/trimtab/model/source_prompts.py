@@ -21,7 +21,7 @@ class SourcePrompts:
         self, source: Stream, *, rows: int, width: int, max_length: int
     ) -> "PromptedTranslation":
         """Reads the sources, of which each ends with its end symbol; a translation may grow to `max_length` tokens."""
-        ends = source.boundaries[: rows + 1].tolist()
+        ends = source.cu_seqlens[: rows + 1].tolist()
         lengths = [stop - start for start, stop in pairwise(ends)]
         longest = max(lengths)
         assert longest + max_length <= self.model.max_positions, (

@@ -15,14 +15,15 @@ def describe(parts: Parts, state: TrainState) -> str:
     )
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{growing(parts)}{step.tokens_per_step} {targets} a step in {parts.packing.num_batches} {batches}; "
-        f"{parts.sources.examples_per_epoch} an epoch; "
+        f"{batch_warmup_start(parts)}{step.tokens_per_step} {targets} a step "
+        f"in {parts.batching.num_batches} {batches}; "
+        f"{parts.datasets.examples_per_epoch} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
     )
 
 
-def growing(parts: Parts) -> str:
+def batch_warmup_start(parts: Parts) -> str:
     """What steps begin with, where they grow."""
     warmup = parts.recipe.step.batch_warmup
     return f"{warmup.start}, growing to " if warmup else ""

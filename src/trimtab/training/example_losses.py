@@ -142,7 +142,7 @@ def _suspect(
     reason: str,
     stands_out: bool,
 ) -> SuspectExample:
-    corpus, line = parts.sources.corpora[int(window.corpus[number])], int(window.line[number])
+    corpus, line = parts.datasets.corpora[int(window.corpus[number])], int(window.line[number])
     try:
         source, target = corpus.pair(line)
     except (InputError, OSError) as error:

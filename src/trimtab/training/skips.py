@@ -47,7 +47,7 @@ class Skips:
     """First step of the streak at hand; 0 where there is none."""
     broken: int = 0
     """First step of the streak at hand that was not finite; 0 where there is none."""
-    unsettled: list[int] = field(default_factory=list[int])
+    unresolved: list[int] = field(default_factory=list[int])
     """Onset, last step and first step that was not finite of a streak that reached the cap and awaits a decision. It is
     kept though an accepted step may follow before the decision, on a GPU."""
     rewound: list[int] = field(default_factory=list[int])
@@ -62,18 +62,18 @@ class Skips:
     @property
     def must_decide(self) -> bool:
         """Whether somebody must decide before the next step."""
-        return bool(self.unsettled) or self.budget.over
+        return bool(self.unresolved) or self.budget.over
 
     def after(
-        self, refusal: SkipReason, *, step: int, position: int, loss: float, grad_norm: float
+        self, skip_reason: SkipReason, *, step: int, position: int, loss: float, grad_norm: float
     ) -> list[Finding]:
         """Counts one more step, whose window began at `position`; what is to be told of it."""
-        if refusal == SkipReason.MASKED:
-            found = self.budget.after(refused=self.was_refused(step))
+        if skip_reason == SkipReason.MASKED:
+            found = self.budget.after(refused=self.was_skipped(step))
             return [found] if found else []
-        if refusal not in COUNTED:
+        if skip_reason not in COUNTED:
             return []
-        refused = refusal != SkipReason.NONE
+        refused = skip_reason != SkipReason.NONE
         length = self.streak.after(refused=refused)
         over_budget = self.budget.after(refused=refused)
         if not refused:
@@ -81,32 +81,32 @@ class Skips:
             self.accepted.append(Accepted(step, position, loss, grad_norm))
             return [over_budget] if over_budget else []
         self.onset = self.onset or step
-        self.broken = self.broken or (step if refusal == SkipReason.NOT_FINITE else 0)
-        if self.streak.unsettled:
-            self.unsettled = [self.onset, step, self.broken]
-        findings = [self.finding(refusal, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
+        self.broken = self.broken or (step if skip_reason == SkipReason.NOT_FINITE else 0)
+        if self.streak.unresolved:
+            self.unresolved = [self.onset, step, self.broken]
+        findings = [self.finding(skip_reason, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
         if length == self.config.cap:
             findings.append(self.streak.finding())
         return [*findings, *([over_budget] if over_budget else [])]
 
-    def finding(self, refusal: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
+    def finding(self, skip_reason: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
         """What is told of one refused step."""
-        if refusal == SkipReason.LOSS_SPIKE:
+        if skip_reason == SkipReason.LOSS_SPIKE:
             return loss_spike(loss, usual=median([each.loss for each in self.accepted]), step=step)
-        if refusal == SkipReason.GRADIENT_SPIKE:
+        if skip_reason == SkipReason.GRADIENT_SPIKE:
             usual = median([each.grad_norm for each in self.accepted])
             return gradient_spike(grad_norm, usual=usual, step=step)
         return not_applied(loss, grad_norm, step=step)
 
-    def was_refused(self, step: int) -> bool:
+    def was_skipped(self, step: int) -> bool:
         """Whether a step that is left out was refused on the branch that was left: the budget counts it again, since
         the checkpoint from which the run went on had not counted it yet."""
         return any(first + MARGIN <= step <= last - MARGIN for first, last in self.masked)
 
-    def settled(self) -> None:
+    def resolve_streak(self) -> None:
         """Begins the streak anew, after a decision to go on."""
         self.streak.length = self.onset = self.broken = 0
-        self.unsettled = []
+        self.unresolved = []
 
     def may_rewind(self, step: int) -> bool:
         """Whether the run may go back once more."""
@@ -125,7 +125,7 @@ class Skips:
             "accepted": [list(astuple(each)) for each in self.accepted],
             "onset": self.onset,
             "broken": self.broken,
-            "unsettled": self.unsettled,
+            "unsettled": self.unresolved,
             "rewound": self.rewound,
         }
 
@@ -137,6 +137,6 @@ class Skips:
         self.accepted.extend(Accepted(*each) for each in saved.get("accepted", ()))
         self.onset = int(saved.get("onset", 0))
         self.broken = int(saved.get("broken", 0))
-        self.unsettled = list(saved.get("unsettled", ()))
+        self.unresolved = list(saved.get("unsettled", ()))
         self.rewound = list(saved.get("rewound", ()))
         self.masked = masked

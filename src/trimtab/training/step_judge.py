@@ -25,24 +25,24 @@ class StepJudge:
         tell: Callable[[Finding], None],
     ) -> None:
         self.guard, self.new_health, self.quarantine, self.tell = guard, new_health, quarantine, tell
-        self.refusals = Skips(guard)
+        self.skips = Skips(guard)
         self.health = new_health()
         self.stalls = Stalls()
 
     def begin_at(self, state: TrainState) -> None:
         """Goes on from a state; health is looked at anew."""
-        self.refusals = Skips(self.guard)
-        self.refusals.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
+        self.skips = Skips(self.guard)
+        self.skips.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
         self.health = self.new_health()
 
     def to_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
-        return {"refusals": self.refusals.to_dict(), "masked": self.refusals.masked}
+        return {"refusals": self.skips.to_dict(), "masked": self.skips.masked}
 
     @property
     def must_decide(self) -> bool:
         """Whether so many steps were refused that it must be decided what that means."""
-        return self.refusals.must_decide
+        return self.skips.must_decide
 
     def after_step(self, report: StepReport) -> None:
         """Measures a step that is still on the device; never waits for it."""
@@ -54,7 +54,9 @@ class StepJudge:
         if stalled := self.stalls.after(step, count=count, seconds=lap.whole, waited=lap.waited):
             self.tell(stalled)
 
-    def judge(self, window: GlobalBatch, refusal: SkipReason, line: dict[str, Any], *, position: int) -> None:
+    def judge(
+        self, window: GlobalBatch, skip_reason: SkipReason, line: dict[str, Any], *, position: int
+    ) -> None:
         """Counts the verdict on a step by its line of the metrics; its window began at `position`."""
         step, loss, grad_norm = line["step"], line["loss"], line["grad_norm"]
         self.health.after_flush(
@@ -63,10 +65,10 @@ class StepJudge:
             applied=not line["skipped"],
             learning_rate=line["learning_rate"],
         )
-        for finding in self.refusals.after(
-            refusal, step=step, position=position, loss=loss, grad_norm=grad_norm
+        for finding in self.skips.after(
+            skip_reason, step=step, position=position, loss=loss, grad_norm=grad_norm
         ):
             self.tell(finding)
-        traced = self.refusals.broken == step
-        for finding in self.quarantine.look_into(window, refusal, step=step, traced=traced):
+        traced = self.skips.broken == step
+        for finding in self.quarantine.look_into(window, skip_reason, step=step, traced=traced):
             self.tell(finding)

@@ -42,7 +42,7 @@ class StepReport:
     grad_norm: Float[Tensor, ""]
     clipped: Float[Tensor, ""]
     """1 where the gradient was scaled down, else 0."""
-    refusal: Int[Tensor, ""]
+    skip_reason: Int[Tensor, ""]
     """Why the verdict was not to move the weights, as a number of `SkipReason`; 0 where they were moved."""
     learning_rate: float
     num_targets: int
@@ -53,4 +53,4 @@ class StepReport:
     @property
     def skipped(self) -> Float[Tensor, ""]:
         """1 where the weights were not moved, else 0."""
-        return (self.refusal > 0).float()
+        return (self.skip_reason > 0).float()

@@ -8,7 +8,7 @@ from trimtab.step.optimizer.adamw import AdamW
 from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.preflight.state_backup import kept, tensors_of
+from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.gpu
@@ -48,7 +48,7 @@ def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(par
     stream = parts.stream.batches(0)
     parts.stepper.take_step(next(stream)[1], learning_rate=1e-3)
     stream.close()
-    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.sources.valid.values())))
+    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.datasets.valid.values())))
     blocks = 2
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks
 
@@ -65,7 +65,7 @@ def test_weights_are_put_back_bit_for_bit_with_room_for_copies_and_without(parts
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     before = {name: each.clone() for name, each in parts.model.state_dict().items()}
-    copies = kept(tensors_of(parts))
+    copies = backup(tensors_of(parts))
     assert {each.device.type for each in copies.values()} == {"cuda" if free else "cpu"}
     for check in THAT_PUT_BACK:
         assert [str(each) for each in every_check.told(check, parts)] == []

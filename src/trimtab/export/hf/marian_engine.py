@@ -79,7 +79,7 @@ class HuggingFaceModel:
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "HuggingFaceSession":
         """Encodes the source."""
-        lengths = source.boundaries.diff()[:rows].tolist()
+        lengths = source.cu_seqlens.diff()[:rows].tolist()
         ids = source.ids.split([*lengths, len(source.ids) - sum(lengths)])[:rows]
         return HuggingFaceSession(self, *self.padded([row.tolist() for row in ids]), width=width)
 

@@ -143,7 +143,7 @@ class OnnxModel:
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> OnnxSession:
         """Encodes the source."""
-        lengths = source.boundaries.diff()[:rows].tolist()
+        lengths = source.cu_seqlens.diff()[:rows].tolist()
         ids = source.ids.split([*lengths, len(source.ids) - sum(lengths)])[:rows]
         read = self._padded([row.tolist() for row in ids])
         return OnnxSession(self, *read, width=width, max_length=max_length)

@@ -48,9 +48,9 @@ def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
     by_target = hidden_in_training(parts, replace(pack, target=target)) - before
     by_source = torch.zeros_like(before)
-    if parts.packing.shape.has_source:
+    if parts.batching.shape.has_source:
         sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
-        num_ids = parts.sources.tokenizers.source.num_ids
+        num_ids = parts.datasets.tokenizers.source.num_ids
         source = exchanged(pack.source, where=sources, num_ids=num_ids)
         by_source = hidden_in_training(parts, replace(pack, source=source)) - before
     typical = size(before, everywhere)
@@ -60,7 +60,7 @@ def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     yield from others_seen(leaks, bound=UNSEEN[parts.precision])
     if bool(late.any()):
         yield from not_seen("target tokens before it", size(by_target, late) / typical)
-    if parts.packing.shape.has_source:
+    if parts.batching.shape.has_source:
         yield from not_seen("source", size(by_source, every_other) / typical)
     yield from unlike_alone(parts, window, pack)
 

@@ -15,7 +15,7 @@ from trimtab.tasks.task import OwnChecks, Task, Validation
 from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
 from trimtab.tasks.text.causality import sees_what_it_should
 from trimtab.tasks.text.data_checks import data_checks
-from trimtab.tasks.text.datasets import Sources, TextKind, open_datasets
+from trimtab.tasks.text.datasets import TextDatasets, TextKind, open_datasets
 from trimtab.tasks.text.decoding import five_lines
 from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
@@ -28,8 +28,8 @@ from trimtab.tasks.text.validation_scores import example_losses, loss_of
 def text_task(name: str, kind: TextKind) -> Task:
     """The task of this kind of text."""
 
-    def examples(sources: Sources, packing: Packing, device: torch.device) -> TextExamples:
-        return TextExamples(kind, sources, packing, device)
+    def examples(datasets: TextDatasets, batching: Packing, device: torch.device) -> TextExamples:
+        return TextExamples(kind, datasets, batching, device)
 
     return Task(
         name=name,
@@ -53,15 +53,15 @@ def text_task(name: str, kind: TextKind) -> Task:
     )
 
 
-def model_of_datasets(recipe: Recipe, sources: Sources, *, device: torch.device) -> Model:
+def model_of_datasets(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> Model:
     """The model with its first weights, sized by the vocabularies of the data."""
-    return build_model(recipe, sources.tokenizers, device=device)
+    return build_model(recipe, datasets.tokenizers, device=device)
 
 
-def take_text_weights(old: LoadedModel, sources: Sources, model: Model, *, name: str) -> str:
+def take_text_weights(old: LoadedModel, datasets: TextDatasets, model: Model, *, name: str) -> str:
     """Puts the weights of `old` into the model, piece by piece where vocabularies differ, each side from the same side
     of the old run; says what was mapped. Raises InputError where the models differ."""
-    here = sources.tokenizers
+    here = datasets.tokenizers
     target = map_pieces(old.tokenizers.target, here.target)
     shared = old.tokenizers.shared and here.shared
     source = target if shared else map_pieces(old.tokenizers.source, here.source)

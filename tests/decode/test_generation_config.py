@@ -1,7 +1,7 @@
 import pytest
 
+from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import USUAL, Writing
 from trimtab.errors import InputError
 
 
@@ -16,10 +16,10 @@ from trimtab.errors import InputError
 )
 def test_settings_that_cannot_be_are_refused_by_name(wrong, words):
     with pytest.raises(InputError, match=words):
-        Writing(**wrong)
+        GenerationConfig(**wrong)
 
 
 def test_several_samples_are_drawn_and_one_may_be_the_likeliest():
-    assert Writing(samples=3).sampling == USUAL
-    assert Writing(sampling=None).samples == 1
-    assert Writing(samples=2, sampling=Sampling(top_k=1)).samples == 2
+    assert GenerationConfig(samples=3).sampling == USUAL
+    assert GenerationConfig(sampling=None).samples == 1
+    assert GenerationConfig(samples=2, sampling=Sampling(top_k=1)).samples == 2

@@ -12,7 +12,7 @@ model's whole distribution has a long tail of symbols that do not fit (Holtzman 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
+class GenerationConfig:
     """Settings of generating text."""
 
     max_tokens: int = 256
