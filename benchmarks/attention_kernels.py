@@ -34,8 +34,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from trimtab.model.attention import attend_varlen
 from trimtab.model.attention_padded import attend_padded
-from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
 from trimtab.model.tiled.tiles import TILES, Tile

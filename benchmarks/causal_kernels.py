@@ -24,9 +24,8 @@ import torch.nn.functional as F
 from record import Record
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from trimtab.model.attention import attend
+from trimtab.model.attention import attend, attend_varlen
 from trimtab.model.attention_flash4 import attend_flash4
-from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.sequence_layout import SequenceLayout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
 from trimtab.types import Stream

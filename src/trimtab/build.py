@@ -1,5 +1,6 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.model.evaluation_model import EvaluationModel
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
@@ -25,10 +25,25 @@ from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import WHOLE, Resolved, resolve_precision
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
-from trimtab.step.stepper import Stepper
-from trimtab.step.training_module import TrainingModule
+from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
+
+
+@dataclass(slots=True)
+class EvaluationModel:
+    """Makes the model of an evaluation from the one in training."""
+
+    model: Any
+    averaged: Callable[[Any], Any] | None = None
+    """Gives a copy with the averaged weights, where the recipe evaluates these."""
+    dtype: torch.dtype | None = None
+    """Half precision, in which decoding on a GPU is several times faster; None where the weights stay as they are."""
+
+    def copy(self) -> Any:
+        """The model to score now; the very model in training where neither applies."""
+        model = self.model if self.averaged is None else self.averaged(self.model)
+        return model if self.dtype is None else model.half_precision_copy(self.dtype)
 
 
 @dataclass(slots=True)

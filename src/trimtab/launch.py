@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.load import Checkpoint
@@ -22,7 +24,6 @@ from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
 from trimtab.tasks.task_of import open_datasets
-from trimtab.training.announce import describe
 from trimtab.training.early_checks import (
     check_exports,
     check_metrics,
@@ -231,3 +232,26 @@ def smoke(
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())
+
+
+def describe(parts: Parts, state: TrainState) -> str:
+    """One line on what is about to run."""
+    step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
+    kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
+    targets, batches = (
+        ("examples", "batches") if parts.recipe.facts.one_target else ("target tokens", "packs")
+    )
+    return (
+        f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
+        f"{batch_warmup_start(parts)}{step.tokens_per_step} {targets} a step "
+        f"in {parts.batching.num_batches} {batches}; "
+        f"{parts.datasets.examples_per_epoch} an epoch; "
+        f"peak rate {parts.learning_rate.peak:.2g}; "
+        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
+    )
+
+
+def batch_warmup_start(parts: Parts) -> str:
+    """What steps begin with, where they grow."""
+    warmup = parts.recipe.step.batch_warmup
+    return f"{warmup.start}, growing to " if warmup else ""

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from tests.children import run_in_child
 from tests.forking import ended, forked, needs_threads_counted
-from trimtab.data import line_blocks
 from trimtab.data import lines as lines_module
 from trimtab.data.lines import open_lines
 from trimtab.errors import DiskFull, InputError
@@ -270,8 +269,8 @@ def test_a_fork_reads_the_lines_of_the_open_files(tmp_path):
 @settings(max_examples=100, deadline=None)
 def test_several_lines_at_once_are_those_that_are_read_one_by_one(text, data, block, gap):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_blocks, "BLOCK_BYTES", block)
-        patch.setattr(line_blocks, "GAP_BYTES", gap)
+        patch.setattr(lines_module, "BLOCK_BYTES", block)
+        patch.setattr(lines_module, "GAP_BYTES", gap)
         (Path(folder) / "text").write_bytes(text)
         lines = open_lines(Path(folder) / "text", cache=Path(folder) / "cache")
         numbers = data.draw(st.lists(st.integers(0, len(lines) - 1))) if len(lines) else []

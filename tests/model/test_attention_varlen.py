@@ -3,9 +3,8 @@ import torch
 
 from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
-from trimtab.model.attention import attend
+from trimtab.model.attention import attend, attend_varlen
 from trimtab.model.attention_padded import attend_padded
-from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.sequence_layout import sequence_layout
 
 pytestmark = pytest.mark.gpu

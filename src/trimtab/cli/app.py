@@ -10,15 +10,12 @@ from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
 from trimtab.cli.convert import convert
 from trimtab.cli.data import inspect
-from trimtab.cli.demo import demo
 from trimtab.cli.evaluate import evaluate
-from trimtab.cli.explain import explain
 from trimtab.cli.export import export
 from trimtab.cli.generate import generate
-from trimtab.cli.init import init
+from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
-from trimtab.cli.rules import rules
-from trimtab.cli.schema import schema
+from trimtab.cli.rules import explain, rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
 from trimtab.cli.tokenizer import train_tokenizer

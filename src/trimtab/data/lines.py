@@ -6,15 +6,16 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
 import numpy as np
+from jaxtyping import Int64
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.compressed import Compression, compression_of, copied, read_blocks
 from trimtab.data.input_file import open_input
-from trimtab.data.line_blocks import line_blocks
 from trimtab.data.line_index import LineIndex, load_index, write_index
 from trimtab.errors import InputError, input_error
 
@@ -189,3 +190,25 @@ def _identity(file: BinaryIO) -> tuple[bytes, str, tuple[int, int]]:
 
 def _stamp(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
+
+
+GAP_BYTES = 2**15
+"""So much that nobody asked for is read along rather than left out: asking anew for what lies behind it costs as much,
+on a disk, over a network and in a sandbox much more."""
+BLOCK_BYTES = 2**20
+"""A block ends with the line in which it has grown to so much; no more than a block is held."""
+
+
+def line_blocks(begins: Int64[np.ndarray, "lines"], ends: Int64[np.ndarray, "lines"]) -> Iterator[slice]:
+    """Of lines in the order in which they are asked for, each with its first byte and one past its last, those that are
+    read at once: slices that follow each other and together are all lines. In a slice the bytes never go back."""
+    if not len(begins):
+        return
+    gaps = begins[1:] - ends[:-1]
+    is_apart = (gaps < 0) | (gaps > GAP_BYTES)
+    # Counted from the first byte of its stretch, each line belongs to one of the pieces of BLOCK_BYTES.
+    first = begins[np.concatenate([[0], np.flatnonzero(is_apart) + 1])]
+    stretch = np.concatenate([[0], np.cumsum(is_apart)])
+    piece = (begins - first[stretch]) // BLOCK_BYTES
+    cuts = (np.flatnonzero(is_apart | (np.diff(piece) != 0)) + 1).tolist()
+    yield from (slice(*edges) for edges in pairwise([0, *cuts, len(begins)]))

@@ -7,14 +7,14 @@ from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.beam import beam_search, n_best_beam_search
 from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
-from trimtab.decode.hypothesis import Hypothesis, Symbols
+from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.limits import target_limit
-from trimtab.decode.own_search import is_plain, searched
 from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
+from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
-from trimtab.types import SearchesItself
+from trimtab.types import Ragged, SearchesItself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,3 +93,34 @@ def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: i
     else:
         return n_best_beam_search(setup.model, source, search=search, n=n, **shared)
     return [[hypothesis] for hypothesis in found]
+
+
+def searched(
+    model: SearchesItself, rows: Sequence[Sequence[int]], *, limits: Sequence[int], search: Search, n: int
+) -> list[list[Hypothesis]]:
+    """At most `n` hypotheses for each row of source ids, end symbol included, the best first. `limits` as for
+    `greedy`."""
+    found = model.search(
+        Ragged.of(rows),
+        limits=limits,
+        beam=search.beam,
+        n=n,
+        length_penalty=search.length_penalty,
+        exact=search.stop == "exact",
+    )
+    return [
+        [
+            Hypothesis(
+                ids=ids,
+                score=score,
+                normalised=normalise(score, length=len(ids) + 1, length_penalty=search.length_penalty),
+            )
+            for ids, score in few
+        ]
+        for few in found
+    ]
+
+
+def is_plain(search: Search, prefixes: Sequence[Sequence[int]]) -> bool:
+    """Whether a search has nothing in it that needs the scores of each step."""
+    return search.sampling is None and search.no_repeat_ngram is None and not any(prefixes)

@@ -8,13 +8,12 @@ from itertools import islice
 import torch
 
 from trimtab.decode.batches import batches_by_tokens
-from trimtab.decode.continuation import Continuation, Stop
+from trimtab.decode.continuation import Continuation, Stop, repeated_share
 from trimtab.decode.continuing import Continues, SampledRows, Written, continuations
 from trimtab.decode.generation_config import GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.incremental_detokenizer import IncrementalDetokenizer
-from trimtab.decode.repeated import repeated_share
 from trimtab.decode.sample import Draw, uniform_numbers
 from trimtab.errors import InputError, input_error
 from trimtab.types import Tokenizer

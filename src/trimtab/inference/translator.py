@@ -7,14 +7,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from trimtab.config.run import Recipe
 from trimtab.data.transforms.restore import Restorer
-from trimtab.decode.candidate import Candidate
+from trimtab.decode.candidate import Candidate, n_best_text
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.document_lines import json_documents, json_line, text_documents
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
 from trimtab.decode.lines import n_best_lines, translate_lines
-from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup

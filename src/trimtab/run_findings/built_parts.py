@@ -311,7 +311,7 @@ OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
     seen="the optimizer holds other tensors than the model's, or not all of them, or one twice",
     why="Updates go to tensors that the model does not read: the loss stays where it was.",
     fix="make the optimizer from the model after it was moved, copied or wrapped",
-    home="training/preflight/optimizer_coverage.py",
+    home="training/preflight/gradients.py",
     symptoms=(
         "loss flat",
         "weights do not change",

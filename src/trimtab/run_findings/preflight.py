@@ -190,7 +190,7 @@ FIRST_LOSS_OFF = RunFinding(
     seen="the untrained model's loss is far from the logarithm of the vocabulary",
     why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
     fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
-    home="training/preflight/first_loss.py",
+    home="training/preflight/cut.py",
     symptoms=(
         "first loss is too high",
         "first loss is too low",
@@ -295,7 +295,7 @@ DECODING_FAILS = RunFinding(
     seen="five lines could not be translated with the untrained model",
     why="The first evaluation would fail in the same way.",
     fix="read the message: it names what is wrong",
-    home="tasks/text/decoding.py",
+    home="tasks/text/text_task.py",
     symptoms=("crashes at the first evaluation",),
 )
 

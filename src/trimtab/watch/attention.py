@@ -42,8 +42,8 @@ def look_at_attention(
     bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Attention:
     """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`.
-    `max_seqlen` bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the square of the
-    lengths, so that a few rows should do. Nothing waits for the device.
+    `max_seqlen` bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the
+    square of the lengths, so use a few rows. Nothing waits for the device.
     """
     keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
     q, q_real = padded(queries, of, max_seqlen[0])

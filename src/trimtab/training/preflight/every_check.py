@@ -6,13 +6,11 @@ from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import plainly
 from trimtab.tasks.task import Check
-from trimtab.training.preflight.cut import cut_two_ways
+from trimtab.training.preflight.cut import cut_two_ways, first_loss
 from trimtab.training.preflight.decay import decay_where_it_belongs
-from trimtab.training.preflight.first_loss import first_loss
-from trimtab.training.preflight.gradients import every_weight_learns
+from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
-from trimtab.training.preflight.optimizer_coverage import optimizer_has_the_weights
 from trimtab.training.preflight.restored_weights import state_restored
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.decode.split_chunk import shared_out, split_at
+from trimtab.decode.documents import shared_out, split_at
 
 parts = st.lists(st.lists(st.integers(10, 99), max_size=6), min_size=1, max_size=6)
 lengths = st.lists(st.integers(1, 9), min_size=1, max_size=6)

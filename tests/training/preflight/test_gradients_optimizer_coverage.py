@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from trimtab.step.optimizer.build import build_optimizer
-from trimtab.training.preflight.optimizer_coverage import optimizer_has_the_weights
+from trimtab.training.preflight.gradients import optimizer_has_the_weights
 
 
 def message(parts):

@@ -1,7 +1,7 @@
 import json
 
 from trimtab.config.places import known_keys
-from trimtab.config.schema import recipe_schema
+from trimtab.config.reference import recipe_schema
 
 
 def test_the_schema_is_json_and_says_what_it_is():

@@ -1,6 +1,6 @@
 import json
 
-from trimtab.config.schema import recipe_schema
+from trimtab.config.reference import recipe_schema
 
 
 def test_the_schema_is_printed_as_json(call):

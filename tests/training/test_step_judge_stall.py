@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
 from trimtab.data.data_stream import DataStream
-from trimtab.training.stall import FEWEST, MOST_SECONDS, MOST_STEPS, Stalls
+from trimtab.training.step_judge import FEWEST, MOST_SECONDS, MOST_STEPS, Stalls
 
 
 def told(*steps, count=1):

@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.transforms.character_run import has_character_run
+from trimtab.data.transforms.filters import has_character_run
 
 
 def longest_run(text):

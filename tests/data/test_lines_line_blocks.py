@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data import line_blocks as line_blocks_module
-from trimtab.data.line_blocks import BLOCK_BYTES, GAP_BYTES, line_blocks
+from trimtab.data import lines as line_blocks_module
+from trimtab.data.lines import BLOCK_BYTES, GAP_BYTES, line_blocks
 
 LENGTHS = st.lists(st.sampled_from([0, 1, 5, 30, GAP_BYTES, GAP_BYTES + 1, BLOCK_BYTES, 3 * BLOCK_BYTES]))
 

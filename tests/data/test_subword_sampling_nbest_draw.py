@@ -4,8 +4,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from trimtab.data.nbest_draw import NbestDraw
 from trimtab.data.order import stream_keys
+from trimtab.data.subword_sampling import NbestDraw
 
 SCORES = [0.0] * 5 + [-1.0, -2.0, -4.0]
 

@@ -1,7 +1,7 @@
 from tests.language_run import PAIRS, language_parts
 from trimtab.errors import input_error
 from trimtab.inference import Translator
-from trimtab.tasks.text.decoding import five_lines
+from trimtab.tasks.text.text_task import five_lines
 
 
 def test_decoding_that_fails_is_found(parts, monkeypatch):

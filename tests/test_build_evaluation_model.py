@@ -1,7 +1,7 @@
 import torch
 
 from tests.model.test_encoder_decoder import build
-from trimtab.model.evaluation_model import EvaluationModel
+from trimtab.build import EvaluationModel
 
 
 def test_the_model_itself_is_evaluated_where_nothing_else_is_said():

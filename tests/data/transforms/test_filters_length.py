@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.transforms.length import is_outside_length
+from trimtab.data.transforms.filters import is_outside_length
 
 
 def test_words_are_counted_between_spaces_on_both_sides():

@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 from tests.images import ImageBatch
-from trimtab.step.training_module import TrainingModule
+from trimtab.step.stepper import TrainingModule
 from trimtab.types import LossOutput
 
 CPU = torch.device("cpu")

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.stages import Stage
+from trimtab.config.data import Stage
 from trimtab.units import Duration
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.transforms.normalize import normalize
+from trimtab.data.transforms.apply import normalize
 
 FORMS = {"nfc": "NFC", "nfkc": "NFKC"}
 

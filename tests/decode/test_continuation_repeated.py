@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.decode.repeated import repeated_share
+from trimtab.decode.continuation import repeated_share
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.transforms.ratio import is_outside_ratio
+from trimtab.data.transforms.filters import is_outside_ratio
 
 
 def test_only_more_than_the_ratio_is_outside():

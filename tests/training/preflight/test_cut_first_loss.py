@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from trimtab.training.preflight.first_loss import first_loss
+from trimtab.training.preflight.cut import first_loss
 
 
 def test_a_first_loss_far_from_that_of_ignorance_is_found(parts):

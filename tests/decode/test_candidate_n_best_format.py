@@ -1,5 +1,4 @@
-from trimtab.decode.candidate import Candidate
-from trimtab.decode.n_best_format import n_best_text
+from trimtab.decode.candidate import Candidate, n_best_text
 
 
 def test_a_candidate_is_a_line_with_its_number_text_sum_and_score():

@@ -1,6 +1,6 @@
 import pytest
 
-from trimtab.decode.own_search import is_plain, searched
+from trimtab.decode.rows import is_plain, searched
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
 from trimtab.types import SearchesItself
