@@ -86,10 +86,8 @@ def build(
     # Sums over ranks cannot be recorded yet.
     graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
     batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
-    recipe = task.resolved_sizes(recipe, datasets)
-    recipe = resolve_auto(
-        recipe, batching.resolved_sizes, precision=precision, compiled=compiled, graphed=graphed
-    )
+    recipe = task.resolve_sizes(recipe, datasets)
+    recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
     model = task.build_model(recipe, datasets, device=device)
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)

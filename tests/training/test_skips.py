@@ -86,7 +86,7 @@ def test_a_run_that_went_back_has_refused_what_it_refused_though_it_leaves_the_s
     went_back.after_rewind(straight, step=last, masked=(onset - MARGIN, last + MARGIN))
     steps(went_back, [SkipReason.NONE] * before + [SkipReason.MASKED] * (refused + 2 * MARGIN), first=1)
     assert went_back.budget.to_dict() == straight.budget.to_dict()
-    assert (went_back.streak.length, went_back.unresolved) == (0, [])
+    assert (went_back.streak.length, went_back.unsettled) == (0, [])
 
 
 def test_a_run_that_goes_back_again_and_again_is_told_of_and_ends_by_its_budget():
@@ -126,7 +126,7 @@ def test_a_streak_that_reached_the_cap_is_decided_though_an_accepted_step_came_m
     skips = Skips(GuardConfig())
     steps(skips, [*GOOD, *[SkipReason.LOSS_SPIKE] * 8, SkipReason.NONE, SkipReason.NONE])
     assert skips.must_decide
-    assert skips.unresolved == [21, 28, 0]
+    assert skips.unsettled == [21, 28, 0]
     skips.resolve_streak()
     assert not skips.must_decide
 

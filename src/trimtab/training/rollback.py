@@ -43,7 +43,7 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     then, now = look_back(parts, recorder)
     if then is None or not now <= WORSE * then.loss:
         raise Spoilt(state, then, now)
-    first, last, broken = skips.unresolved
+    first, last, broken = skips.unsettled
     if not broken:
         parts.stepper.gate.forget()
         recorder.finding(level_accepted(first=first, last=last, then=then, now=now))
@@ -68,7 +68,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     rewound too often already, or where no checkpoint is healthy.
     """
     gone, step = recorder.skips, spoilt.state.step
-    onset, last, _ = gone.unresolved
+    onset, last, _ = gone.unsettled
     if not gone.may_rewind(step):
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))

@@ -47,7 +47,7 @@ class Skips:
     """First step of the streak at hand; 0 where there is none."""
     broken: int = 0
     """First step of the streak at hand that was not finite; 0 where there is none."""
-    unresolved: list[int] = field(default_factory=list[int])
+    unsettled: list[int] = field(default_factory=list[int])
     """Onset, last step and first step that was not finite of a streak that reached the cap and awaits a decision. It is
     kept though an accepted step may follow before the decision, on a GPU."""
     rewound: list[int] = field(default_factory=list[int])
@@ -62,7 +62,7 @@ class Skips:
     @property
     def must_decide(self) -> bool:
         """Whether somebody must decide before the next step."""
-        return bool(self.unresolved) or self.budget.over
+        return bool(self.unsettled) or self.budget.over
 
     def after(
         self, skip_reason: SkipReason, *, step: int, position: int, loss: float, grad_norm: float
@@ -82,8 +82,8 @@ class Skips:
             return [over_budget] if over_budget else []
         self.onset = self.onset or step
         self.broken = self.broken or (step if skip_reason == SkipReason.NOT_FINITE else 0)
-        if self.streak.unresolved:
-            self.unresolved = [self.onset, step, self.broken]
+        if self.streak.unsettled:
+            self.unsettled = [self.onset, step, self.broken]
         findings = [self.finding(skip_reason, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
         if length == self.config.cap:
             findings.append(self.streak.finding())
@@ -106,7 +106,7 @@ class Skips:
     def resolve_streak(self) -> None:
         """Begins the streak anew, after a decision to go on."""
         self.streak.length = self.onset = self.broken = 0
-        self.unresolved = []
+        self.unsettled = []
 
     def may_rewind(self, step: int) -> bool:
         """Whether the run may go back once more."""
@@ -125,7 +125,7 @@ class Skips:
             "accepted": [list(astuple(each)) for each in self.accepted],
             "onset": self.onset,
             "broken": self.broken,
-            "unsettled": self.unresolved,
+            "unsettled": self.unsettled,
             "rewound": self.rewound,
         }
 
@@ -137,6 +137,6 @@ class Skips:
         self.accepted.extend(Accepted(*each) for each in saved.get("accepted", ()))
         self.onset = int(saved.get("onset", 0))
         self.broken = int(saved.get("broken", 0))
-        self.unresolved = list(saved.get("unsettled", ()))
+        self.unsettled = list(saved.get("unsettled", ()))
         self.rewound = list(saved.get("rewound", ()))
         self.masked = masked

@@ -17,8 +17,8 @@ from trimtab.model.static.session_memory import SessionMemory
 def small_shapes(monkeypatch):
     """So that small sessions pass through several of them."""
     monkeypatch.setattr(shapes, "LEAST_HYPOTHESES", 2)
-    monkeypatch.setattr(shapes, "FIRST_ROOM", 2)
-    monkeypatch.setattr(room_module, "FIRST_ROOM", 2)
+    monkeypatch.setattr(shapes, "FIRST_MEMORY", 2)
+    monkeypatch.setattr(room_module, "FIRST_MEMORY", 2)
 
 
 class Launches:

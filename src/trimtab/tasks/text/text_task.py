@@ -55,7 +55,7 @@ def text_task(name: str, kind: TextKind) -> Task:
     return Task(
         name=name,
         open_datasets=partial(open_datasets, kind),
-        settled=with_vocabulary_sizes,
+        resolve_sizes=with_vocabulary_sizes,
         plan_batches=plan_batches,
         open_mixture=mixture_opener,
         build_model=model_of_datasets,
