@@ -62,7 +62,7 @@ def small_recipe(folder: Path, **changes: Any) -> Path:
 
 
 def small_parts(folder: Path, **changes: Any) -> Any:
-    """The parts of `small_recipe`, built and not trained; `parts.sources` are its opened data."""
+    """The parts of `small_recipe`, built and not trained; `parts.datasets` are its opened data."""
     from trimtab.build import build  # late: tests of the light half need no torch
 
     recipe, sources = small_sources(folder, **changes)

@@ -82,10 +82,10 @@ def losses(parts, shape, steps):
 @pytest.mark.parametrize("changes", [{}, PREFIX], ids=["text", "prefix"])
 def test_the_loss_curves_of_packed_and_padded_paths_agree(tmp_path, changes):
     padded = language_parts(tmp_path, **changes)
-    again = build(padded.recipe, padded.sources)
+    again = build(padded.recipe, padded.datasets)
     recipe = again.recipe
     fixed = shape_for(
-        recipe, again.sources.lengths, packed=True, slots_per_target=again.sources.slots_per_target
+        recipe, again.datasets.lengths, packed=True, slots_per_target=again.datasets.slots_per_target
     )
     assert (fixed.fixed, fixed.source_slots, padded.batching.shape.fixed) == (True, 0, False)
     one, other = losses(padded, padded.batching.shape, 25), losses(again, fixed, 25)

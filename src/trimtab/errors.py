@@ -126,7 +126,7 @@ def utf16_text(encoding: str, *, name: str, line: int) -> InputError:
 
 
 _NOT_OF_A_FILE = frozenset({None, errno.ENOSPC, errno.EDQUOT, errno.EPIPE})
-"""A full disk and a reader that has gone away are told elsewhere; without a number it is no refusal of the system."""
+"""Other code reports a full disk and a closed pipe; an error without a number does not come from the system."""
 
 
 @contextmanager

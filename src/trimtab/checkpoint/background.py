@@ -29,7 +29,7 @@ from trimtab.types import TrainState
 class BackgroundSaver:
     """Saves into a store from a thread of its own; call it from one thread, and the store only when it is idle.
 
-    Findings of the thread wait until the next call and are told from there, since those who take them, such as
+    Findings of the thread wait until the next call and are reported from there, since those who take them, such as
     journals, know of one thread only.
     """
 
@@ -95,7 +95,7 @@ class BackgroundSaver:
         self._hand_over()
 
     def close(self) -> None:
-        """Waits for what is under way and ends the thread; a failure is told and not raised.
+        """Waits for what is under way and ends the thread; reports a failure and does not raise it.
 
         For the way out after something else has failed: call `finish` before, where nothing has.
         """

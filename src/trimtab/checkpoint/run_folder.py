@@ -229,7 +229,7 @@ def _logs(run: RunFolder) -> tuple[Path, ...]:
 
 
 def _refuse_what_is_not_ours(path: Path) -> None:
-    """What is written into a run stays in it, also where the folder came from somebody else: no links, no pipes."""
+    """What is written into a run stays in it, even if the folder came from another machine: no links, no pipes."""
     run = RunFolder(path)
     files = (run.recipe, run.data_ledger, *_logs(run))
     problems = [

@@ -2,7 +2,7 @@
 
 A save goes: copy to host memory; a draft folder on the same file system; each file written, hashed, synced, the
 manifest last; the draft synced; renamed; the parent synced; then what is no longer kept is renamed and removed.
-What each name in the folder means stands in `step_folders`.
+`step_folders` says what each name in the folder means.
 """
 
 import copy
@@ -135,7 +135,7 @@ class CheckpointStore:
     def mark_healthy(self, step: int) -> bool:
         """Marks the checkpoint of a step as one after which training went on well; whether it is marked now.
 
-        On return the mark is on the disk. Where it cannot be written, that is told and training may go on.
+        On return the mark is on the disk. If it cannot be written, that is reported and training goes on.
         """
         folder = self.folder / step_name(step)
         try:
@@ -209,7 +209,7 @@ class CheckpointStore:
         marked = [step for step in steps if self._is_marked(step)]
         healthy = max(marked, default=None)
         gone = surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling)
-        # Before an older healthy one goes, every byte of the newest is looked at: it will stand in for the other.
+        # Before an older healthy one goes, every byte of the newest is looked at: it will replace the other.
         if healthy is not None and {*marked} & {*gone} and not self.at(healthy):
             if os.path.lexists(self.folder / step_name(healthy)):
                 return  # it cannot be set aside either

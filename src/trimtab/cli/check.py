@@ -136,7 +136,7 @@ def _words(given: list[str] | None) -> tuple[str, ...]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with its arguments as every other wrong input is told."""
+    """Reports wrong arguments like every other wrong input."""
 
     given = ""
 

@@ -124,7 +124,7 @@ def _not_beside_documents() -> InputError:
 def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
     if not alone:
         raise input_error(
-            "--text: is gone on with, and nothing is translated",
+            "--text measures perplexity and translates nothing",
             got="--source, --reference, --documents, --tag, --ter, --metric or --comet beside it",
             allowed="--text FILE",
             fix="leave the others out",

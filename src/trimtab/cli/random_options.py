@@ -50,7 +50,7 @@ def given(**options: float | int | None) -> dict[str, Any]:
 
 
 def idle(options: dict[str, Any], *, drawn: str, without: str, allowed: str, fix: str) -> InputError:
-    """What is told of options that would count for nothing."""
+    """The error for options that would have no effect."""
     flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
     return input_error(
         f"{flags}: counts only for {drawn} that are drawn", got=f"{flags} {without}", allowed=allowed, fix=fix

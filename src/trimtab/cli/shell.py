@@ -13,7 +13,7 @@ from trimtab.errors import DiskFull, InputError, Problem, Terminated, TrimtabErr
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
 MOST_SHOWN = 20
-"""Problems of one error that are told; the others are counted."""
+"""How many problems of one error are shown; the others are counted."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 and the number of the signal, as shells count."""
@@ -33,7 +33,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def outcome(command: Callable[[], int | None]) -> int:
-    """Runs a command and gives its exit code; what goes wrong is told on stderr.
+    """Runs a command and gives its exit code; errors are reported on stderr.
 
     Errors that nobody foresaw pass through: they are bugs.
     """

@@ -89,7 +89,7 @@ def _disk_full(folder: Path) -> DiskFull:
 
 
 def _temporary() -> Path:
-    """A folder of this user that further runs find again; a fresh one if somebody else sits on the name."""
+    """A folder of this user that further runs find again; a fresh one if another user has the name."""
     shared = Path(tempfile.gettempdir()) / f"trimtab-{os.getuid()}"
     with suppress(OSError):
         shared.mkdir(mode=0o700, exist_ok=True)

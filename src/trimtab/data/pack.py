@@ -44,7 +44,7 @@ def assemble(
     prefix = np.zeros(len(target_offsets) - 1, np.int32) if shape.prefix else None
     if prompt is not None:
         labels[_leading(target.offsets, prompt)] = IGNORE
-        if prefix is not None:  # with the start symbol, which stands before what is given
+        if prefix is not None:  # with the start symbol, which comes before the prefix
             prefix[: len(prompt)] = np.where(prompt > 0, prompt + 1, 0)
     return PackedBatch(
         source=_stream(

@@ -46,7 +46,7 @@ def reference_rows(
     *,
     tags: Sequence[str],
 ) -> ReferenceRows:
-    """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` stand before every
+    """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` come before every
     source. InputError for a tag, or a language model of documents, that the vocabulary has no symbol for."""
     pipeline, max_tokens = build_transforms(recipe.data.transforms), recipe.data.max_tokens
     read = [pipeline.apply_source(source) for source in sources]

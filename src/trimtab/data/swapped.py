@@ -13,7 +13,7 @@ _LEAST_GAIN = 0.2
 """By which both sides together must be more alike the other way round, of at most 2."""
 
 Profile = Counter[str]
-"""How often each three characters in a row stand in a text."""
+"""How often each character trigram occurs in a text."""
 
 
 @dataclass(frozen=True, slots=True)

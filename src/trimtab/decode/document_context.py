@@ -1,4 +1,4 @@
-"""What stands before a sentence of a document when it is translated, as it did in training."""
+"""The context of a sentence of a document when it is translated, as in training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class DocumentContext:
     target_separator: int
     """Ids of what stands after each sentence of the context."""
     num_tags: int = 0
-    """Ids that stand before everything else of a source."""
+    """Ids at the very beginning of a source."""
 
 
 ALONE = DocumentContext(sentences=0, both=False, whole=False, source_separator=-1, target_separator=-1)

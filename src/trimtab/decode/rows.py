@@ -26,7 +26,7 @@ class Row:
     prefix: Sequence[int] = ()
     """Target ids that the translation must begin with, fewer than `max_tokens`."""
     given: Given | None = None
-    """What stands before the sentence, where it is translated in a document."""
+    """The context before the sentence, where it is translated in a document."""
     draw: Draw
     """Where a sampled translation has its random numbers from."""
 

@@ -62,7 +62,7 @@ class Translator:
     restorer: Restorer | None = None
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
-    """What stands before a sentence where documents are translated."""
+    """The context of a sentence where documents are translated."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
@@ -111,7 +111,7 @@ class Translator:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
-        self.setup.search.width(n)  # so that a number that is too large is told now
+        self.setup.search.width(n)  # so that a number that is too large is reported now
         translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
@@ -205,7 +205,7 @@ class Translator:
 
 def _reads_no_context() -> InputError:
     return input_error(
-        "--documents: the model reads each sentence by itself, and would not see what stands before it",
+        "--documents: the model reads each sentence by itself and cannot use the sentences before it",
         got="a model that was trained without context",
         allowed="a run whose data.transforms have `context`",
         fix="leave --documents out, which translates the same lines one by one; or train on documents with `context`",

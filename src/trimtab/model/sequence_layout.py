@@ -1,4 +1,4 @@
-"""What attention must know of a stream: where each segment begins, and where a token stands in padded rows."""
+"""What attention must know of a stream: where each segment begins, and where each token goes in padded rows."""
 
 from typing import NamedTuple
 

@@ -199,7 +199,7 @@ DROPOUT_NOT_AS_SAID = RunFinding(
         " is none"
     ),
     why=(
-        "A small model without the dropout that was asked for learns its examples by heart; one with "
+        "A small model without the dropout that was asked for memorizes its examples; one with "
         "dropout that was not asked for learns less than it could."
     ),
     fix="look at whether the model is in training mode, and where dropout is applied",

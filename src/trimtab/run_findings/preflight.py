@@ -71,11 +71,11 @@ VALIDATION_IN_TRAINING = RunFinding(
     severity="warning",
     when="before the first step",
     seen=(
-        "more than a tenth of a validation set's pairs, or of the passages of its documents, stand in a "
+        "more than a tenth of a validation set's pairs, or of the passages of its documents, are in a "
         "training corpus too"
     ),
     why=(
-        "What the model has learned by heart says nothing of text that it has not seen, and such scores "
+        "What the model has memorized says nothing about text that it has not seen, and such scores "
         "choose a checkpoint that is trained too long."
     ),
     fix="take these lines, or documents, out of training, or hold out others",

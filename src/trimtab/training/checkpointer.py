@@ -101,7 +101,7 @@ class Checkpointer:
                 self.saver.mark_healthy(step)
 
     def close(self) -> None:
-        """Waits for what is under way; a failure is told."""
+        """Waits for a save that is under way; reports a failure."""
         self.saver.close()
 
 

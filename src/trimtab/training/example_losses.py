@@ -41,7 +41,7 @@ class SuspectExample:
     """File and line, where the corpus has files with lines."""
     source: str
     target: str
-    """Both as they stand in the corpus; empty where it cannot be read any more."""
+    """Both as the corpus has them; empty where it can no longer be read."""
     loss: float
     """Nats per target token, without dropout, smoothing or truncation."""
     targets: int

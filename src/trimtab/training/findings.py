@@ -24,7 +24,7 @@ class Findings:
 
     @contextmanager
     def of_an_evaluation(self) -> Iterator[None]:
-        """What is found inside is told again where the evaluation is made again."""
+        """Findings inside the block are reported again when the evaluation is repeated."""
         self.evaluating = True
         try:
             yield

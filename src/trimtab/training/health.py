@@ -39,7 +39,7 @@ class Look:
     findings: list[Finding]
     """To be told: errors each time, anything else when it was not so at the last look."""
     over: tuple[str, ...]
-    """Codes that hold no more, or are told again: what was noted of them before is to be forgotten."""
+    """Codes that no longer apply, or are reported again; forget their earlier findings."""
 
 
 @dataclass(slots=True)

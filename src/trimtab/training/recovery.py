@@ -45,7 +45,7 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
 
 
 def out_of_memory(error: Exception, *, step: int) -> str:
-    """What is told of memory that ran out in the middle of a run."""
+    """The error for memory that ran out in the middle of a run."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     return (
         f"memory ran out after step {step}: {one_line(said)}\n"

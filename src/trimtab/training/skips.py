@@ -61,7 +61,7 @@ class Skips:
 
     @property
     def must_decide(self) -> bool:
-        """Whether somebody must decide before the next step."""
+        """Whether the run must stop for a decision before the next step."""
         return bool(self.unsettled) or self.budget.over
 
     def after(
@@ -90,7 +90,7 @@ class Skips:
         return [*findings, *([over_budget] if over_budget else [])]
 
     def finding(self, skip_reason: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
-        """What is told of one refused step."""
+        """The finding of one skipped step."""
         if skip_reason == SkipReason.LOSS_SPIKE:
             return loss_spike(loss, usual=median([each.loss for each in self.accepted]), step=step)
         if skip_reason == SkipReason.GRADIENT_SPIKE:

@@ -78,7 +78,7 @@ class StepJudge:
 
 
 MOST_SECONDS, MOST_STEPS = 20.0, 10.0
-"""What is told of is longer than usual by more than this, and by the time of more than so many steps: machines that are
+"""A stall is longer than usual by more than this, and by the time of more than so many steps: machines that are
 shared pause for seconds."""
 REMEMBERED, FEWEST = 50, 5
 """Looks that the usual is the median of, and looks without which only the wait for batches counts: the first steps

@@ -75,7 +75,7 @@ def padded(
 
 
 def large_logits(largest: Mapping[str, float]) -> Finding | None:
-    """M905 of the attention with the largest logit, where it is out of bounds; one that is NaN is told elsewhere."""
+    """M905 of the attention with the largest logit, where it is out of bounds; NaN is reported elsewhere."""
     name = max(largest, key=lambda each: -1 if math.isnan(largest[each]) else largest[each], default="")
     if not name or not largest[name] > LARGE_LOGIT:
         return None

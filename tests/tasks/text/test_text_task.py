@@ -14,7 +14,7 @@ def test_a_kind_of_text_becomes_a_task_with_its_own_reading(tmp_path):
     assert task.name == "riddles"
     batching = task.plan_batches(recipe, sources, packed=False, device=torch.device("cpu"))
     examples = task.examples(sources, batching, torch.device("cpu"))
-    assert (examples.kind, examples.sources, examples.batching) == (KIND, sources, batching)
+    assert (examples.kind, examples.datasets, examples.batching) == (KIND, sources, batching)
     model = task.build_model(recipe, sources, device=torch.device("cpu"))
     assert model.num_ids == sources.tokenizer.num_ids
 

@@ -83,7 +83,7 @@ def counted(fresh, folder):
     told["findings"], told["by_check"] = [], {}
     for check in every_check.of_the_model(parts):
         before = graphs()
-        told["findings"] += [str(each) for each in every_check.told(check, parts)]
+        told["findings"] += [str(each) for each in every_check.run_check(check, parts)]
         told["by_check"][check.__name__] = graphs() - before
     same = trained(parts)
     told["same_weights"] = all(torch.equal(same[name], weight) for name, weight in weights.items())

@@ -125,7 +125,7 @@ def _session(path: Path, place: torch.device) -> Any:
     gpu = [(GPU, {"device_id": place.index or 0})] if place.type == "cuda" else []
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=[*gpu, CPU])
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise refused(path, got=" ".join(str(error).split()) or type(error).__name__) from None
 
 

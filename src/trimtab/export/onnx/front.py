@@ -1,4 +1,4 @@
-"""What stands before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
+"""What comes before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
 
 import math
 

@@ -19,7 +19,7 @@ SIZE = -1
 
 
 class Rows(NamedTuple):
-    """How rows of tokens stand in the matrix of all of them."""
+    """How rows of tokens are laid out in the matrix of all of them."""
 
     rows: str
     length: str

@@ -66,7 +66,7 @@ def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
 
 
 def halves(pack: PackedBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where every other example stands in the target stream, and the later half of each of these, as far as it is
+    """Where every other example is in the target stream, and the later half of each of these, as far as it is
     read in one direction."""
     stream = pack.target
     every_other = (stream.segments % 2 == 0) & (stream.segments < pack.num_segments)
@@ -77,7 +77,7 @@ def halves(pack: PackedBatch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
-    """A finding where later target tokens changed what stands before them."""
+    """A finding where later target tokens changed the outputs before them."""
     if not share <= bound:
         yield FUTURE_SEEN.found(
             f"with other target tokens later in a sentence, what is predicted before them changes by "

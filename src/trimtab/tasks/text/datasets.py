@@ -117,7 +117,7 @@ class TextKind:
     """What differs between the tasks on text."""
 
     one_row: bool
-    """Whether source and target stand in one row, and share `max_tokens` and a vocabulary."""
+    """Whether source and target share one row, `max_tokens` and a vocabulary."""
     rows_end: bool
     """Whether every row ends with the end symbol; a document that goes on in another row does not."""
     passage_bytes: Callable[[DataConfig], int | None]
@@ -180,7 +180,7 @@ def open_all(recipe: Recipe, *, passage_bytes: int | None) -> tuple[list[Corpus]
 
 
 def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], ...]:
-    """Training corpora and validation sets, each with the keys under which they stand in the recipe."""
+    """Training corpora and validation sets, each with its keys in the recipe."""
     train, valid = recipe.data.train, recipe.data.valid
     # A single set may be written without a name, and then has this one.
     names = ["data.valid" if name == "valid" else f"data.valid.{name}" for name in valid]

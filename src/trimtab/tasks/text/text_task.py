@@ -33,7 +33,7 @@ from trimtab.tasks.text.validation_scores import example_losses, loss_of
 def five_lines(parts: Checked) -> Iterator[Finding]:
     """Lines of the first validation set of pairs, or one of training where there is none."""
     if not parts.recipe.translates:
-        return  # a text is gone on with, and nothing is translated
+        return  # the task continues texts and translates nothing
     valid = next((each for each in parts.datasets.valid.values() if each.sources), None)
     pairs = next(each for each in parts.datasets.corpora if not each.has_documents)
     lines = valid.sources[:5] if valid else [pairs.pair(0)[0]]
