@@ -73,7 +73,8 @@ def walk(paths: Sequence[str], *, named_as_found: bool = False) -> list[Found]:
 
 
 def _problem(path: str) -> Problem | None:
-    """What is wrong with a path that a user named: a user who names a folder must learn that nothing in it was checked."""
+    """What is wrong with a path that a user named: a user who names a folder must learn that nothing in it was
+    checked."""
     if not os.path.lexists(path):
         return Problem(
             what=f"{path}: no such file or folder",

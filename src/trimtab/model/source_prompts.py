@@ -31,7 +31,8 @@ class SourcePrompts:
         )
         tokens = torch.full((rows, longest), self.start, device=source.ids.device)
         for row, (start, length) in enumerate(zip(ends[:-1], lengths, strict=True)):
-            # The start symbol comes before the source; the separator, which is fed first, takes the place of the end symbol.
+            # The start symbol comes before the source; the separator, which is fed first, takes the place of the end
+            # symbol.
             tokens[row, longest - length + 1 :] = source.ids[start : start + length - 1]
         session = PromptSession(self.model, rows=rows, width=width)
         session.feed(tokens, longest - torch.tensor(lengths, device=tokens.device))

@@ -6,8 +6,8 @@ number of finished ones, and gives what is open after a number of steps; the tra
 can win, and lets nothing but the end symbol follow at the limit. So rows are searched for a few steps, with all that
 ended and all that is open given back; what is not settled by these is searched again for more.
 
-Symbols that are never written are passed to the library as further ends, and what ends with one is left out. Its own way
-of suppressing them would take them out of the softmax too, so that the others gain and another hypothesis may win.
+Symbols that are never written are passed to the library as further ends, and what ends with one is left out. Its own
+way of suppressing them would take them out of the softmax too, so that the others gain and another hypothesis may win.
 """
 
 import math
