@@ -26,8 +26,8 @@ from trimtab.cli.usage import CommandGroup
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Vocabularies of their own.")
-data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="A look at what a recipe would train on.")
+tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
+data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect training data.")
 
 
 def _print_version(wanted: bool) -> bool:
@@ -43,11 +43,11 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Trains translators with the small decisions right by default."""
+    """Train, evaluate and export transformers for translation, text and classification, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Check configurations: recipes, and those of other tools."""
+    """Check configurations: recipes and those of other tools."""
     raise typer.Exit(run_check(arguments or []))
 
 

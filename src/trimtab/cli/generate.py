@@ -29,14 +29,14 @@ MaxTokens = Annotated[
     number_option(
         "--max-tokens",
         Range(least=1, most=1_000_000),
-        help="Most tokens after a prompt; a text also ends where the model ends it, or can read no more.",
+        help="Maximum number of tokens after a prompt; a text also ends at the end symbol or at the model's limit.",
         fix="256 is usual",
     ),
 ]
 Samples = Annotated[
     int,
     number_option(
-        "--samples", Range(least=1, most=64), help="Texts for each prompt.", fix="ask for at most 64"
+        "--samples", Range(least=1, most=64), help="Samples for each prompt.", fix="ask for at most 64"
     ),
 ]
 
@@ -50,10 +50,10 @@ def generate(
         Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print an object a text, line ends in it kept.")
+        bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
     ] = False,
     max_tokens: MaxTokens = 256,
     temperature: Temperature = None,
@@ -64,10 +64,10 @@ def generate(
     seed: Seed = None,
     device: Device = None,
 ) -> None:
-    """Let a language model write on from a prompt.
+    """Continue a prompt with a language model.
 
-    A --prompt is shown with what follows it as it is written. Prompts of a file or a pipe give a text a line, prompt
-    included. In a terminal without either, prompts are asked for.
+    With --prompt the text is shown as it is generated. Prompts from a file or a pipe give one text per line, prompt
+    included. In a terminal without either, trimtab asks for prompts.
     """
     if prompt is not None and source is not None:
         raise input_error(

@@ -25,7 +25,7 @@ def init(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = Kind.TRANSLATION,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write it, unless a file is there; by default stdout."),
+        typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
 ) -> None:
     """Write a commented recipe to start from."""

@@ -18,7 +18,7 @@ class Format(StrEnum):
 def rules(
     format: Annotated[Format, typer.Option(help="How to write the list.")] = Format.TEXT,
 ) -> None:
-    """List the rules of `trimtab check`, and what training itself finds."""
+    """List the rules of `trimtab check` and the findings of training runs."""
     from trimtab.checks.say.pages import all_pages
     from trimtab.checks.say.rule_list import as_objects, as_table
     from trimtab.run_findings.catalog import ALL
@@ -37,7 +37,7 @@ def explain(
         list[str],
         typer.Argument(
             metavar="CODE|NAME|SYMPTOM",
-            help="S104, warmup-longer-than-run, or what you see: repeats the same words",
+            help="S104, warmup-longer-than-run, or a symptom: repeats the same words",
         ),
     ],
 ) -> None:
