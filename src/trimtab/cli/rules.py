@@ -1,4 +1,4 @@
-"""`trimtab rules`: all rules of `check`, and what a run can be told before its first step and while it runs."""
+"""`trimtab rules`: all rules and findings."""
 
 import json
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Format(StrEnum):
 def rules(
     format: Annotated[Format, typer.Option(help="How to write the list.")] = Format.TEXT,
 ) -> None:
-    """List the rules of `trimtab check`, and what training itself finds."""
+    """List the rules of `trimtab check` and the findings of training runs."""
     from trimtab.checks.say.pages import all_pages
     from trimtab.checks.say.rule_list import as_objects, as_table
     from trimtab.run_findings.catalog import ALL

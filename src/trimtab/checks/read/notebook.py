@@ -58,7 +58,7 @@ def read_notebook(path: str, text: str) -> Document:
 
 
 class _Notebook:
-    """Gathers the code of cells into one text, and remembers where each piece of it stands in the file."""
+    """Gathers the code of cells into one text, and remembers where each piece of it is in the file."""
 
     def __init__(self, lines: Lines, *, is_careful: bool = False) -> None:
         self.lines = lines
@@ -155,7 +155,7 @@ class _Notebook:
         return self.lines.place(begins, self._offset(end - 1, behind=1) if end > start else begins)
 
     def _offset(self, at: int, *, behind: int = 0) -> int:
-        """Of a character of the code, or of what stands behind it."""
+        """Of a character of the code, or of what follows it."""
         index = bisect_right(self.begins, at) - 1
         if index < 0:
             return 0

@@ -64,7 +64,7 @@ class Answer:
 
 
 def search(text: str) -> Answer:
-    """Everything known about what somebody sees."""
+    """Everything known about a symptom."""
     question = _spelt(words_of(text))
     scored = _with_symptoms(_index().ranked(question))
     if not scored or scored[0][0] < ENOUGH:

@@ -34,7 +34,7 @@ class Silences:
         return rules_by_name() | {name.lower(): (rule,) for rule in PAGES for name in (rule.code, rule.name)}
 
     def apply(self, document: Document, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-        """The findings of a file that are told all the same, and what is wrong with its own silences."""
+        """The findings of a file that remain, and what is wrong with its own suppressions."""
         own, strange = silences_of_comments(document)
         entries = self._entries_for(document)
         if not own and not strange and not entries:
