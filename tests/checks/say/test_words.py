@@ -5,7 +5,7 @@ from trimtab.checks.say.words import idea, known_words, words_of
 
 def test_words_are_stems_and_ideas_with_their_denial():
     assert words_of("the loss does not decrease") == {idea("loss"): False, idea("decrease"): True}
-    assert words_of("NEFTune has no effect") == {idea("neftune"): False, idea("effect"): True}
+    assert words_of("neftune has no effect") == {idea("neftune"): False, idea("effect"): True}
 
 
 def test_a_pasted_message_loses_what_is_of_one_machine():
