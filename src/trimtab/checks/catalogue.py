@@ -12,8 +12,8 @@ from trimtab.checks.rule import Check, Rule
 OF_SCRIPTS: Final = frozenset(
     {
         "C124", "D115", "D116", "D117", "D118", "D119", "E108", "E109", "E110", "E111", "E112", "L103", "L113", "L114",
-        "L115", "L116", "L117", "M122", "M123", "M124", "M311", "M319", "P305", "P306", "P308", "S119", "S121", "S137",
-        "S138", "S139", "S141", "S143", "X104",
+        "L115", "L116", "L117", "M122", "M123", "M124", "M311", "M319", "P305", "P306", "P308", "P309", "P310", "P311",
+        "S119", "S121", "S137", "S138", "S139", "S141", "S143", "S144", "S145", "K112", "M320", "X104", "X106",
     }
 )  # fmt: skip
 """Rules that look only at what a script does: for other files they are not even loaded."""

@@ -20,8 +20,9 @@ from trimtab.errors import input_error
 
 FOLLOWED = frozenset(
     {
-        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "peft", "pytorch_lightning", "timm",
-        "torch", "torchao", "torchvision", "transformers", "trl", "unsloth", "x_transformers",
+        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "onnxruntime", "peft",
+        "pytorch_lightning", "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
+        "x_transformers",
     }
 )  # fmt: skip
 """Packages of which a script uses one where it is worth following."""
