@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from trimtab.checks.description import Description
-from trimtab.checks.document import Document
+from trimtab.checks.document import UNKNOWN, Document
 from trimtab.checks.read.flow.loops import Loop, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_periodic, is_schedule, options, root
-from trimtab.checks.read.flow.values import Event, Flow, Value
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.setting import Setting
 
 MOST_NAMED: Final = 6
@@ -23,7 +23,7 @@ def reading(runs: Sequence[Description]) -> tuple[str, ...]:
     document = runs[0].document
     if document.syntax == "python":
         flow = flow_of(document)
-        lines += [_loop(loop) for loop in training_loops(flow)]
+        lines += [_loop(flow, loop) for loop in training_loops(flow)]
         lines += _unseen(document, flow)
     return tuple(lines)
 
@@ -84,16 +84,16 @@ def _shown(setting: Setting) -> str:
     return text if setting.is_written else f"{text} (default)"
 
 
-def _loop(loop: Loop) -> str:
+def _loop(flow: Flow, loop: Loop) -> str:
     """`loop at line 12: AdamW at 1e-05, steps every 8 turns, ...`."""
     place = loop.block.place or loop.backward.place
-    parts = [part for part in _loop_parts(loop) if part]
+    parts = [part for part in _loop_parts(flow, loop) if part]
     return f"loop at line {place.line}: {', '.join(parts)}"
 
 
-def _loop_parts(loop: Loop) -> Iterator[str]:
+def _loop_parts(flow: Flow, loop: Loop) -> Iterator[str]:
     steps = list(loop.steps())
-    yield _made(stepped(steps[0])) if steps else "no step of an optimizer is seen"
+    yield _made(flow, stepped(steps[0])) if steps else "no step of an optimizer is seen"
     if steps:
         yield f"steps {_every(loop, steps[0])}"
     schedules = list(loop.schedule_steps())
@@ -117,14 +117,12 @@ def _every(loop: Loop, event: Event) -> str:
 
 
 def _numbers(test: Value | None) -> Iterator[int]:
-    from trimtab.checks.read.flow.values import walk
-
     for each in walk(test):
         if each.made == "binary" and each.name == "%" and type(each.args[1].constant) is int:
             yield each.args[1].constant
 
 
-def _made(optimizer: Value | None) -> str:
+def _made(flow: Flow, optimizer: Value | None) -> str:
     made = next((each for each in options(optimizer) if each.made == "call"), None)
     if made is None:
         return "an optimizer that is made elsewhere"
@@ -134,9 +132,20 @@ def _made(optimizer: Value | None) -> str:
     number = rate.constant
     if isinstance(number, int | float) and not isinstance(number, bool):
         return f"{made.last} at {number:g}"
-    default = rate.keywords.get("default") if rate.made != "call" else None
-    shown = f", {default.constant} by default" if default is not None else ""
+    default = _default(flow, rate)
+    shown = "" if default is UNKNOWN else f", {default} by default"
     return f"{made.last} at `{rate.label or rate.name or '?'}`{shown}"
+
+
+def _default(flow: Flow, value: Value) -> Any:
+    """What a parameter, or an option of `argparse`, is where nobody gives it; UNKNOWN where that is not written."""
+    if value.made == "parameter" and "default" in value.keywords:
+        return value.keywords["default"].constant
+    for event in flow.named("add_argument"):
+        names = [str(each.constant).lstrip("-").replace("-", "_") for each in event.value.args]
+        if value.made == "attribute" and value.name in names and "default" in event.value.keywords:
+            return event.value.keywords["default"].constant
+    return UNKNOWN
 
 
 def _unseen(document: Document, flow: Flow) -> Iterator[str]:
@@ -146,7 +155,9 @@ def _unseen(document: Document, flow: Flow) -> Iterator[str]:
     elif not flow.is_whole:
         yield "followed only in part: it is too long"
     own = sorted(name for name, packages in document.sources.items() if "" in packages)
-    if own:
+    if flow.texts:
+        yield f"followed into {len(flow.texts)} other file{'' if len(flow.texts) == 1 else 's'} of the folder"
+    elif own:
         yield f"not followed into other files: {_named(own)}"
     rest = sorted({call.name for call in document.calls if call.has_rest and call.name[:1].isupper()})
     if rest:
