@@ -220,7 +220,7 @@ def run_preflight(parts: Parts, recorder: Recorder) -> None:
         errors += [finding] if finding.severity == "error" else []
     if errors:
         raise RunFailed(
-            "preflight found what would spoil the run; nothing was trained: "
+            "preflight found errors; nothing was trained: "
             + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
         )
 

@@ -204,7 +204,7 @@ def test_of_a_language_model_it_says_what_was_gained_on_the_validation_texts(tex
 def test_a_measure_of_translations_is_refused_for_texts_before_anything_is_made(text_run, tmp_path):
     specs = [f"{text_run}@{step}" for step in list_steps(text_run / "checkpoints")]
     for make in (average, greedy_soup):
-        with pytest.raises(InputError, match="--metric bleu: is of translations"):
+        with pytest.raises(InputError, match="--metric bleu: a metric of translations"):
             make(specs, out=tmp_path / "mean", metric="bleu")
     assert not (tmp_path / "mean").exists()
 

@@ -81,9 +81,7 @@ def test_changed_data_is_refused_on_resume_and_the_run_is_left_as_it_was(call, f
         result = call("train", recipe, *more)
     finally:
         data.write_text(text)
-    message = refused(
-        result, "data.train.", "is not what it was when the checkpoint was taken", "recipe.yaml:4:"
-    )
+    message = refused(result, "data.train.", "has changed since the checkpoint was written", "recipe.yaml:4:")
     assert has_four_parts(message)
     assert contents(run) == before
     assert call("train", recipe, *more).exit_code == 0
@@ -102,7 +100,7 @@ def test_changed_settings_are_refused_on_resume_with_their_keys(call, finished):
 def test_a_run_is_not_overwritten(call, finished):
     recipe, run = finished
     before = contents(run)
-    refused(call("train", recipe, "--out", run), "holds a run already", "--resume")
+    refused(call("train", recipe, "--out", run), "already contains a run", "--resume")
     assert contents(run) == before
 
 
@@ -139,7 +137,7 @@ def test_a_full_disk_under_the_translation_is_told_with_75(call, finished, tmp_p
     _, run = finished
     (tmp_path / "in").write_text("the wind\n")
     result = call("translate", run, "--input", tmp_path / "in", "--output", "/dev/full")
-    refused(result, "no room left to write", "fix", code=DiskFull.exit_code)
+    refused(result, "no space left to write", "fix", code=DiskFull.exit_code)
 
 
 def test_a_run_or_checkpoint_that_is_not_there_names_those_that_are(call, finished, tmp_path):

@@ -120,7 +120,7 @@ def test_a_temperature_of_zero_is_greedy(call, loaded):
 
 
 REFUSED = {
-    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one place"),
+    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one source"),
     "a file that is not there": (["--input", "gone.txt"], "--input gone.txt: no such file"),
     **{
         f"a temperature of {value}": (

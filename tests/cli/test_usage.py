@@ -24,8 +24,8 @@ from tests.cli.refusal import has_four_parts, refused
         ("demo --minutes soon", ["--minutes: not a value", "soon", "number"]),
         ("tokenizer train --vocab-size 5", ["did you mean `--vocabulary-size`?"]),
         ("tokenizer traen", ["traen: no such command"]),
-        ("generate run prompts.txt", ["prompts.txt: not expected", "`--input prompts.txt`"]),
-        ("export run more --to hf --out o", ["more: not expected", "leave it out"]),
+        ("generate run prompts.txt", ["prompts.txt: unexpected argument", "`--input prompts.txt`"]),
+        ("export run more --to hf --out o", ["more: unexpected argument", "leave it out"]),
     ],
 )
 def test_words_that_the_parser_does_not_take_are_refused_in_four_parts(call, arguments, words):

@@ -186,7 +186,7 @@ def test_a_union_of_plain_values_is_one_complaint():
 
 def test_a_merge_key_is_told_as_one_and_how_a_group_is_named_twice():
     complaint = only(checkpoint={"<<": {"keep": 2}})
-    assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not have")
+    assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not support")
     assert "&name" in complaint.fix
 
 

@@ -125,7 +125,7 @@ def lines(count, *, loops, length=12):
 def test_translations_that_go_round_in_loops_are_found():
     found = find_repetition(lines(50, loops=10), lines(50, loops=0))
     assert (found.code, found.severity) == ("E903", "warning")
-    assert "10 of 50 lines go round in a loop (bound 5), such as 'the same words again" in found.message
+    assert "10 of 50 lines loop (bound 5), such as 'the same words again" in found.message
     assert "references: 0.0%; bound 5%" in found.message
 
 

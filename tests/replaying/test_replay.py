@@ -343,7 +343,7 @@ def test_a_step_that_the_run_has_not_taken_is_refused(healthy_run, step):
     with pytest.raises(InputError) as error:
         replay(healthy_run, step=step)
     (problem,) = error.value.problems
-    assert (problem.got, problem.allowed) == (str(step), f"1 to {STEPS}, the last that was written down")
+    assert (problem.got, problem.allowed) == (str(step), f"1 to {STEPS}, the last recorded one")
     assert problem.fix
 
 

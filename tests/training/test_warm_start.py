@@ -151,7 +151,7 @@ def test_other_weights_than_the_recipe_names_are_refused(trained_run, vocabulary
         started(tmp_path, trained_run, vocabulary, **{"model.warm_start_sha256": "0" * 64})
     with pytest.raises(InputError, match="there is no run"):
         started(tmp_path, tmp_path / "nowhere", vocabulary)
-    with pytest.raises(InputError, match=r"model\.dim: not that of the model to start from"):
+    with pytest.raises(InputError, match=r"model\.dim: differs from the model to start from"):
         started(tmp_path, trained_run, vocabulary, **{"model.dim": 64})
 
 

@@ -98,5 +98,5 @@ def _check_finite(mean: Mapping[str, Tensor]) -> None:
             "average: the mean is not finite",
             got=f"infinities or NaN in {len(bad)} of {len(mean)} tensors, such as {bad[0]}",
             allowed="checkpoints whose weights are finite",
-            fix="leave out the checkpoints of a run that diverged",
+            fix="leave out checkpoints of a run that diverged",
         )

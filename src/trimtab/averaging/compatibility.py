@@ -63,7 +63,7 @@ def _check_statistics(member: Member) -> None:
             f"{member.label} cannot be averaged: it has batch norms",
             got=f"{len(found)} of their statistics, such as {found[0]}",
             allowed="models without batch norm, such as those with layer norms",
-            fix="average the weights in a loop of your own, and make the statistics anew on training data by "
+            fix="average the weights in your own loop, and recompute the statistics on training data with "
             "torch.optim.swa_utils.update_bn: those of the averaged weights are no mean of the old ones",
         )
 

@@ -45,14 +45,14 @@ def check_metric(member: Member, metric: MetricName | None) -> None:
     texts = f"{member.label}, a language model of texts" if not recipe.translates else _of_texts(member)
     if metric in OF_TRANSLATIONS and texts:
         raise input_error(
-            f"--metric {metric}: is of translations",
+            f"--metric {metric}: a metric of translations",
             got=texts,
             allowed=" or ".join(sorted({"loss", *OF_THE_LOSS})),
             fix="leave --metric out, or take one of these",
         )
     if metric in OF_THE_LOSS and not recipe.facts.scores_follow_from_the_loss:
         raise input_error(
-            f"--metric {metric}: is of language models",
+            f"--metric {metric}: a metric of language models",
             got=f"{member.label}, a model that translates",
             allowed=" or ".join(sorted({"loss", *OF_TRANSLATIONS})),
             fix="leave --metric out, or take one of these",

@@ -54,7 +54,7 @@ def _disk_full(folder: Path, needed: int, fix: str) -> DiskFull:
     except OSError:
         free = "unknown"
     return DiskFull(
-        f"no room on the disk of {folder}\n"
+        f"not enough disk space for {folder}\n"
         + (f"  needed  {in_words(needed)}\n" if needed else "")
         + f"  free    {free} (a quota may leave less)\n"
         f"  fix     {fix}"

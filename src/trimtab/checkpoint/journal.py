@@ -105,8 +105,8 @@ class Journal:
         self._warned = True
         self._tell(
             LOG_NOT_WRITTEN.found(
-                f"{self.path.name} cannot be written: {error.strerror}; training goes on",
-                why=f"records wait in memory, up to {MAX_PENDING >> 20} MiB of them, and those beyond are lost",
+                f"{self.path.name} cannot be written: {error.strerror}; training continues",
+                why=f"up to {MAX_PENDING >> 20} MiB of records wait in memory; further ones are lost",
                 where=str(self.path),
             )
         )

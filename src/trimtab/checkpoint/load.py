@@ -151,7 +151,7 @@ def _reading(folder: Path, name: str) -> Iterator[None]:
             f"{name} of checkpoint {folder.name} cannot be read: {error.strerror}",
             got=error.strerror or str(error),
             allowed="a file that you may read",
-            fix="have its owner give you the right to read it, or use another checkpoint",
+            fix="ask its owner for read permission, or use another checkpoint",
             where=str(folder / name),
         ) from None
     except FileNotFoundError:

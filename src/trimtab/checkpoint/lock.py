@@ -76,7 +76,7 @@ def _no_lock(path: Path) -> InputError:
     return input_error(
         f"{path.name} is not a plain file",
         got="a link, a folder, a pipe or a device",
-        allowed="a file that training makes, or nothing",
+        allowed="a file that training creates, or nothing",
         fix="remove it",
         where=str(path),
     )

@@ -44,7 +44,7 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
         f"the run {path} has no checkpoint {which!r}",
         got=spec,
         allowed=", ".join(f"{path}@{each}" for each in ["last", *steps]),
-        fix="name one of these, or the run alone for its best",
+        fix="name one of these, or only the run for its best",
     )
 
 
@@ -53,7 +53,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
     if damaged := list_damaged(run.checkpoints):
         return input_error(
             f"no checkpoint of the run {run.path} is sound",
-            got=f"found damaged and set aside: {', '.join(damaged)}",
+            got=f"damaged and set aside: {', '.join(damaged)}",
             allowed=allowed,
             fix="restore a checkpoint from a copy, or train again with another --out",
             where=str(run.checkpoints),
@@ -61,7 +61,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
     if os.path.lexists(run.data_ledger):
         return input_error(
             f"the checkpoints of the run {run.path} are gone",
-            got=f"none, though {run.data_ledger.name} was written beside one",
+            got=f"none, though {run.data_ledger.name} was written with one",
             allowed=allowed,
             fix="put them back (is their disk mounted?), or train again with another --out",
             where=str(run.checkpoints),
@@ -70,7 +70,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
         f"the run {run.path} has no checkpoint yet",
         got=f"none in {run.checkpoints}",
         allowed=allowed,
-        fix="wait for the first one, or go on with the run by `trimtab train ... --resume`",
+        fix="wait for the first one, or resume the run with `trimtab train ... --resume`",
     )
 
 

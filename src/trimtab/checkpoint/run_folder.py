@@ -32,7 +32,7 @@ class RunFolder:
         """A locked folder for a new run.
 
         Raises InputError where a run is in it already, or something of a name that a run uses; where another process
-        trains in it, or no folder can be made there.
+        trains in it, or the folder cannot be created.
         """
         check_free(path)
         _make_folder(path)
@@ -59,7 +59,7 @@ class RunFolder:
             raise NothingToResume(
                 f"no run to resume in {path}\n  got     {found}\n"
                 + (f"  near    {', '.join(near)}\n" if near else "")
-                + "  fix     name the folder of a run with --out, or leave --resume out to begin one"
+                + "  fix     name the folder of a run with --out, or drop --resume to start one"
             )
         _refuse_what_is_not_ours(path)
         _check_permissions(path)
@@ -98,9 +98,9 @@ class RunFolder:
         if not os.path.lexists(self.data_ledger):
             return
         raise NothingToResume(
-            f"the checkpoints of {self.path} are gone, and training does not start again from nothing by itself\n"
-            f"  got     none in {self.checkpoints}, though {self.data_ledger.name} was written beside one\n"
-            f"  fix     put them back (is their disk mounted?), or begin a new run with another --out"
+            f"the checkpoints of {self.path} are gone, and training does not restart from scratch on its own\n"
+            f"  got     none in {self.checkpoints}, though {self.data_ledger.name} was written with one\n"
+            f"  fix     put them back (is their disk mounted?), or start a new run with another --out"
         )
 
     @property
@@ -184,7 +184,7 @@ def check_free(path: Path) -> None:
     taken = [each.name for each in ours if os.path.lexists(each)]
     if taken and not os.path.lexists(path / LOCK):
         raise input_error(
-            f"{path} holds what is no run's, by names that are needed there",
+            f"{path} contains files that are not a run's, under names that a run needs",
             got=", ".join(taken),
             allowed="a new or an empty folder, or one without these names",
             fix="name another folder with --out, or move them",
@@ -210,10 +210,10 @@ def _refuse_a_run(path: Path) -> None:
         with reading(path):
             names = sorted(name for name in os.listdir(path) if not name.startswith("."))
         raise input_error(
-            f"{path} holds a run already",
+            f"{path} already contains a run",
             got=", ".join(names),
             allowed="a folder without a run",
-            fix="go on with it by --resume, or name another folder with --out",
+            fix="resume it with --resume, or name another folder with --out",
         )
 
 
@@ -234,10 +234,10 @@ def _refuse_what_is_not_ours(path: Path) -> None:
     files = (run.recipe, run.data_ledger, *_logs(run))
     problems = [
         Problem(
-            what=f"{each.name} of the run is not {kind}, and nothing is read or written through it",
+            what=f"{each.name} of the run is not {kind}, so trimtab does not read or write it",
             got=f"a link to {os.readlink(each)}" if each.is_symlink() else "something else",
             allowed=kind,
-            fix=f"put {kind} in its place, or begin another run with --out",
+            fix=f"put {kind} in its place, or start another run with --out",
             where=str(each),
         )
         for kind, kind_of, paths in (

@@ -64,8 +64,8 @@ class CheckpointStore:
         """Takes the findings of this store."""
         if folder.is_symlink():
             raise input_error(
-                f"{folder.name} is a link, and what lies elsewhere is not touched",
-                fix="move the folder to its place in the run, or train in another place with --out",
+                f"{folder.name} is a link; trimtab does not change files outside the run",
+                fix="move the folder itself into the run, or train elsewhere with --out",
                 where=str(folder),
             )
         with failures_reported("checkpoints", folder=folder.parent):
@@ -126,16 +126,16 @@ class CheckpointStore:
                 return found
         if ever_committed(self.folder):
             raise NothingToResume(
-                f"no checkpoint in {self.folder} is sound, and training does not start again from nothing by itself\n"
+                f"no checkpoint in {self.folder} is sound, and training does not restart from scratch on its own\n"
                 f"  got     {', '.join(sorted(os.listdir(self.folder)))}\n"
-                f"  fix     restore a checkpoint from a copy, or begin a new run with another --out"
+                f"  fix     restore a checkpoint from a copy, or start a new run with another --out"
             )
         return None
 
     def mark_healthy(self, step: int) -> bool:
         """Marks the checkpoint of a step as one after which training went on well; whether it is marked now.
 
-        On return the mark is on the disk. If it cannot be written, that is reported and training goes on.
+        On return the mark is on the disk. If it cannot be written, that is reported and training continues.
         """
         folder = self.folder / step_name(step)
         try:

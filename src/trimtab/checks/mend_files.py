@@ -53,7 +53,7 @@ def mend_files(
     for file in found_files(paths)[0]:
         if file.path == STANDARD_INPUT:
             raise input_error(
-                "--fix: standard input cannot be mended",
+                "--fix: standard input cannot be fixed",
                 got="-",
                 allowed="files and folders",
                 fix="name a file",

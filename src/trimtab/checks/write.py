@@ -14,7 +14,7 @@ def text_of(path: str, data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise input_error(
-            f"{path}: not mended",
+            f"{path}: not fixed",
             got=f"a byte that is not UTF-8 at {error.start}",
             fix="save the file as UTF-8 first",
         ) from None
@@ -55,7 +55,7 @@ def difference(path: str, before: str, after: str) -> str:
     from difflib import unified_diff
 
     name, old, new = one_line(path), _with_ends(before), _with_ends(after)
-    lines = unified_diff(old, new, f"{name} (as it is)", f"{name} (mended)")
+    lines = unified_diff(old, new, f"{name} (as it is)", f"{name} (fixed)")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ no line end\n" for line in lines)
 
 
@@ -70,14 +70,14 @@ def _give_away(draft: str, known: os.stat_result, path: Path) -> None:
     """What `os.replace` would change about a file beside its text."""
     if known.st_nlink > 1:
         got = f"it has {known.st_nlink} names (hard links), and the others would keep the old text"
-        raise _not_mended(path, got, "mend it by hand; `--diff` shows how")
+        raise _not_mended(path, got, "fix it by hand; `--diff` shows how")
     own = os.stat(draft)
     if (own.st_uid, own.st_gid) != (known.st_uid, known.st_gid):
         try:
             os.chown(draft, known.st_uid, known.st_gid)
         except PermissionError:
             got = "it is another user's or group's, and would become yours"
-            raise _not_mended(path, got, "let its owner mend it; `--diff` shows how") from None
+            raise _not_mended(path, got, "ask its owner to fix it; `--diff` shows how") from None
 
 
 def _new_mode() -> int:

@@ -56,7 +56,7 @@ def average(
             "--last",
             Range(least=2),
             help="Average the newest N checkpoints of the run.",
-            fix="name at least 2; `checkpoint.keep` says how many a run keeps",
+            fix="ask for at least 2; `checkpoint.keep` says how many a run keeps",
         ),
     ] = None,
     ema: Ema = False,

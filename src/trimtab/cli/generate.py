@@ -71,7 +71,7 @@ def generate(
     """
     if prompt is not None and source is not None:
         raise input_error(
-            "--prompt: prompts come from one place",
+            "--prompt: prompts come from one source",
             got="--prompt and --input",
             allowed="one of them",
             fix="leave one out",

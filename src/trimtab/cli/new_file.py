@@ -13,8 +13,8 @@ def write_new(out: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise input_error(
-            f"--out {out}: exists already",
-            got="something of this name",
+            f"--out {out}: already exists",
+            got="a file or folder with this name",
             allowed="a new file",
             fix="name another file, or remove this one",
         ) from None
@@ -26,5 +26,5 @@ def write_new(out: Path, text: str) -> None:
             f"--out {out}: cannot be written",
             got=error.strerror or str(error),
             allowed="a new file in a folder that exists",
-            fix="make the folder, or name another file",
+            fix="create the folder, or name another file",
         ) from None

@@ -17,7 +17,7 @@ Temperature = Annotated[
     float | None,
     temperature_option(
         help="Sampling temperature; below 1 favors likely tokens.",
-        fix="1.0 is the model's own; for the likeliest each time take --beam 1 without --sample",
+        fix="1.0 leaves the distribution as it is; for greedy decoding use --beam 1 without --sample",
         usual="1.0",
     ),
 ]

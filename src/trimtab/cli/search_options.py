@@ -59,7 +59,7 @@ def opened_prefixes(text: str | None, path: Path | None) -> Generator[Iterable[s
         return
     if text is not None:
         raise input_error(
-            "--prefix: every line has the same one already",
+            "--prefix: already given for every line",
             got="--prefix and --prefix-file",
             allowed="one of them",
             fix="leave one out",

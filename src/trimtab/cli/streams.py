@@ -31,7 +31,7 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
                 f"{option} {path}: a broken link",
                 got=f"a link to {os.readlink(path)}, which is not there",
                 allowed="a text file",
-                fix="mend the link, or name the file itself",
+                fix="repair the link, or name the file itself",
             ) from None
         from trimtab.config.nearest import did_you_mean, nearest_words
 
@@ -70,7 +70,7 @@ def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
 def _standard_output() -> Iterator[TextIO]:
     if getattr(sys.stdout, "name", "") == os.devnull:  # by `main`: a shell's `> /dev/null` is named otherwise
         raise input_error(
-            "the standard output is closed, so the result would go nowhere",
+            "standard output is closed, so the result would be lost",
             got=">&-",
             allowed="a terminal, a pipe or a file",
             fix="leave it open, or name a file with --output",

@@ -79,7 +79,7 @@ class DataConfig(Settings):
     @classmethod
     def _protected_once(cls, value: tuple[Transform, ...]) -> tuple[Transform, ...]:
         if sum(each.kind == "protect" for each in value) > 1:
-            raise ValueError("protect stands there twice; one of them takes all patterns")
+            raise ValueError("protect is given twice; put all patterns into one")
         return value
 
     @field_validator("workers", mode="after")

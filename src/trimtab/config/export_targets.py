@@ -130,7 +130,7 @@ def _program_obstacles(model: Any) -> Iterator[Problem]:
     """A program reads rows from left to right and is not told where a prefix ends."""
     if model.prefix != "causal":
         yield Problem(
-            what="model.prefix: a program of torch.export does not see where a prefix ends",
+            what="model.prefix: a torch.export program cannot see where a prefix ends",
             got=model.prefix,
             allowed="causal",
             fix="train with another `model.prefix` to export for torch_export",
@@ -176,7 +176,7 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
             yield Problem(
                 what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an exported tokenizer cannot",
                 got=f"kind: {transform.kind}",
-                allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
+                allowed="transforms that filter or corrupt training pairs: length, ratio, character_run, denoise",
                 fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
             )
 

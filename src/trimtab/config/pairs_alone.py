@@ -15,8 +15,8 @@ def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None)
     with it, and is to translate where it is not said."""
     if learns_pairs_alone(recipe):
         raise input_error(
-            f"{name}: was trained on pairs alone, and every row of them has {SEPARATOR} between source and target",
-            got="a text without one, which it has never learned to go on from",
+            f"{name}: was trained on pairs only, with {SEPARATOR} between source and target in every row",
+            got="a text without one, which it has never learned to continue",
             allowed="a language model with a `text` among data.train",
             fix=f"{instead or f'translate with it: `trimtab translate {name}`'}, or train on a `text` too",
         )

@@ -95,7 +95,7 @@ def _unknown_key(
     if name == "<<":
         return Complaint(
             path=path + name,
-            what="a merge key, which recipes do not have",
+            what="a merge key, which recipes do not support",
             got=got,
             allowed=allowed,
             fix="write the keys out here, or name the whole group once with `key: &name` and again with `key: *name`",
@@ -184,7 +184,7 @@ def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint 
                 what="missing",
                 got="nothing",
                 allowed=_kinds(place),
-                fix="say which kind is meant",
+                fix="add `kind`",
             )
         case "too_short" | "too_long":
             if not value:

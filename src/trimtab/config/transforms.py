@@ -77,7 +77,7 @@ class DenoiseTransform(Settings):
     @model_validator(mode="after")
     def _does_something(self) -> "DenoiseTransform":
         if not (self.masks or self.delete or self.shuffle):
-            raise ValueError("nothing is spoiled: infill, mask, delete and shuffle are all 0")
+            raise ValueError("nothing is corrupted: infill, mask, delete and shuffle are all 0")
         return self
 
     @property

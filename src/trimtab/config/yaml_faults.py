@@ -19,8 +19,8 @@ def yaml_fault(problem: str, *, context: str = "", text: str, at: int | None, wh
     return input_error(
         f"not YAML: {words}",
         got=got,
-        allowed="YAML: `key: value`, lists of `- item`, text with signs between quotes",
-        fix="look at this line and the one above it: indentation, quotes, brackets",
+        allowed="YAML: `key: value`, lists of `- item`, text with special characters in quotes",
+        fix="check this line and the one above it: indentation, quotes, brackets",
         where=where,
     )
 

@@ -83,7 +83,7 @@ def _not_written(path: Path, error: OSError) -> TrimtabError:
 
 def _disk_full(folder: Path) -> DiskFull:
     return DiskFull(
-        f"{folder}: no room left to write in this folder\n"
+        f"{folder}: no space left to write in this folder\n"
         "  fix     free some space there; indexes and unpacked text go to another disk with TRIMTAB_CACHE=FOLDER"
     )
 

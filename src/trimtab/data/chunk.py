@@ -292,7 +292,7 @@ def _transformed(feed: Feed, corpus: int, line: int, rng: Generator | None) -> t
         raise RunFailed(
             f"data.transforms: {feed.corpora[corpus].name}, line {line + 1} cannot be transformed\n"
             f"  got     {type(error).__name__}: {error}\n"
-            "  fix     take the line out or change the transform, and begin a new run: the data is another one then"
+            "  fix     remove the line or change the transform, and start a new run, since the data has changed"
         ) from error
 
 

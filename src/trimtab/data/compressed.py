@@ -38,7 +38,7 @@ def compression_of(path: Path, head: bytes) -> Compression:
     said = _SUFFIXES.get(path.suffix.lower())
     if said is not None and found != said:
         raise input_error(
-            f"{path}: the name says {said}, the content does not",
+            f"{path}: the name says {said}, but the content is different",
             got="0 bytes" if not head else f"{found} data" if found != "plain" else "something else",
             allowed=f"{said} data",
             fix="rename the file, or fetch it again",
@@ -69,7 +69,7 @@ def read_blocks(file: BinaryIO, *, path: Path, compression: Compression) -> Iter
         raise input_error(
             f"{path}: the file is damaged",
             got=f"{unpacked:,} bytes unpacked, then: {error}",
-            allowed=f"a sound {compression} file",
+            allowed=f"an intact {compression} file",
             fix="fetch or pack it again",
         ) from None
     except OSError as error:  # a disk or a network that fails while reading

@@ -46,7 +46,7 @@ def _missing(path: Path) -> InputError:
             f"{path}: a broken link",
             got=f"a link to {os.readlink(path)}, which is not there",
             allowed=_ALLOWED,
-            fix="mend the link, or name the file itself",
+            fix="repair the link, or name the file itself",
         )
     missing, folder = path.name, path.parent
     while not folder.is_dir():

@@ -138,7 +138,7 @@ class Lines(Sequence[bytes]):
     def _changed(self) -> InputError:
         return input_error(
             f"{self.path}: the file or its index changed while it was in use",
-            fix="start again, or go on with --resume where the content is as it was; the index is made anew then",
+            fix="start again, or use --resume if the content is the same; the index is then rebuilt",
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -51,7 +51,7 @@ def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
         raise input_error(
             "data.train: nothing is left to train on",
             got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
-            allowed="at least one that is kept",
+            allowed="at least one that remains",
             fix="loosen data.transforms or data.max_tokens"
             + (", which source and target share" if feed.shares_length else "")
             + "; `trimtab data inspect` shows what is dropped",

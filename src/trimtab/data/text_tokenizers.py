@@ -40,9 +40,9 @@ def prepare_text_tokenizers(
         return Tokenizers(held, held)
     if (folder / "target").exists():
         raise input_error(
-            f"{folder}: holds a tokenizer for each of two sides",
+            f"{folder}: contains two tokenizers, one per side",
             got="two tokenizers",
-            allowed="one, as a language model has",
+            allowed="one, for a language model",
             fix="begin a new run with another --out",
         )
     made = _made(config, corpora, pipeline, folder=folder, progress=progress)

@@ -155,8 +155,8 @@ def _protected(transforms: Sequence[Transform], tags: Sequence[str]) -> tuple[st
 def _other_sides(folder: Path, *, separate: bool) -> Exception:
     one, two = "one tokenizer for both sides", "a tokenizer for each side"
     return input_error(
-        f"{folder}: data.source_tokenizer is not what it was when the run began",
+        f"{folder}: data.source_tokenizer has changed since the run began",
         got=f"{two if separate else one} in the recipe",
         allowed=f"{one if separate else two}, as the run has",
-        fix="put it back, or begin a new run with another --out",
+        fix="restore it, or start a new run with another --out",
     )

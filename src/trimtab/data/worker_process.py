@@ -49,7 +49,7 @@ def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProc
     except Exception as error:
         raise RunFailed(
             f"data.workers: a worker could not be started: {error}\n"
-            "  fix     set data.workers to 0; what is defined in the script itself cannot be sent to workers,\n"
+            "  fix     set data.workers to 0; workers cannot import what the script itself defines,\n"
             "          so put it into a module"
         ) from error
     except BaseException:  # a signal that came meanwhile; nobody would ever end the process

@@ -68,5 +68,5 @@ def zstd_library() -> Any:
         raise input_error(
             "the library that reads .zst files is not installed",
             got="no module zstandard",
-            fix='pip install "trimtab[zstd]", or unpack the file: unzstd FILE',
+            fix='pip install "trimtab[zstd]", or decompress the file: unzstd FILE',
         ) from None

@@ -171,7 +171,7 @@ class _Texts:
     def _check(self, broken: Bool[Tensor, "rows samples"], *, step: int) -> None:
         if broken.any():
             raise RunFailed(
-                f"generation stopped: the model's scores are not numbers (NaN) at token {step + 1}\n"
-                "  fix     use an earlier checkpoint, one from before the loss became NaN; or generate in fp32, where "
+                f"generation stopped: the model's scores are NaN at token {step + 1}\n"
+                "  fix     use a checkpoint from before the loss became NaN; or generate in fp32, where "
                 "half precision overflows"
             )

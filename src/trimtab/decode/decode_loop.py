@@ -85,9 +85,9 @@ def _open_rows(paths: Paths[Found], *, step: int) -> list[int]:
     done, broken = torch.stack([paths.done, paths.broken]).tolist()
     if any(broken):
         raise RunFailed(
-            f"translation stopped: the model's scores are not numbers (NaN) in {sum(broken)} of {len(broken)} rows "
+            f"translation stopped: the model's scores are NaN in {sum(broken)} of {len(broken)} rows "
             f"within the first {step + 1} tokens\n"
-            "  fix     use an earlier checkpoint, one from before the loss became NaN; or translate in fp32, where "
+            "  fix     use a checkpoint from before the loss became NaN; or translate in fp32, where "
             "half precision overflows"
         )
     return [row for row, is_done in enumerate(done) if not is_done]

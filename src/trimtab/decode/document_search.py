@@ -232,9 +232,9 @@ class RunningSearch:
         done, broken = torch.stack([self.state["done"], self.state["broken"]]).tolist()
         if any(broken):
             raise RunFailed(
-                f"translation stopped: the model's scores are not numbers (NaN) in {sum(broken)} of {len(broken)} "
+                f"translation stopped: the model's scores are NaN in {sum(broken)} of {len(broken)} "
                 "sentences\n"
-                "  fix     use an earlier checkpoint, one from before the loss became NaN; or translate in fp32, where "
+                "  fix     use a checkpoint from before the loss became NaN; or translate in fp32, where "
                 "half precision overflows"
             )
         closed = [row for row, is_done in enumerate(done) if is_done]

@@ -23,7 +23,7 @@ def check_texts(texts: object, *, name: str) -> None:
         return
     more = f" and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
     raise input_error(
-        f"{name}: one text, whose characters would be taken for texts",
+        f"{name}: a single text, whose characters would count as texts",
         got=f"{type(texts).__name__}: {texts[:SHOWN]!r}{more}",
         allowed="a list of texts, each a str",
         fix='put it into a list: ["..."]',

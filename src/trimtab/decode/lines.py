@@ -64,8 +64,8 @@ def _unequal(got: str) -> InputError:
     return input_error(
         "prefixes: not as many as lines",
         got=got,
-        allowed="one prefix for each line; an empty one forces nothing",
-        fix="check that both come from the same set and that none was cut or filtered alone",
+        allowed="one prefix for each line; an empty one requires nothing",
+        fix="check that both come from the same set and that neither was filtered alone",
     )
 
 

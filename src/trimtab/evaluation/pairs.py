@@ -142,5 +142,5 @@ def _unequal(line: int, *, longer: str) -> InputError:
         "pairs: one side has more lines than the other",
         got=f"line {line} in the {longer} only",
         allowed="as many targets as sources",
-        fix="check that both come from the same set and that none was cut or filtered alone",
+        fix="check that both come from the same set and that neither was filtered alone",
     )

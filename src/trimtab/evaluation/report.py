@@ -57,7 +57,7 @@ class EvaluationReport:
     loss: float | None
     """Nats per target token of the references, without smoothing; None where it was not measured."""
     repeated_4grams: float
-    """Share of 4-grams that stood in the same line before."""
+    """Share of 4-grams that repeat one earlier in the line."""
     distinct_outputs: float
     """Share of different translations among different sources."""
     seconds: float

@@ -111,7 +111,7 @@ def unknown_manifest(folder: Path, *, got: str) -> InputError:
         f"{folder / MANIFEST}: not what this version of trimtab writes",
         got=got,
         allowed=f"an export of format {FORMAT} for {', '.join(first)} or {last}",
-        fix="export the run once more",
+        fix="export the run again",
     )
 
 
@@ -133,7 +133,7 @@ def _another(path: Path, what: str, *, found: str, said: str) -> InputError:
         f"{path}: not the {what} that {'were' if what == 'weights' else 'was'} exported",
         got=f"sha256 {found[:16]}",
         allowed=f"{said[:16]}, as {MANIFEST} says",
-        fix="put the file back, or export the run once more",
+        fix="restore the file, or export the run again",
     )
 
 
@@ -144,5 +144,5 @@ def check_length(folder: Path, recipe: Recipe, *, positions: int) -> None:
             f"{folder / RECIPE}: data.max_tokens is more than the model has positions for",
             got=str(recipe.data.max_tokens),
             allowed=f"at most {positions}",
-            fix="export the run once more",
+            fix="export the run again",
         )

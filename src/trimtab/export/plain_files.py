@@ -60,5 +60,5 @@ def sha256_of(path: Path) -> str:
 
 def _refused(path: Path, *, got: str, allowed: str = "a file as the export wrote it") -> InputError:
     return input_error(
-        f"{path}: not a file of an export", got=got, allowed=allowed, fix="export the run once more"
+        f"{path}: not a file of an export", got=got, allowed=allowed, fix="export the run again"
     )

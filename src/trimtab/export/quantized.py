@@ -25,7 +25,7 @@ class Quantized:
                 "--loss: out of range",
                 got=str(self.most_loss),
                 allowed="0 to 100 points of chrF",
-                fix="leave it out, or say for instance --loss 5",
+                fix="leave it out, or set for instance --loss 5",
             )
 
     @property
@@ -45,7 +45,7 @@ def quantized_by(given: object) -> Quantized:
             return given
         case _:
             raise input_error(
-                "quantized: no kind of weights",
+                "quantized: unknown kind of weights",
                 got=repr(given),
                 allowed="a kind such as 'int8', or trimtab.Quantized(kind='int8', most_loss=5)",
                 fix="leave it out for float32",

@@ -70,7 +70,7 @@ def gate_lines(
         what="export: no pair of lines to compare the export on",
         got=NONE_READ,
         allowed=f"pairs of at most {trained.recipe.data.max_tokens} tokens a side",
-        fix="name other text by --source FILE --reference FILE",
+        fix="name other text with --source FILE --reference FILE",
     )
 
     def take(corpus: Corpus, share: int) -> Iterator[GateLine]:
@@ -89,7 +89,7 @@ def gate_texts(trained: Trained, given: Path | str | None = None, *, count: int 
         what="export: no text to compare the export on",
         got=NONE_READ,
         allowed="documents, as those of training",
-        fix="name other text by --source FILE",
+        fix="name other text with --source FILE",
     )
     files = None if given is None else ValidFiles.model_validate({"text": str(given)})
 

@@ -117,17 +117,17 @@ def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedTe
 
 def _goes_on(folder: Path) -> InputError:
     return input_error(
-        f"{folder}: an exported language model only goes on with texts",
+        f"{folder}: an exported language model can only generate text",
         got="task: language_model",
-        allowed="an export of a model that translates; a run, to measure texts",
-        fix=f"let it go on with a text: `trimtab generate {folder}`; to measure it name the run it came from",
+        allowed="an export of a model that translates; a run, to score texts",
+        fix=f"generate text: `trimtab generate {folder}`; to score texts name the run it came from",
     )
 
 
 def translates(spec: str) -> InputError:
     """The error for a model that has a source to read."""
     return input_error(
-        f"{spec}: a model that translates, and goes on from no prompt",
+        f"{spec}: a translation model, which cannot continue a prompt",
         got="an encoder-decoder",
         allowed="a language model: `task: language_model` in its recipe",
         fix=f"translate with it: `trimtab translate {spec}`",

@@ -171,7 +171,7 @@ class Generator:
             f"prompt {row.number + 1}: longer than {self.name} can read",
             got=f"{len(row.ids)} tokens, the start symbol included",
             allowed=f"at most {self.window}, which is `data.max_tokens` of the run",
-            fix="shorten the prompt: its end alone, or a part that says what the rest must go on from",
+            fix="shorten the prompt: keep its end",
         )
 
 

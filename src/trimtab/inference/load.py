@@ -109,7 +109,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
 def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
     """The error for a model that cannot write the text it is asked for."""
     return input_error(
-        f"{run.path}: its model writes no text",
+        f"{run.path}: its model generates no text",
         got=f"a run with `task: {recipe.task}`",
         allowed="a run that translates or generates",
         fix=f"use it with `{recipe.facts.command} RUN`, or name another run",
@@ -126,7 +126,7 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
                 f"{run.tokenizer}: not the {name.replace('_', ' ')} that the model was trained with",
                 got=f"sha256 {here[:16]}" if here else "none",
                 allowed=f"{there[:16] if there else 'none'}, as checkpoint {checkpoint.folder.name} says",
-                fix="put back the tokenizer of this run",
+                fix="restore the tokenizer of this run",
             )
 
 
@@ -138,7 +138,7 @@ def load_weights(
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise input_error(
-            f"{run.recipe}: describes another model than the one in checkpoint {checkpoint.folder.name}",
+            f"{run.recipe}: does not describe the model in checkpoint {checkpoint.folder.name}",
             got=" ".join(str(error).split(":", 1)[-1].split())[:200],
-            fix="put back the recipe that this run was trained with",
+            fix="restore the recipe that this run was trained with",
         ) from None

@@ -1,4 +1,5 @@
-"""Runs one step of a run again, from the nearest checkpoint before it, and says whether data or state is at fault."""
+"""Runs one step of a run again, from the nearest checkpoint before it, and says whether the data or the weights are at
+fault."""
 
 import itertools
 from collections import deque
@@ -123,14 +124,14 @@ def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
             f"{folder.path}: no step to replay",
             got="a run that has taken none",
             allowed="a run with metrics or checkpoints",
-            fix="wait for its first steps, or go on with it by `trimtab train ... --resume`",
+            fix="wait for its first steps, or resume it with `trimtab train ... --resume`",
         )
     if not 1 <= step <= last:
         raise input_error(
             f"{folder.path}: there is no step {step}",
             got=str(step),
-            allowed=f"1 to {last}, the last that was written down",
-            fix="metrics.jsonl has all steps; findings.jsonl says which were refused",
+            allowed=f"1 to {last}, the last recorded one",
+            fix="metrics.jsonl has all steps; findings.jsonl lists the skipped ones",
         )
 
 

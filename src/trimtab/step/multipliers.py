@@ -25,7 +25,7 @@ def multipliers_of(
         return dict.fromkeys(names, 1.0)
     if role_of is None:
         raise input_error(
-            "learning_rate_multipliers: nobody says which parameter has which role",
+            "learning_rate_multipliers: the roles of the parameters are unknown",
             allowed="multipliers of 1, or a function from a parameter's name to its role",
             fix="give build_optimizer a `role_of`, which answers embedding, hidden, output or vector",
         )

@@ -31,7 +31,7 @@ def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
         path = getattr(getattr(recipe.data, key), "path", None)
         if path is not None and Path(os.path.realpath(Path(path).expanduser())).is_relative_to(place):
             raise input_error(
-                f"data.{key}.path: lies where the run puts a tokenizer of its own",
+                f"data.{key}.path: is inside the run's own tokenizer folder",
                 got=str(path),
                 allowed=f"a place outside {run.tokenizer}",
                 fix="move it, or train in another folder with --out",

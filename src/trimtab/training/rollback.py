@@ -99,7 +99,7 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
         f"  got     {len(skips.budget.refused)} steps refused of the last {skips.budget.window:,}, {onset}; "
         f"rewound {len(skips.rewound)} times\n"
         "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
-        f"and begin anew, or take the lines out; `trimtab replay RUN --step {skips.onset or state.step}` says "
+        f"and start again, or remove the lines; `trimtab replay RUN --step {skips.onset or state.step}` says "
         f"whether data or state is at fault"
     )
 
@@ -107,8 +107,8 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
 def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
     """The data has changed for good."""
     return NEW_LEVEL_ACCEPTED.found(
-        f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
-        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level"
+        f"steps {first} to {last} were skipped; the batch of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are healthy, and the guard adapts to the new level"
     )
 
 
@@ -119,6 +119,6 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
         then = spoilt.then
         seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return REWOUND.found(
-        f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
-        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
+        f"steps {refused[0]} to {refused[1]} were skipped, and the weights are worse than before: {seen}; "
+        f"the run resumes from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
     )

@@ -63,7 +63,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     if not losses[-1] < FALLS_TO * losses[0]:
         raise RunFailed(
             f"the model could not overfit one batch: the loss went from {losses[0]:.3f} to {losses[-1]:.3f} in "
-            f"{len(losses)} steps\n  fix     look at the learning rate, then whether source and target are aligned"
+            f"{len(losses)} steps\n  fix     check the learning rate, then the alignment of source and target"
         )
     return losses[-1]
 

@@ -50,7 +50,7 @@ def test_a_step_may_have_fewer_examples_than_a_text_has_tokens():
         ),
         ({"data.transforms": "[{kind: length, unit: words, max: 5}]"}, "data.transforms.0", "pairs of texts"),
         ({"evaluate.metrics": "[accuracy, bleu]"}, "evaluate.metrics.1", "of translations"),
-        ({"export": "[hf]"}, "export", "no target takes a classifier"),
+        ({"export": "[hf]"}, "export", "no export target supports classifiers"),
     ],
 )
 def test_what_is_for_another_task_is_refused_with_its_place(changes, path, what):

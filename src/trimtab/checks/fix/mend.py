@@ -45,7 +45,7 @@ def mend(text: str, look: Look, *, changes_training: bool = False) -> Mended:
         if diagnosis is None:
             break
         if _identity(diagnosis) in map(_identity, done):
-            left[_identity(diagnosis)] = diagnosis, "it came back after it had been mended"
+            left[_identity(diagnosis)] = diagnosis, "it came back after the fix"
             continue
         try:
             text, seen = _mended(text, seen, diagnosis, look)

@@ -22,7 +22,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/config.py",
-            "The schema of Axolotl does not forbid extra keys, so pydantic leaves them out without a word.",
+            "The schema of Axolotl does not forbid extra keys, so pydantic silently drops them.",
         ),
         Maintainer(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
@@ -53,7 +53,7 @@ RULE = Rule(
 
 _DOES = {
     "refused": "refuses to start",
-    "dropped": "drops it without a word",
+    "dropped": "silently drops it",
     "kept": "passes it on unchecked",
 }
 _REFUSING: dict[str, dict[str, Version]] = {

@@ -313,7 +313,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "key is ignored",
         ),
         (
-            "the tool does not know the key and drops it without a word",
+            "the tool does not know the key and silently drops it",
             "the key was renamed, or is read only together with another",
             "a command line or a second file overrides it",
             "YAML reads the value as text, or the text as a boolean",

@@ -59,8 +59,8 @@ def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
             f"{source} and {target} have different numbers of lines, so they are not translations of each other",
             got=" and ".join(f"{len(side):,} line{'s' * (len(side) != 1)}" for side in (left, right)),
             allowed="the same number",
-            fix="look for the first line where they drift apart (often one broken in two, or lost); "
-            "only a newline ends a line",
+            fix="find the first line where they drift apart (often one that is split or lost); only a "
+            "newline ends a line",
         )
     fingerprint = hashlib.sha256(f"aligned {left.fingerprint} {right.fingerprint}".encode()).hexdigest()
     return AlignedPairs(left, right, fingerprint)

@@ -115,7 +115,7 @@ def _names(path: Path, source: str | int, target: str | int) -> tuple[str, str]:
                 f"{side}: got the number {name}, but {path} has columns with names",
                 got=str(name),
                 allowed="a name",
-                fix="write the name of the column, `translation.en` for one inside another",
+                fix="write the name of the column, `translation.en` for a nested one",
             )
     return str(source), str(target)
 

@@ -137,7 +137,7 @@ def weights_refused(path: Path, *, got: str, allowed: str = "a file as the expor
         f"{path}: not the weights of this export",
         got=got,
         allowed=allowed,
-        fix="put the file back, or export the run once more",
+        fix="restore the file, or export the run again",
     )
 
 
@@ -201,8 +201,8 @@ def _check_config(folder: Path, config: Mapping[str, Any]) -> None:
         raise input_error(
             f"{folder / CONFIG}: not the settings of an export",
             got=f"{', '.join(map(str, wrong))[:200]} missing, unknown or of another kind",
-            allowed="what the export wrote",
-            fix="export the run once more",
+            allowed="the file as the export wrote it",
+            fix="export the run again",
         )
 
 
@@ -215,7 +215,7 @@ def _read_vocabulary(folder: Path, name: str) -> list[str]:
     if not isinstance(pieces, list) or not all(isinstance(each, str) for each in pieces):
         raise _no_vocabulary(path, got="no list of texts")
     if len(set(pieces)) < len(pieces):
-        raise _no_vocabulary(path, got="a piece that stands there twice")
+        raise _no_vocabulary(path, got="a duplicate piece")
     return pieces
 
 
@@ -224,5 +224,5 @@ def _no_vocabulary(path: Path, *, got: str) -> InputError:
         f"{path}: not a vocabulary of an export",
         got=got,
         allowed="a JSON list of pieces, each once",
-        fix="export the run once more",
+        fix="export the run again",
     )

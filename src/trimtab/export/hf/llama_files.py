@@ -86,7 +86,7 @@ def _check(path: Path, found: dict[str, Any], wanted: dict[str, Any], *, may_lac
                     what=f"{path}: {key[:60]} is not as an export writes it",
                     got=repr(found[key])[:80] if key in found else "no such key",
                     allowed=repr(wanted[key])[:80] if key in wanted else "no such key: an export writes none",
-                    fix="export the run once more",
+                    fix="export the run again",
                 )
             )
     if problems:

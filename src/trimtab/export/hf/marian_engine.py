@@ -60,7 +60,7 @@ def _check_expected(folder: Path, config: Mapping[str, Any], expected: Mapping[s
             f"{folder / 'config.json'}: not the settings of this export",
             got=", ".join(f"{key} {config.get(key)}" for key in others)[:200],
             allowed=", ".join(f"{key} {expected[key]}" for key in others)[:200] + ", as the recipe says",
-            fix="export the run once more",
+            fix="export the run again",
         )
 
 

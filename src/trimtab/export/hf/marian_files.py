@@ -82,7 +82,7 @@ def _check_class(path: Path, config: Mapping[str, Any]) -> None:
             f"{path}: not the settings of an export",
             got=", ".join(problems)[:200],
             allowed=", ".join(f"{name} ({type})" for type, name in CLASSES.items()),
-            fix="export the run once more",
+            fix="export the run again",
         )
 
 
@@ -96,7 +96,7 @@ def _check_values(path: Path, content: Mapping[str, Any], known: Mapping[str, "_
                     what=f"{path}: {key[:60]} is not as an export writes it",
                     got=repr(value)[:80],
                     allowed=allowed,
-                    fix="export the run once more",
+                    fix="export the run again",
                 )
             )
     if problems:

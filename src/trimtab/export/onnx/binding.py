@@ -47,8 +47,8 @@ def run_bound(session: Any, inputs: dict[str, Bound], outputs: dict[str, Bound])
         raise input_error(
             "ONNX Runtime cannot compute a graph of the export",
             got=" ".join(str(error).split())[:200] or type(error).__name__,
-            allowed="a folder as the export wrote it",
-            fix="export the run once more",
+            allowed="the folder as the export wrote it",
+            fix="export the run again",
         ) from None
     if on_gpu:
         binding.synchronize_outputs()

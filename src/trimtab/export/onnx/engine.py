@@ -36,7 +36,7 @@ def require_onnx() -> None:
         if error.name not in ("onnx", "onnxruntime"):
             raise
         raise input_error(
-            f"models in the form of ONNX need {error.name}, which is not installed",
+            f"ONNX models need {error.name}, which is not installed",
             got=f"no {error.name}",
             allowed="onnx 1.17 and onnxruntime 1.20, or newer",
             fix='pip install "trimtab[train,onnx]"; for a GPU onnxruntime-gpu in place of onnxruntime',
@@ -66,7 +66,7 @@ def open_onnx(
             f"{folder}: not the settings of this export",
             got=", ".join(f"{key} {getattr(settings, key)}" for key in others),
             allowed=", ".join(f"{key} {(expected or {})[key]}" for key in others) + ", as the recipe says",
-            fix="export the run once more",
+            fix="export the run again",
         )
     return OnnxModel(
         _session(folder / ENCODER, place), _session(folder / DECODER, place), settings, sizes, place

@@ -58,7 +58,7 @@ def read_settings(folder: Path) -> Settings:
                 f"{folder / SETTINGS}: {key} is not as an export writes it",
                 got=repr(value)[:80],
                 allowed=" or ".join(map(str, known)) if known else "a whole number",
-                fix="export the run once more",
+                fix="export the run again",
             )
     return Settings(*(said[key] for key in Settings._fields))
 
@@ -109,7 +109,7 @@ def check_shapes(folder: Path, graphs: Mapping[str, Any], expected: Mapping[str,
 def refused(path: Path, *, got: str, allowed: str = "a graph as the export wrote it") -> InputError:
     """The error for a graph that is not one of an export."""
     return input_error(
-        f"{path}: not a graph of this export", got=got[:200], allowed=allowed, fix="export the run once more"
+        f"{path}: not a graph of this export", got=got[:200], allowed=allowed, fix="export the run again"
     )
 
 

@@ -45,10 +45,10 @@ class TorchExport:
     ) -> NoReturn:
         """Refuses: PyTorch unpickles parts of a program, so a folder from elsewhere could execute anything."""
         raise input_error(
-            f"{folder}: a program of torch.export is not opened here, since PyTorch unpickles parts of it",
+            f"{folder}: trimtab does not open torch.export programs, since PyTorch unpickles parts of them",
             got="an export for torch_export",
             allowed="a run, or an export for hf",
-            fix="take the run; or torch.export.load for a program that you trust, as the model card shows",
+            fix="use the run, or torch.export.load for a program that you trust, as the model card shows",
         )
 
     def as_users_open_it(self, folder: Path) -> "OpenedProgram":

@@ -124,5 +124,5 @@ def check_labels(labels: Labels, run: RunFolder, checkpoint: Checkpoint) -> None
             f"{run.tokenizer}: not the labels that the model was trained with",
             got=labels.shown(),
             allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="put back the labels of this run",
+            fix="restore the labels of this run",
         )
