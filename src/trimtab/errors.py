@@ -105,7 +105,7 @@ _UTF16 = ("UTF-16BE", "UTF-16LE")
 
 
 def utf16_of(raw: bytes, *, offset: int) -> str:
-    """The kind of UTF-16 that bytes look like, which begin at `offset` of a text; empty where they do not: of every
+    """The kind of UTF-16 that bytes look like, which begin at `offset` of a text; empty if they do not: of every
     second byte most are zero, and of the others none is."""
     halves = raw[0::2], raw[1::2]
     for place, half in enumerate(halves):

@@ -17,7 +17,7 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
 
     A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that
     its token counts are close to those of the run and not the same. Of a language model the pairs are looked at, not
-    the texts. Raises InputError where data cannot be read, and where there are texts alone.
+    the texts. Raises InputError if data cannot be read, and where there are texts alone.
     """
     recipe = resolve_paths(loaded)
     with lines_added(loaded):

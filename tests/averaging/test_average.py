@@ -60,7 +60,7 @@ def test_other_first_weights_are_refused_unless_a_reason_is_given_which_stands_i
     assert not (tmp_path / "mean").exists()
     report = average([f"{run}@40", other], out=tmp_path / "mean", across_starts="the seed was renamed")
     assert report.notes == (
-        f"{other}@30 and {run}@40 cannot be averaged: another first weights, averaged all the same: "
+        f"{other}@30 and {run}@40 cannot be averaged: another first weights, averaged anyway: "
         "the seed was renamed",
     )
     assert "the seed was renamed" in (tmp_path / "mean" / "README.md").read_text()

@@ -57,7 +57,7 @@ def test_a_disk_that_fills_while_writing_loses_the_draft_only(
         save_much(store, 2, megabytes=2)
     assert content_of(store.folder) == before
     assert_whole(store.latest())
-    save(store, 3)  # and the run goes on
+    save(store, 3)  # and the run continues
     assert_whole(store.latest())
 
 

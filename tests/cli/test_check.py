@@ -100,7 +100,7 @@ def test_fix_does_only_what_leaves_the_training_as_it_is(call, folder):
     assert call("check", "a.yaml", "--select", "C101", "--fix").exit_code == 1
     assert (folder / "a.yaml").read_text() == RENAMED
     result = call("check", "a.yaml", "--select", "C101", "--fix", "--changes-training")
-    assert (result.exit_code, result.stderr) == (0, "a.yaml: mended C101\n")
+    assert (result.exit_code, result.stderr) == (0, "a.yaml: fixed C101\n")
     assert (folder / "a.yaml").read_text() == RENAMED.replace("lerning", "learning")
 
 

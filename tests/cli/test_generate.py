@@ -132,7 +132,7 @@ REFUSED = {
     },
     "no tokens": (["--max-tokens", "0"], "--max-tokens: out of range"),
     "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
-    "samples that are all the same": (
+    "samples that are anyway": (
         ["--temperature", "0", "--samples", "2"],
         "samples: taking the likeliest",
     ),

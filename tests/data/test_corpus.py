@@ -220,7 +220,7 @@ EVERY_KIND = [
 
 
 def write_files(folder, rows, *, spoilt, spoil):
-    """The rows in files of each kind; line number `spoilt` is malformed in those that `spoil` names."""
+    """The rows in files of each kind; line number `damaged` is malformed in those that `damage` names."""
     tsv = ["\t".join(row).encode() for row in rows]
     files = {
         "train.en": [source.encode() for source, _ in rows],

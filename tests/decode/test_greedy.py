@@ -47,7 +47,7 @@ class Logits:
         return self.logits.expand(self.rows, 1, -1)
 
     def reorder(self, parents):
-        raise AssertionError("greedy paths go on in their order")
+        raise AssertionError("greedy paths continue in their order")
 
     def keep(self, rows):
         self.rows = len(rows)

@@ -163,7 +163,7 @@ class Logits:
         return self.logits.expand(self.rows, self.width, -1)
 
     def reorder(self, parents):
-        raise AssertionError("samples go on in their order")
+        raise AssertionError("samples continue in their order")
 
     def keep(self, rows):
         self.rows = len(rows)

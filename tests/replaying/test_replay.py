@@ -159,7 +159,7 @@ def test_the_step_before_a_broken_line_is_well(broken_run):
 def spoilt_run(tmp_path_factory):
     """A run whose rate was a thousand times too high in step 70."""
     folder = tmp_path_factory.mktemp("spoilt")
-    left_alone = {"guard.outliers": False}  # with it the run would go back, and the spoilt steps be gone
+    left_alone = {"guard.outliers": False}  # with it the run would go back, and the damaged steps be gone
     healthy = LearningRate.at
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -176,7 +176,7 @@ def test_weights_that_were_spoilt_are_blamed_and_no_line_is(spoilt_run, step):
     found = replay(spoilt_run, step=step)
     assert (found.fault, found.started_from) == ("state", 60)
     assert found.evidence.exact
-    assert "spoilt after step 60" in found.explanation
+    assert "damaged after step 60" in found.explanation
 
 
 def test_a_checkpoint_of_spoilt_weights_is_seen_through(spoilt_run):
@@ -220,7 +220,7 @@ def test_a_step_that_was_left_out_is_taken_as_the_branch_that_was_left_took_it(t
     assert (again.fault, again.started_from, again.left_out.from_its_checkpoint) == ("state", 0, False)
     # On the whole way from the beginning the steps 1 to 40 come from the record, the others from the guard.
     assert again.evidence.now.window.loss == found.evidence.now.window.loss
-    assert "spoilt after step 27" in again.explanation
+    assert "damaged after step 27" in again.explanation
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def _incompatible(
     shown, more = keys[:5], f" and {len(keys) - 5} more" if len(keys) > 5 else ""
     fix = "average checkpoints of one run, or of runs that began from the same weights"
     if what == "first weights":
-        fix += "; --across-starts REASON does it all the same, and --soup measures whether it helps"
+        fix += "; --across-starts REASON does it anyway, and --soup measures whether it helps"
     return input_error(
         f"{member.label} and {first.label} cannot be averaged: another {what}",
         got=", ".join(f"{key} {_value(theirs, key)}" for key in shown) + more,

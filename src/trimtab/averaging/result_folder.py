@@ -65,7 +65,7 @@ def write_result(
 
 @contextmanager
 def nothing_left(folder: Path) -> Iterator[None]:
-    """Where no room is left on the disk, the folder goes again: half of an average is no run to go on with."""
+    """Where no room is left on the disk, the folder goes again: half of an average is no run to continue with."""
     was_there = folder.exists()
     try:
         yield

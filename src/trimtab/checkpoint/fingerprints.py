@@ -1,4 +1,4 @@
-"""What must be the same when a run goes on: each difference is named, with both values."""
+"""What must be the same when a run resumes: each difference is named, with both values."""
 
 import json
 from collections.abc import Collection, Mapping

@@ -32,7 +32,7 @@ class Lock:
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                # Some network file systems have no locks; a run there goes on without.
+                # Some network file systems have no locks; a run there continues without.
                 if error.errno not in _UNSUPPORTED:
                     holder = _holder(self._descriptor)
                     os.close(self._descriptor)

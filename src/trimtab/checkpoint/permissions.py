@@ -1,4 +1,4 @@
-"""What a run needs to be read and written before it can go on, asked for at once and told in one piece."""
+"""What a run needs to be read and written before it can continue, asked for at once and told in one piece."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ _MOST_NAMES = 5
 
 
 def check_permissions(folder: Path, *, written: Iterable[Path], read: Iterable[Path]) -> None:
-    """InputError where the folder of a run, or one of these files and folders of it, is closed to this process.
+    """InputError if the folder of a run, or one of these files and folders of it, is closed to this process.
 
     Of folders, those that are `written` are also looked into. What is not there needs no right.
     """

@@ -94,7 +94,7 @@ def _split(spec: str) -> tuple[Path, str, Weights | None]:
 
 
 def run_at(path: Path) -> RunFolder:
-    """The run in a folder, for reading; InputError, saying what is near, where there is none."""
+    """The run in a folder, for reading; InputError, saying what is near, if there is none."""
     if not os.path.exists(path):
         near = near_names(path)
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"

@@ -21,7 +21,7 @@ class RunFolder:
 
     A folder is a run as soon as it holds the recipe, metrics, the data's ledger or a committed checkpoint. A process
     that was killed before that left at most a lock and half-made files; such a folder can be resumed, from nothing, or
-    begun anew.
+    begun again.
     """
 
     path: Path
@@ -31,7 +31,7 @@ class RunFolder:
     def create(cls, path: Path) -> "RunFolder":
         """A locked folder for a new run.
 
-        Raises InputError where a run is in it already, or something of a name that a run uses; where another process
+        Raises InputError if a run is in it already, or something of a name that a run uses; where another process
         trains in it, or the folder cannot be created.
         """
         check_free(path)
@@ -48,9 +48,9 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
-        """The locked folder of a run that is to go on; whether from a checkpoint or from nothing, the store says.
+        """The locked folder of a run that is to continue; whether from a checkpoint or from nothing, the store says.
 
-        Raises NothingToResume where there is no run, InputError where another process trains in it, or where it is
+        Raises NothingToResume if there is no run, InputError if another process trains in it, or where it is
         not this process's to read and write.
         """
         if not _is_started(path):
@@ -90,10 +90,10 @@ class RunFolder:
         return self._lock is not None
 
     def check_nothing_lost(self) -> None:
-        """To be called where no checkpoint is found: NothingToResume where one was once committed.
+        """To be called where no checkpoint is found: NothingToResume if one was once committed.
 
         The ledger of the data is written beside each checkpoint, after it. Where it is alone, the folder was emptied,
-        or the disk that held it is not there; to begin anew would take the rest of the run as well.
+        or the disk that held it is not there; to start again would take the rest of the run as well.
         """
         if not os.path.lexists(self.data_ledger):
             return
@@ -160,7 +160,7 @@ class RunFolder:
         return self.path / "checkpoints"
 
     def write_recipe(self, text: str) -> None:
-        """Puts the resolved recipe in place as a whole; raises NoRoom."""
+        """Puts the resolved recipe in place as a whole; raises DiskFull."""
         replace_file(self.recipe, text.encode())
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class RunFolder:
 
 
 def check_free(path: Path) -> None:
-    """InputError where a new run would write over what is there: a run, or something of others that has the name of a
+    """InputError if a new run would write over what is there: a run, or something of others that has the name of a
     file of a run. What a process of ours left that died early has a lock beside it, and may go."""
     _refuse_a_run(path)
     run = RunFolder(path)

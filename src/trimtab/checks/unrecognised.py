@@ -40,7 +40,7 @@ def unrecognised(document: Document) -> Problem:
 
 
 def tool_not_read(document: Document) -> str:
-    """A tool whose launch this is, and whose options nobody here knows; empty where there is no such sign."""
+    """A tool whose launch this is, and whose options nobody here knows; empty if there is no such sign."""
     for call in document.calls if document.syntax == "shell" else ():
         for part in (call.name, call.qualifier):
             for beginning, tool in NOT_READ.items():

@@ -134,7 +134,7 @@ def _inside(top: Path) -> Iterator[Found]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; raises OSError where it may not be read."""
+    """What a folder holds, by name; raises OSError if it may not be read."""
     with os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 

@@ -1,4 +1,4 @@
-"""Mended text back to its file, whole or not at all; and as a difference, for those who want to look first."""
+"""Fixed text back to its file, whole or not at all; and as a difference, for those who want to look first."""
 
 import errno
 import os
@@ -21,11 +21,11 @@ def text_of(path: str, data: bytes) -> str:
 
 
 def write_text(path: Path, text: str, *, before: bytes | None = None) -> None:
-    """Puts a text in the place of a file's, or makes the file; a link goes on pointing to it, mode and owner stay.
+    """Puts a text in the place of a file's, or makes the file; a link continues pointing to it, mode and owner stay.
 
     `before` is what was read from it: where something else stands there by now, nothing is written. Raises InputError
     for that, for a file whose owner cannot be kept and for one with several names (hard links), of which the others
-    would keep the old text; OSError where the system refuses.
+    would keep the old text; OSError if the system refuses.
     """
     import tempfile
 
@@ -51,7 +51,7 @@ def write_text(path: Path, text: str, *, before: bytes | None = None) -> None:
 
 
 def difference(path: str, before: str, after: str) -> str:
-    """As `diff -u` writes it; empty where nothing changed."""
+    """As `diff -u` writes it; empty if nothing changed."""
     from difflib import unified_diff
 
     name, old, new = one_line(path), _with_ends(before), _with_ends(after)

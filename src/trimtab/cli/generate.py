@@ -1,4 +1,4 @@
-"""`trimtab generate`: text that goes on from prompts."""
+"""`trimtab generate`: text that continues from prompts."""
 
 import json
 import sys

@@ -7,7 +7,7 @@ from trimtab.errors import input_error
 
 
 def write_new(out: Path, text: str) -> None:
-    """Raises InputError where the file is there already or cannot be made; of a full disk nothing is left behind."""
+    """Raises InputError if the file is there already or cannot be made; of a full disk nothing is left behind."""
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)

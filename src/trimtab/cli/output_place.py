@@ -22,9 +22,9 @@ _OF_AN_EXPORT = Path("trimtab") / "export.json"
 def check_output(
     output: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str] = ()
 ) -> None:
-    """InputError where the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
+    """InputError if the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
 
-    `inputs` are paths by the name of their option, None where it was not given; standard input and output count where
+    `inputs` are paths by the name of their option, None if it was not given; standard input and output count where
     they are files. `models` are runs or exports as the user names them. Other code reports a missing input.
     """
     place = _status(output if output is not None else sys.stdout)
@@ -43,7 +43,7 @@ def check_output(
 
 
 def check_place(output: Path) -> None:
-    """InputError where no file can be made at this place."""
+    """InputError if no file can be made at this place."""
     try:
         number = _obstacle(output)
     except OSError as error:

@@ -43,7 +43,7 @@ def sampling_of(
     epsilon: float | None,
     seed: int | None,
 ) -> "Sampling | None":
-    """The settings of a drawing, None where none is wanted; InputError for an option that would count for nothing."""
+    """The settings of a drawing, None if none is wanted; InputError for an option that would count for nothing."""
     options = given(temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed)
     if wanted:
         from trimtab.decode.sampling import Sampling

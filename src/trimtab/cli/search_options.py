@@ -53,7 +53,7 @@ EnsembleMode = Annotated[
 
 @contextmanager
 def opened_prefixes(text: str | None, path: Path | None) -> Generator[Iterable[str] | str | None, None, None]:
-    """The forced prefixes: one text for all lines, or a stream of lines; InputError where both are given."""
+    """The forced prefixes: one text for all lines, or a stream of lines; InputError if both are given."""
     if path is None:
         yield text
         return

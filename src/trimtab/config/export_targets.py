@@ -46,9 +46,9 @@ class TargetFacts:
     weights: tuple[str, ...] = ("float32",)
     """Kinds of weights that `--quantization` may ask for; float32 is exact."""
     translators: Callable[[Any], Iterator[Problem]] | None = _nothing
-    """What prevents the export of an encoder-decoder; None where the target takes no encoder-decoder."""
+    """What prevents the export of an encoder-decoder; None if the target takes no encoder-decoder."""
     language_models: Callable[[Any], Iterator[Problem]] | None = None
-    """What prevents the export of a decoder; None where the target takes no decoder."""
+    """What prevents the export of a decoder; None if the target takes no decoder."""
 
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""

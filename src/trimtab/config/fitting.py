@@ -19,7 +19,7 @@ def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe with what nobody wrote made to fit its `length`, and a line for each value that a reader would not
     expect.
 
-    What is filled in still counts as not written: a run that goes on with another `length` keeps its warmup, and is
+    What is filled in still counts as not written: a resumed run with another `length` keeps its warmup, and is
     evaluated as often as suits that length.
     """
     recipe, notes = _with_fitting_warmup(recipe)

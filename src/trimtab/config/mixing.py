@@ -1,4 +1,4 @@
-"""What cannot hold together in how corpora are mixed, spoiled and split by chance."""
+"""What cannot hold together in how corpora are mixed, corrupted and split by chance."""
 
 from collections.abc import Iterator
 

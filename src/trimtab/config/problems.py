@@ -31,7 +31,7 @@ MOST_GUESSES = 200
 
 
 def complaints_about(tree: Any) -> list[Complaint]:
-    """Everything that keeps plain values from being a recipe; empty where nothing does."""
+    """Everything that keeps plain values from being a recipe; empty if nothing does."""
     found = list(_unknown_keys(ROOT, tree, "", iter(range(MOST_GUESSES))))
     errors = _errors_of(tree)
     by_path: dict[str, list[ErrorDetails]] = {}

@@ -118,7 +118,7 @@ class _Reader:
         """The groups and lists around what is read."""
 
     def read(self, node: Node, path: tuple[str, ...]) -> Any:
-        """The plain value of a node at a path of keys. Raises InputError where there are too many values or they are
+        """The plain value of a node at a path of keys. Raises InputError if there are too many values or they are
         nested too deeply; other problems are gathered."""
         self.num_nodes += 1
         if self.num_nodes > MAX_VALUES:

@@ -86,7 +86,7 @@ class DenoiseTransform(Settings):
         return bool(self.infill or self.mask)
 
     def is_for(self, corpus: TrainCorpus) -> bool:
-        """Whether the sources of a corpus are spoiled."""
+        """Whether the sources of a corpus are corrupted."""
         return corpus.name in self.only if self.only else corpus.text is not None
 
 

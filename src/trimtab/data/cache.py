@@ -49,7 +49,7 @@ def committed(path: Path, *, follows_from_name: bool = False) -> Iterator[Binary
     With `follows_from_name` every process that writes it writes the same, and it has the same time of change each time:
     one that two runs make at once stays the file that the first of them has begun to read.
 
-    Raises NoRoom, naming the folder, where the disk or the quota is full, InputError where writing is not allowed;
+    Raises DiskFull, naming the folder, where the disk or the quota is full, InputError if writing is not allowed;
     nothing is left behind then.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")

@@ -31,7 +31,7 @@ _STRANGERS = {
 def compression_of(path: Path, head: bytes) -> Compression:
     """How the file is packed, told from its first bytes: what is called .gz must be gzip, and gzip needs no name.
 
-    Raises InputError where name and content differ, or for packings that are not read.
+    Raises InputError if name and content differ, or for packings that are not read.
     """
     plain: Compression = "plain"
     found = next((compression for magic, compression in _MAGIC.items() if head.startswith(magic)), plain)
@@ -51,7 +51,7 @@ def compression_of(path: Path, head: bytes) -> Compression:
 
 
 def read_blocks(file: BinaryIO, *, path: Path, compression: Compression) -> Iterator[bytes]:
-    """The unpacked content in blocks that are not empty; InputError where it is damaged or cut short."""
+    """The unpacked content in blocks that are not empty; InputError if it is damaged or cut short."""
     stream = _opened(file, compression)
     unpacked = 0
     try:

@@ -63,12 +63,12 @@ class Corpus:
         return len(self.pairs)
 
     def passage(self, line: int) -> Passage:
-        """A passage of a corpus that has documents; InputError where it cannot be read."""
+        """A passage of a corpus that has documents; InputError if it cannot be read."""
         assert isinstance(self.pairs, Passages), "a corpus of pairs"
         return self.pairs.passage(line)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Source and target of a line, both empty where it has more than `MOST_BYTES`.
+        """Source and target of a line, both empty if it has more than `MOST_BYTES`.
 
         InputError with file, line (from 1) and place where it is malformed.
         """
@@ -130,7 +130,7 @@ def open_corpus(
     passage_bytes: int | None = None,
     has_name: bool = True,
 ) -> Corpus:
-    """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty.
+    """The corpus that a recipe names; relative paths start from `root`. InputError if it is empty.
 
     With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
     its lines is both sides of a pair. Its name says whether it is JSONL; of a pipe, its content does.

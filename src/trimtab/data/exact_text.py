@@ -73,7 +73,7 @@ class ExactText:
 
 
 def check_exact(tokenizer: SentencePiece, *, key: str) -> None:
-    """Raises InputError where texts do not come back from the tokenizer as they were; `key` is its name in a recipe."""
+    """Raises InputError if texts do not come back from the tokenizer as they were; `key` is its name in a recipe."""
     exact = ExactText(tokenizer)
     for probe, back in zip(_PROBES, exact.decode(exact.ids(_PROBES)), strict=True):
         if back != probe:

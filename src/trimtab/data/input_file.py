@@ -12,7 +12,7 @@ _ALLOWED = "a file that can be read"
 
 
 def open_input(path: Path) -> BinaryIO:
-    """The file, open for reading bytes; InputError where it is missing, unreadable or no regular file."""
+    """The file, open for reading bytes; InputError if it is missing, unreadable or no regular file."""
     try:
         # Non-blocking, since opening a named pipe would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -110,7 +110,7 @@ class SentencePiece:
         return self._processor.id_to_piece(id)
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
-        """The id of a piece; InputError with the nearest of `tags`, or of all symbols, where there is none."""
+        """The id of a piece; InputError with the nearest of `tags`, or of all symbols, if there is none."""
         found = self._processor.piece_to_id(piece)
         if found == self.unknown and piece != self.piece(self.unknown):
             known = self.symbols if tags is None else tags
@@ -136,7 +136,7 @@ class SentencePiece:
 def load_tokenizer(folder_or_file: Path) -> SentencePiece:
     """The tokenizer of a run folder's `tokenizer/`, or any sentencepiece model file with start, end and padding.
 
-    Raises InputError where it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
+    Raises InputError if it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
     """
     with reading(folder_or_file):
         file = folder_or_file / MODEL_FILE if folder_or_file.is_dir() else folder_or_file

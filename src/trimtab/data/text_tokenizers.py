@@ -33,7 +33,7 @@ def prepare_text_tokenizers(
 ) -> Tokenizers:
     """One tokenizer for whole texts and for both sides of pairs, with a separator and tags where there are pairs.
 
-    Raises InputError where a given one changes texts or lacks a symbol, and where the folder has one of another kind.
+    Raises InputError if a given one changes texts or lacks a symbol, and where the folder has one of another kind.
     """
     if (folder / CARD_FILE).exists():
         held = load_tokenizer(folder)
@@ -77,7 +77,7 @@ def _made(
 
 
 def symbols_of(config: DataConfig, *, has_pairs: bool) -> tuple[str, ...]:
-    """The separator and the tags of parallel corpora; nothing where there are none."""
+    """The separator and the tags of parallel corpora; nothing if there are none."""
     if not has_pairs:
         return ()
     tags = [tag for corpus in (*config.train, *config.valid.values()) for tag in corpus.tags]

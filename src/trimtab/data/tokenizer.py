@@ -65,7 +65,7 @@ def train_tokenizer(
 
     No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text, and stays whole. An
     `exact` one leaves spaces as they are, at the beginning and in a row too.
-    Raises InputError where lines and vocabulary size do not fit each other, with the size that would; `key` is how the
+    Raises InputError if lines and vocabulary size do not fit each other, with the size that would; `key` is how the
     recipe calls this tokenizer.
     """
     symbols = tuple(dict.fromkeys(symbols))
@@ -112,7 +112,7 @@ def adopt_tokenizer(
 ) -> SentencePiece:
     """Copies the model that `config.path` names into the folder `out`.
 
-    Raises InputError where it is no usable model, has another size than the recipe asks for, or lacks a symbol or a
+    Raises InputError if it is no usable model, has another size than the recipe asks for, or lacks a symbol or a
     piece.
     """
     assert config.path is not None, "adopt_tokenizer needs a path"

@@ -183,7 +183,7 @@ class RunningSearch:
     def _extend(
         self, logits: Float[Tensor, "rows beam vocabulary"], *, any_at_limit: bool
     ) -> Int[Tensor, "rows beam"]:
-        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others go on."""
+        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others continue."""
         state, beam, vocabulary = self.state, self.search.beam, logits.shape[-1]
         at_limit = state["limits"] <= state["steps"] + 1 if any_at_limit else None
         scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)

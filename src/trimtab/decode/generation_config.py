@@ -1,4 +1,4 @@
-"""How to go on from a prompt: how far, how often, and how each next symbol is chosen."""
+"""How to continue from a prompt: how far, how often, and how each next symbol is chosen."""
 
 from dataclasses import dataclass
 

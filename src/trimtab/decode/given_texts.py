@@ -11,7 +11,7 @@ Document = TypeVar("Document", bound=Iterable[str])
 
 
 def check_texts(texts: object, *, name: str) -> None:
-    """InputError where `texts`, which messages call `name`, is one text or bytes, or nothing that holds texts."""
+    """InputError if `texts`, which messages call `name`, is one text or bytes, or nothing that holds texts."""
     if not isinstance(texts, Iterable):
         raise input_error(
             f"{name}: not a list of texts",
@@ -44,7 +44,7 @@ def checked_texts(texts: Iterable[Any], *, name: str) -> Iterable[str]:
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents, each looked at when its turn comes; InputError where one of them is a text, or all together."""
+    """The documents, each looked at when its turn comes; InputError if one of them is a text, or all together."""
     check_texts(documents, name="documents")
     return _each_checked(documents)
 

@@ -35,7 +35,7 @@ def plain_file(folder: Path, name: str, *, most: int | None = None) -> Path:
 
 
 def read_object(folder: Path, name: str) -> dict[str, Any]:
-    """The JSON object in a file of the folder; InputError where there is none."""
+    """The JSON object in a file of the folder; InputError if there is none."""
     path = plain_file(folder, name, most=JSON_BYTES)
     try:
         with open(path, "rb") as file:

@@ -53,7 +53,7 @@ def quantized_by(given: object) -> Quantized:
 
 
 def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
-    """InputError where the target has no such weights."""
+    """InputError if the target has no such weights."""
     if kind not in kinds:
         raise input_error(
             f"--quantization {kind}: an export for {target} has no such weights",

@@ -64,7 +64,7 @@ def gate_lines(
     from all corpora; always the same ones.
 
     Left out are lines that begin with a language code of MarianMT or contain a special symbol of the vocabulary, which
-    tokenizers of libraries take for the symbol itself. Raises InputError where no pair is found.
+    tokenizers of libraries take for the symbol itself. Raises InputError if no pair is found.
     """
     nothing = Problem(
         what="export: no pair of lines to compare the export on",
@@ -83,7 +83,7 @@ def gate_texts(trained: Trained, given: Path | str | None = None, *, count: int 
     """At most `count` texts, evenly from the file that is given, or from all validation sets and then, where these are
     short, from all corpora; always the same ones.
 
-    Raises InputError where none is found.
+    Raises InputError if none is found.
     """
     nothing = Problem(
         what="export: no text to compare the export on",

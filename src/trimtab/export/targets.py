@@ -15,7 +15,7 @@ TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 
 
 def build_target(name: str, quantization: str = EXACT) -> Target:
-    """The target of a name; InputError where there is none, or none with such weights."""
+    """The target of a name; InputError if there is none, or none with such weights."""
     known = next((each for each in TARGETS if each == name), None)
     if known is None:
         raise input_error(

@@ -62,7 +62,7 @@ class LinesProof:
     """How the export of a model that translates lines is proven."""
 
     def __init__(self, trained: Trained, given: GivenText) -> None:
-        """Raises InputError where one side of the text is missing."""
+        """Raises InputError if one side of the text is missing."""
         self.trained, self.given = trained, _pairs(given)
 
     def samples(self) -> list[GateLine]:
@@ -89,7 +89,7 @@ class TextsProof:
     """How the export of a model that continues prompts is proven."""
 
     def __init__(self, trained: Trained, model: DecoderOnly, given: GivenText) -> None:
-        """Raises InputError where references or tags are given, which a text does not have."""
+        """Raises InputError if references or tags are given, which a text does not have."""
         self.trained, self.model, self.given = trained, model, _text(given)
 
     def samples(self) -> list[GateText]:

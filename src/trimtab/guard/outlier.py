@@ -75,7 +75,7 @@ class OutlierWindow:
             self.log_norms.popleft()
 
     def forget(self) -> None:
-        """Begins anew, after the level has changed for good."""
+        """Begins again, after the level has changed for good."""
         self.losses.clear()
         self.log_norms.clear()
 

@@ -86,7 +86,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
     evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
 
-    Raises InputError where there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
+    Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.
     """
     place = choose_device(device)
@@ -117,7 +117,7 @@ def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
 
 
 def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Raises InputError where the ids of a side mean something else than they did in training."""
+    """Raises InputError if the ids of a side mean something else than they did in training."""
     found, trained_with = tokenizers.fingerprints, checkpoint.fingerprints
     for name in ("tokenizer", "source_tokenizer"):
         here, there = found.get(name), trained_with.get(name)
@@ -133,7 +133,7 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
 def load_weights(
     model: nn.Module, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
 ) -> None:
-    """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
+    """Puts a checkpoint's weights into the model; InputError if the recipe describes another one."""
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

@@ -48,7 +48,7 @@ def together(
 ) -> TranslationSetup:
     """The first model's setup with all of them in it, and with the shortest of their `max_tokens`.
 
-    Raises InputError where their vocabularies differ, or what they do to a line before it is tokenised.
+    Raises InputError if their vocabularies differ, or what they do to a line before it is tokenised.
     """
     first = models[0]
     for other in models[1:]:

@@ -20,7 +20,7 @@ def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: Bl
 
 
 def bleu_metric(tokenize: BleuTokenizer) -> Any:
-    """sacreBLEU's metric; InputError where the tokenizer is not known or not installed."""
+    """sacreBLEU's metric; InputError if the tokenizer is not known or not installed."""
     from sacrebleu.metrics.bleu import BLEU as SacreBleu
 
     if tokenize not in get_args(BleuTokenizer):

@@ -30,7 +30,7 @@ def load_comet(model: str) -> Any:
     """The COMET model of a checkpoint file, of a folder with `checkpoints/model.ckpt`, or of a name on the hub.
 
     The library reads its checkpoints as pickles, which can run code: take them only from whom you trust. Raises
-    InputError where the library or the model is missing.
+    InputError if the library or the model is missing.
     """
     comet = import_comet()
     path = Path(model)

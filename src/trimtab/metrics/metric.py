@@ -104,7 +104,7 @@ class TranslationMetric:
     compute: Callable[[Translations], Score]
     """Raises InputError on unequal or empty sets."""
     check: Callable[[MetricSettings], object] = lambda _: None
-    """Raises InputError where a library that it needs is missing, before anything is translated."""
+    """Raises InputError if a library that it needs is missing, before anything is translated."""
     digits: int = 1
     """Behind the point, in the short lines of a run."""
     fine_digits: int = 2

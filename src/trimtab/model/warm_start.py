@@ -32,7 +32,7 @@ class RowMap:
     """Where the rows of an embedding come from."""
 
     same: Sequence[int | None]
-    """For each new id, the old id of the same piece; None where there is none."""
+    """For each new id, the old id of the same piece; None if there is none."""
     spelled: Mapping[int, Sequence[int]]
     """For new ids that the old vocabulary lacks, the old ids that spell the piece."""
 

@@ -67,7 +67,7 @@ def replay(
     """Takes the steps of a run up to `step` again, counted from 1, and judges that one: as it was, with older weights,
     and beside other windows.
 
-    Writes nothing into the run, so that it may be training meanwhile. Raises InputError where there is no such run or
+    Writes nothing into the run, so that it may be training meanwhile. Raises InputError if there is no such run or
     step, where data, tokenizer or settings are not those of the run any more, and for wrong devices.
     """
     folder = run_at(Path(path_text(run, name="run", allowed="the folder of a run")))
@@ -136,7 +136,7 @@ def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
 
 
 def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None, progress: Progress) -> Parts:
-    """The parts of the run; InputError where data, tokenizer or settings are not what they were."""
+    """The parts of the run; InputError if data, tokenizer or settings are not what they were."""
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
     load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there

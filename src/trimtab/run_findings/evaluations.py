@@ -140,10 +140,10 @@ COLLAPSED_OUTPUTS = RunFinding(
     name="collapsed-outputs",
     severity="error",
     when="while training",
-    seen="different sentences have almost all the same translation",
+    seen="different sentences have almost anyway translation",
     why=(
         "The model writes the same few sentences for any input: it has learned the target language's "
-        "commonest phrases and ignores the source. The loss falls all the same."
+        "commonest phrases and ignores the source. The loss falls anyway."
     ),
     fix=(
         "if the loss is still high, train longer; otherwise lower the learning rate (to a half or a "

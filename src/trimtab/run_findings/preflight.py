@@ -1,4 +1,4 @@
-"""Pages of what is checked before the first step, and where a run goes on."""
+"""Pages of what is checked before the first step, and when a run resumes."""
 
 from trimtab.run_findings.spec import RunFinding
 
@@ -135,7 +135,7 @@ NUL_IN_TEXT = RunFinding(
         " joined to this one. Such a line is trained on as it is."
     ),
     fix=(
-        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
+        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and fix it or take it out; "
         "`tr -d '\\000'` removes the NULs alone"
     ),
     home="data/corpus_findings.py",
@@ -158,7 +158,7 @@ SYMBOLS_CLASH = RunFinding(
         "Two symbols with one id cannot be told apart: a model that learns padding as the end never "
         "stops, or stops at once."
     ),
-    fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
+    fix="train the tokenizer again, with four different ids for pad, unk, bos and eos",
     home="tasks/text/symbols.py",
     symptoms=(
         "translations never end",
@@ -260,7 +260,7 @@ RATE_RISES_AGAIN = RunFinding(
     code="S203",
     name="rate-rises-again",
     severity="warning",
-    when="where a run goes on",
+    when="when a run resumes",
     seen="a run that is extended resumes with a much higher learning rate than it ended with",
     why=(
         "A schedule that came down for the old length is higher again in a longer one, so the loss rises "

@@ -19,7 +19,7 @@ def multipliers_of(
 ) -> dict[str, float]:
     """By the name of each parameter, what the learning rate is multiplied by for it.
 
-    Raises InputError where they are not all 1 and nobody says what each parameter is for.
+    Raises InputError if they are not all 1 and nobody says what each parameter is for.
     """
     if config == LearningRateMultipliers():
         return dict.fromkeys(names, 1.0)

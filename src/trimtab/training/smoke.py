@@ -29,7 +29,7 @@ LEAST_RATE = 1e-3
 def overfit(recipe: Recipe, *, progress: Progress) -> float:
     """Trains on the first examples again and again, dropout and smoothing off; gives the last loss.
 
-    Raises RunFailed where the loss does not halve. Nothing is written but the cache of the corpora.
+    Raises RunFailed if the loss does not halve. Nothing is written but the cache of the corpora.
     """
     recipe = small(recipe, most=MOST_TARGETS[choose_device().type])
     with tempfile.TemporaryDirectory() as folder:

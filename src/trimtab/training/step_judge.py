@@ -33,7 +33,7 @@ class StepJudge:
         self.stalls = Stalls()
 
     def begin_at(self, state: TrainState) -> None:
-        """Goes on from a state; health is looked at anew."""
+        """Goes on from a state; health is looked at again."""
         self.skips = Skips(self.guard)
         self.skips.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
         self.health = self.new_health()

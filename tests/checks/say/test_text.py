@@ -73,7 +73,7 @@ def test_the_summary_counts_what_was_found_and_what_was_left_out():
         problems=(UNREADABLE,),
     )
     assert summary(whole) == (
-        "1 error, 1 note in 2 files; 2 silenced; 3 known from the baseline; 1 not looked at; 1 not checked"
+        "1 error, 1 note in 2 files; 2 suppressed; 3 known from the baseline; 1 not looked at; 1 not checked"
     )
 
 

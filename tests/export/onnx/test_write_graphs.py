@@ -85,7 +85,7 @@ def test_two_exports_of_one_model_are_the_same_bytes(model, tmp_path):
 
 
 def test_an_export_changes_nothing_of_the_model(model, tmp_path):
-    """Quantisers that work in place have spoilt the model that they were given."""
+    """Quantisers that work in place have damaged the model that they were given."""
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
     for kind in ("float32", "float16", "int8", "int8_reduced"):
         write_at(model, tmp_path, opset=17, kind=kind)

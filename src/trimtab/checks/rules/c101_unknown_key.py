@@ -17,7 +17,7 @@ RULE = Rule(
     name="unknown-key",
     severity="error",
     message="{tool} knows no key `{key}` and {does}{meant}{anyway}",
-    why="A misspelt or foreign key sets nothing: the run goes on with the tool's default in its place, or "
+    why="A misspelt or foreign key sets nothing: the run continues with the tool's default in its place, or "
     "does not start. Where a tool drops it silently, nothing in the log says so.",
     evidence=(
         Maintainer(
@@ -148,7 +148,7 @@ def _happens_anyway(table: KeyTable, setting: Setting) -> bool:
 
 def _severity(table: KeyTable, setting: Setting, *, is_unchecked: bool, is_slip: bool) -> Severity:
     """An error where the tool refuses, or drops what was surely meant for it; what is like no key of the tool may be
-    left over from another one, and the run may do what it says all the same."""
+    left over from another one, and the run may do what it says anyway."""
     if is_unchecked:
         return "warning"
     if table.unknown_keys == "dropped":

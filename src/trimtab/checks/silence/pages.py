@@ -1,6 +1,6 @@
-"""C190 to C194: the rules that silences and baselines themselves are held to.
+"""C190 to C194: the rules that suppressions and baselines themselves are held to.
 
-They are checked by `apply` and `baseline`, after all others, and cannot be silenced.
+They are checked by `apply` and `baseline`, after all others, and cannot be suppressed.
 """
 
 from trimtab.checks.evidence import Arithmetic, Maintainer

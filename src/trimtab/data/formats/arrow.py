@@ -30,7 +30,7 @@ class Rows:
 
 
 def parquet_rows(path: Path) -> Rows:
-    """A Parquet file. Raises InputError where it cannot be opened; what is damaged or missing is reported on
+    """A Parquet file. Raises InputError if it cannot be opened; what is damaged or missing is reported on
     reading."""
     open_input(path).close()  # says what is wrong with a path
 

@@ -40,7 +40,7 @@ class JsonlPairs:
         return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two fields; InputError where the line is no object or a field is missing or not text."""
+        """The two fields; InputError if the line is no object or a field is missing or not text."""
         return self._fields(line, text_of(self.lines, line))
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -65,7 +65,7 @@ class TablePairs:
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
     """A `.parquet` file; a column inside a struct is called `translation.en`.
 
-    Raises InputError where the file or a column is missing, or a row has no text there.
+    Raises InputError if the file or a column is missing, or a row has no text there.
     """
     return open_rows(parquet_rows(path), path, _names(path, source, target), cache)
 

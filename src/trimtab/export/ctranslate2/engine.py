@@ -19,7 +19,7 @@ BATCH_TOKENS = 4096
 
 
 def require_ctranslate2() -> None:
-    """Raises InputError where ctranslate2 is not installed."""
+    """Raises InputError if ctranslate2 is not installed."""
     try:
         import ctranslate2  # noqa: F401
     except ModuleNotFoundError as error:
@@ -44,7 +44,7 @@ def open_ctranslate2(
     """The model in a folder that an export wrote, with the weights that it has.
 
     `never` are the target ids that no translation has. `expected` are sizes that are known from elsewhere, `symbols`
-    what `config.json` must call the special ones. Raises InputError where the folder holds anything that an export does
+    what `config.json` must call the special ones. Raises InputError if the folder holds anything that an export does
     not write, and where CTranslate2 cannot read it or cannot use the device.
     """
     require_ctranslate2()

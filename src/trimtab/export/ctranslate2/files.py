@@ -42,7 +42,7 @@ class StoredTensor:
 
 
 def check_files(folder: Path, expected: Mapping[str, int]) -> dict[str, Any]:
-    """The settings of the model in a folder; InputError where anything is not as an export writes it.
+    """The settings of the model in a folder; InputError if anything is not as an export writes it.
 
     `expected` are sizes that the recipe knows: `source_ids`, `target_ids`, `dim`, `encoder_layers`, `decoder_layers`,
     and `positions`, of which there may be more.
@@ -75,7 +75,7 @@ def read_vocabularies(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def read_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The table of `model.bin` by name, other names of a tensor included; InputError where it is none or not whole."""
+    """The table of `model.bin` by name, other names of a tensor included; InputError if it is none or not whole."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         reader = _Reader(path, file, size)
@@ -118,7 +118,7 @@ def sizes_of(tensors: Mapping[str, StoredTensor]) -> dict[str, int]:
 
 
 def check_finite(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """InputError where a weight is no number."""
+    """InputError if a weight is no number."""
     for name, each in tensors.items():
         if each.type not in EXPONENTS or not each.num_bytes:
             continue

@@ -16,7 +16,7 @@ _OTHER_WEIGHTS = re.compile(
 
 
 def require_transformers() -> None:
-    """Raises InputError where transformers is not installed."""
+    """Raises InputError if transformers is not installed."""
     try:
         import transformers  # noqa: F401
     except ModuleNotFoundError as error:
@@ -31,7 +31,7 @@ def require_transformers() -> None:
 
 
 def refuse_other_weights(folder: Path) -> None:
-    """InputError where the folder has a file from which weights, or names of them, could be read in place of the
+    """InputError if the folder has a file from which weights, or names of them, could be read in place of the
     export's."""
     others = [each.name for each in folder.iterdir() if _OTHER_WEIGHTS.fullmatch(each.name)]
     if others := sorted(set(others) - {WEIGHTS}):
@@ -57,7 +57,7 @@ def shapes_in(folder: Path) -> dict[str, list[int]]:
 
 
 def check_finite(folder: Path, network: Any) -> None:
-    """InputError where a weight is no number."""
+    """InputError if a weight is no number."""
     if bad := [name for name, each in network.state_dict().items() if not each.isfinite().all()]:
         raise weights_refused(
             folder, got=f"numbers that are not finite in {bad[0]}", allowed="finite numbers"
@@ -117,7 +117,7 @@ def weights_refused(folder: Path, *, got: str, allowed: str) -> InputError:
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """What AutoTokenizer makes of the folder; InputError where it cannot read it."""
+    """What AutoTokenizer makes of the folder; InputError if it cannot read it."""
     from transformers import AutoTokenizer
 
     with warnings.catch_warnings():

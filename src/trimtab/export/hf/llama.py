@@ -50,7 +50,7 @@ def open_engine(folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device:
 
 
 def usage(folder: str) -> str:
-    """Python that goes on from a prompt, for the model card."""
+    """Python that continues from a prompt, for the model card."""
     name = json.dumps(folder, ensure_ascii=False)
     return (
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"

@@ -20,7 +20,7 @@ ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """The settings of the model in a folder; InputError where anything is not as an export writes it."""
+    """The settings of the model in a folder; InputError if anything is not as an export writes it."""
     config = read_object(folder, CONFIG)
     _check_values(folder / CONFIG, config, _CONFIG)
     _check_class(folder / CONFIG, config)
@@ -32,7 +32,7 @@ def check_files(folder: Path) -> dict[str, Any]:
 
 
 def check_shapes(folder: Path, config: Mapping[str, Any], shapes: Mapping[str, list[int]]) -> None:
-    """InputError where the weights are not of the sizes that `config.json` says, before a model of these sizes is
+    """InputError if the weights are not of the sizes that `config.json` says, before a model of these sizes is
     made."""
     wide = config["d_model"]
     problems: list[str] = []

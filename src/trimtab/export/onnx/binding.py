@@ -31,7 +31,7 @@ class Bound(NamedTuple):
 def run_bound(session: Any, inputs: dict[str, Bound], outputs: dict[str, Bound]) -> None:
     """Runs a session of ONNX Runtime once. The device of all buffers is that of the session.
 
-    Raises InputError where the library cannot compute its graph, which is no fault of ours: each was proven.
+    Raises InputError if the library cannot compute its graph, which is no fault of ours: each was proven.
     """
     binding = session.io_binding()
     for name, bound in inputs.items():

@@ -28,7 +28,7 @@ CPU, GPU = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
 def require_onnx() -> None:
-    """Raises InputError where onnx or onnxruntime is not installed."""
+    """Raises InputError if onnx or onnxruntime is not installed."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
@@ -54,7 +54,7 @@ def open_onnx(
 
     `expected` are sizes and symbols that are known from elsewhere. Nothing outside the folder is read and nothing of
     it executed but the operators of ONNX that an export writes. float16 on a CPU is for the proof of an export alone.
-    Raises InputError where the folder holds anything else, and where weights and device do not belong together.
+    Raises InputError if the folder holds anything else, and where weights and device do not belong together.
     """
     require_onnx()
     settings = read_settings(folder)
@@ -74,7 +74,7 @@ def open_onnx(
 
 
 def _place(folder: Path, settings: Settings, device: torch.device | None, *, to_prove: bool) -> torch.device:
-    """Where it is to run; InputError where that cannot be."""
+    """Where it is to run; InputError if that cannot be."""
     import onnxruntime
 
     has_gpu = GPU in onnxruntime.get_available_providers() and torch.cuda.is_available()

@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 def read_settings(folder: Path) -> Settings:
-    """The settings of an export; InputError where one is missing or no export has it."""
+    """The settings of an export; InputError if one is missing or no export has it."""
     said = read_object(folder, SETTINGS)
     rules: dict[str, tuple[Any, ...]] = {"weights": KINDS, "largest": (FULL, REDUCED), "opset": OPSETS}
     for key in Settings._fields:
@@ -64,7 +64,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def check_graphs(folder: Path, settings: Settings) -> dict[str, Any]:
-    """The graphs by the names of their files; InputError where one is not what an export writes."""
+    """The graphs by the names of their files; InputError if one is not what an export writes."""
     size = plain_file(folder, WEIGHTS).stat().st_size
     found = {name: _parsed(plain_file(folder, name, most=GRAPH_BYTES)) for name in (ENCODER, DECODER)}
     for name, model in found.items():
@@ -74,7 +74,7 @@ def check_graphs(folder: Path, settings: Settings) -> dict[str, Any]:
 
 
 def check_shapes(folder: Path, graphs: Mapping[str, Any], expected: Mapping[str, int]) -> dict[str, int]:
-    """Sizes of the model as its graphs say them; InputError where both graphs or `expected` say other ones."""
+    """Sizes of the model as its graphs say them; InputError if both graphs or `expected` say other ones."""
     outputs = {each.name: _sizes(each) for each in graphs[DECODER].graph.output}
     caches = [shape for name, shape in outputs.items() if name.startswith("present.")]
     kept = {tuple(shape[1::2]) for shape in caches if len(shape) == 4}

@@ -73,8 +73,8 @@ class TorchExport:
             ),
             limits=(
                 f"It reads at most {window} tokens, the start symbol included. Rows are filled up behind their ends.",
-                "The program gives all logits of the rows and keeps no keys and values: a text that grows is read anew "
-                "for each token.",
+                "The program gives all logits of the rows and keeps no keys and values: each new token reads the whole "
+                "text again.",
                 "`torch.export.load` unpickles parts of the file: open no program that you do not trust. trimtab opens "
                 "none.",
                 "The sign `▁` in a text is read as a space, as sentencepiece does; trimtab spells it in bytes.",

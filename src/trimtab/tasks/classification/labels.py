@@ -48,7 +48,7 @@ def label_of(target: str) -> str:
 def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
     """The labels in a run's folder, or those of the corpora, which are then written there.
 
-    Raises InputError where the file is damaged, where the corpora have a label that is not in it, and where there are
+    Raises InputError if the file is damaged, where the corpora have a label that is not in it, and where there are
     fewer than two labels.
     """
     path = folder / LABELS_FILE
@@ -72,7 +72,7 @@ def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
 
 
 def load_labels(folder: Path) -> Labels:
-    """The labels in a run's folder; InputError where they are missing or damaged."""
+    """The labels in a run's folder; InputError if they are missing or damaged."""
     path = folder / LABELS_FILE
     with reading(path):
         text = path.read_text(encoding="utf-8")
