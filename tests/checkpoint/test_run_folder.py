@@ -91,7 +91,7 @@ def test_a_folder_with_other_things_can_take_a_new_run_but_not_resume_one(tmp_pa
 @pytest.mark.parametrize("name", ["tokenizer", "checkpoints", "samples.jsonl", "findings.jsonl"])
 def test_what_others_put_there_by_the_name_of_a_file_of_a_run_is_not_written_over(tmp_path: Path, name: str):
     (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"holds what is no run's(.|\n)*got     {name}"):
+    with pytest.raises(InputError, match=f"contains files that are not a run.s(.|\n)*got     {name}"):
         RunFolder.create(tmp_path)
     assert os.listdir(tmp_path) == [name]
 
@@ -102,7 +102,7 @@ def test_resuming_what_is_not_there_names_what_is_near(tmp_path: Path):
         RunFolder.open(tmp_path / "en_dee")
     assert str(caught.value) == (
         f"no run to resume in {tmp_path}/en_dee\n"
-        "  got     nothing there\n"
+        "  got     no folder at this path\n"
         f"  near    {tmp_path}/en_de\n"
         "  fix     name the folder of a run with --out, or drop --resume to start one"
     )

@@ -134,7 +134,7 @@ REFUSED = {
     "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
     "samples that are anyway": (
         ["--temperature", "0", "--samples", "2"],
-        "samples: taking the likeliest",
+        "samples: greedy decoding",
     ),
     "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: counts only"),
 }

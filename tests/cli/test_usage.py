@@ -11,7 +11,7 @@ from tests.cli.refusal import has_four_parts, refused
         ("traen", ["traen: no such command", "did you mean 'train'?"]),
         ("train", ["RECIPE: missing", "train --help`"]),
         ("average", ["CHECKPOINT: missing"]),
-        ("replay run", ["--step: missing", "The step to run again"]),
+        ("replay run", ["--step: missing", "The step to repeat"]),
         ("--nothing", ["--nothing: no such option"]),
         ("train a.yaml --ou x", ["--ou: no such option", "did you mean `--out`?"]),
         ("translate run --input", ["--input: no value behind it"]),

@@ -140,7 +140,7 @@ def test_the_page_names_every_bound():
     (page,) = (page for page in ALL if page.code == "E903")
     assert f"more than {MOST_REPEATED:.0%} of all 4-grams" in page.seen
     assert (MOST_LOOPS, FEWEST_LOOPS, MORE_THAN_REFERENCES) == (1 / 10, 3, 10)
-    assert "one translation in ten, and three at least," in page.seen
+    assert "one translation in ten, and at least three," in page.seen
     assert "ten times the share of the references" in page.seen
 
 

@@ -107,7 +107,7 @@ def test_jsonl_through_a_pipe_gives_the_same_as_the_file(run, tmp_path, monkeypa
 
 def test_jsonl_under_another_name_is_refused(run, tmp_path):
     (tmp_path / "a.json").write_text('{"text": "the ship"}\n')
-    with pytest.raises(InputError, match="holds JSON"):
+    with pytest.raises(InputError, match="contains JSON"):
         evaluate_text(str(run), text=tmp_path / "a.json")
 
 

@@ -382,9 +382,9 @@ def test_a_changed_recipe_or_tokenizer_is_refused(copied, few):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         replay(tmp_path / "nothing", step=1)
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run"):
         replay(tmp_path, step=1)
 
 

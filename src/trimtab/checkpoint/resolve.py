@@ -101,7 +101,9 @@ def run_at(path: Path) -> RunFolder:
         whole, at, _ = str(path).rpartition("@")
         if at and os.path.exists(whole):
             fix = f"name the run alone, {whole}, without a checkpoint"
-        raise input_error(f"there is no run {path}", got="nothing there", allowed=_ALLOWED, fix=fix)
+        raise input_error(
+            f"no such run: {path}", got="no file or folder at this path", allowed=_ALLOWED, fix=fix
+        )
     run = RunFolder(path)
     with reading(path):
         if not run.recipe.is_file():
@@ -111,10 +113,10 @@ def run_at(path: Path) -> RunFolder:
 
 def _no_run(path: Path) -> InputError:
     if not path.is_dir():
-        return input_error(f"{path} is no run", got="a file", allowed=_ALLOWED, fix=_MADE)
+        return input_error(f"{path} is not a run", got="a file", allowed=_ALLOWED, fix=_MADE)
     inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
     fix = f"did you mean {' or '.join(inside)}?" if inside else _MADE
-    return input_error(f"{path} is no run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)
+    return input_error(f"{path} is not a run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)
 
 
 def _step(checkpoints: Path, which: str) -> int | None:

@@ -202,7 +202,7 @@ def _what_lies_at(path: Path) -> str:
     if os.path.isdir(path):
         with reading(path):
             return "a folder with other things" if os.listdir(path) else "an empty folder"
-    return "a file" if os.path.exists(path) else "nothing there"
+    return "a file" if os.path.exists(path) else "no folder at this path"
 
 
 def _refuse_a_run(path: Path) -> None:

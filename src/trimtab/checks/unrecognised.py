@@ -34,7 +34,7 @@ def unrecognised(document: Document) -> Problem:
         allowed=what_may_be(document),
         fix="`--ignore-unknown` passes over it"
         if tool
-        else "say what it is with `--as KIND`, or pass over such files with `--ignore-unknown`",
+        else "give its kind with `--as KIND`, or skip such files with `--ignore-unknown`",
         where=document.path,
     )
 

@@ -94,7 +94,7 @@ def _known(metric: str | None) -> str | None:
     if metric is None or metric in known:
         return metric
     raise input_error(
-        "--metric: not known",
+        "--metric: unknown",
         got=metric,
         allowed=", ".join(known),
         fix="leave it out for the run's own",

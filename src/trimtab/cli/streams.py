@@ -40,7 +40,10 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
         pipe = ", or leave --input out and pipe text in" if option == "--input" else ""
         fix = did_you_mean(near) or f"name a file that exists{pipe}"
         raise input_error(
-            f"{option} {path}: no such file", got="nothing there", allowed="a text file", fix=fix
+            f"{option} {path}: no such file",
+            got="no file or folder at this path",
+            allowed="a text file",
+            fix=fix,
         ) from None
     except OSError as error:
         got = error.strerror or str(error)

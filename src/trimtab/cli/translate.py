@@ -101,7 +101,7 @@ def _refuse_texts(runs: list[str]) -> None:
     for name in runs:
         if Path(name).is_file():
             raise input_error(
-                f"{name}: no run, but a file",
+                f"{name}: a file, not a run",
                 got="a file among the runs",
                 allowed="folders of runs, which form an ensemble",
                 fix=f"name the text to translate with --input: `--input {name}`",

@@ -38,7 +38,7 @@ def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     shorter = schedule.model_copy(update={"warmup": warmup})
     shorter.model_fields_set.discard("warmup")
     step = recipe.step.model_copy(update={"schedule": shorter})
-    note = f"step.schedule.warmup is {warmup}: the default, {usual}, is longer than the run, {length}"
+    note = f"step.schedule.warmup is set to {warmup}, since its default, {usual}, is longer than the run, {length}"
     return recipe.model_copy(update={"step": step}), (note,)
 
 

@@ -138,7 +138,7 @@ def _read_text(path: Path) -> str:
     except FileNotFoundError:
         raise input_error(
             f"{path}: no such file",
-            got="nothing there",
+            got="no file or folder at this path",
             allowed="a recipe, which is a YAML file",
             fix=_near_files(path),
         ) from None

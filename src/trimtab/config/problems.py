@@ -218,8 +218,8 @@ def _way_out(place: Place | None) -> str:
     default: Any = place.default if place is not None else None
     if default and isinstance(default, int | float | str | Duration):
         word = shown(default) if isinstance(default, bool) else default
-        return f"write what is allowed, or leave it out for the default, {word}"
-    return "write what is allowed"
+        return f"use one of the allowed values, or leave it out for the default, {word}"
+    return "use one of the allowed values"
 
 
 def _how_to_add(path: str, place: Place | None) -> str:

@@ -54,10 +54,12 @@ def _missing(path: Path) -> InputError:
     near = difflib.get_close_matches(missing, _names(folder), n=3)
     inside = "" if folder == path.parent else f" in {folder}"
     fix = (
-        f"did you mean {' or '.join(near)}{inside}?" if near else f"name one that exists: {_held_by(folder)}"
+        f"did you mean {' or '.join(near)}{inside}?"
+        if near
+        else f"choose an existing file: {_held_by(folder)}"
     )
     got = f"no folder {folder / missing}" if inside else f"no {missing} in its folder"
-    return input_error(f"{path}: there is no such file", got=got, allowed=_ALLOWED, fix=fix)
+    return input_error(f"{path}: no such file", got=got, allowed=_ALLOWED, fix=fix)
 
 
 def _inside(folder: Path) -> str:

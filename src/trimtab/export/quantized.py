@@ -61,5 +61,5 @@ def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
             allowed=", ".join(kinds),
             fix="leave it out for float32"
             if len(kinds) == 1
-            else f"say --quantization {kinds[-1]} (in Python: quantized={kinds[-1]!r})",
+            else f"use --quantization {kinds[-1]} (in Python: quantized={kinds[-1]!r})",
         )

@@ -19,10 +19,10 @@ def build_target(name: str, quantization: str = EXACT) -> Target:
     known = next((each for each in TARGETS if each == name), None)
     if known is None:
         raise input_error(
-            f"--to {name}: not known",
+            f"--to {name}: unknown target",
             got=name,
             allowed=" or ".join(TARGETS),
-            fix=f"say --to {TARGETS[0]}",
+            fix=f"use --to {TARGETS[0]}",
         )
     check_kind(quantization, target=name, kinds=facts_of(known).weights)
     match known:

@@ -25,7 +25,7 @@ def bleu_metric(tokenize: BleuTokenizer) -> Any:
 
     if tokenize not in get_args(BleuTokenizer):
         raise input_error(
-            "BLEU tokenizer: not known", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
+            "BLEU tokenizer: unknown", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
         )
     try:
         return SacreBleu(tokenize=tokenize)

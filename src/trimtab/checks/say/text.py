@@ -41,7 +41,7 @@ def summary(report: Report) -> str:
         if (count := report.count(severity))
     ]
     number = len(report.files)
-    parts = [f"{', '.join(counts) or 'nothing found'} in {number} file{'' if number == 1 else 's'}"]
+    parts = [f"{', '.join(counts) or 'no findings'} in {number} file{'' if number == 1 else 's'}"]
     if report.silenced:
         parts.append(f"{report.silenced} suppressed")
     if report.known:

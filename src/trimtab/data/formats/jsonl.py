@@ -99,7 +99,7 @@ class JsonlPairs:
     def _mended(self, name: str, likely: str) -> str:
         """What to do where a field is missing; that of a document has one name."""
         if self.source != self.target:
-            return f"did you mean {likely}?" if likely else "name fields that are there, or remove the line"
+            return f"did you mean {likely}?" if likely else "name existing fields, or remove the line"
         renamed = f"rename {likely!r} to {name!r}" if likely else f"put the document into a field {name!r}"
         return f"{renamed}, or remove the line"
 

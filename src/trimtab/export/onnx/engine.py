@@ -82,11 +82,11 @@ def _place(folder: Path, settings: Settings, device: torch.device | None, *, to_
         device = torch.device("cuda" if has_gpu and settings.weights != "int8" else "cpu")
     if device.type == "cuda" and not has_gpu:
         raise _misplaced(
-            folder, device, "onnxruntime without CUDA", "pip install onnxruntime-gpu, or say --device cpu"
+            folder, device, "onnxruntime without CUDA", "pip install onnxruntime-gpu, or use --device cpu"
         )
     if device.type == "cuda" and settings.weights == "int8":
         raise _misplaced(
-            folder, device, "int8, which has no kernels on GPUs", "say --device cpu, or export float16"
+            folder, device, "int8, which has no kernels on GPUs", "use --device cpu, or export float16"
         )
     if device.type == "cpu" and settings.weights == "float16" and not to_prove:
         raise _misplaced(
