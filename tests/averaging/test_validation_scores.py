@@ -65,7 +65,7 @@ def test_what_holds_is_not_worse_and_what_is_no_number_never_does(member, metric
 
 def test_a_set_that_is_not_there_is_wrong_input(tmp_path):
     member = made(tmp_path, **{"data.valid": {"source": "/no/such/file", "target": "/no/such/other"}})
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         ValidationScorer.of(member, metric=None)
 
 

@@ -36,7 +36,7 @@ MISPLACED = {
     ),
     "a tokenizer that is not there": (
         {"data.tokenizer": {"path": "spm.model"}},
-        ["data.tokenizer.path", "there is no such file", "recipe.yaml:14:"],
+        ["data.tokenizer.path", "no such file", "recipe.yaml:14:"],
     ),
     "a tokenizer that is none": (
         {"data.tokenizer": {"path": "train.en"}},

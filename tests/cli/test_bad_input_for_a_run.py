@@ -154,7 +154,7 @@ def test_evaluate_refuses_files_that_do_not_belong_together(call, finished):
     both = ["--source", recipe.with_name("dev.en"), "--reference"]
     message = refused(call("evaluate", run, *both, recipe.with_name("train.de")), "24 lines and 200 lines")
     assert has_four_parts(message)
-    message = refused(call("evaluate", run, *both, recipe.with_name("dev.dee")), "there is no such file")
+    message = refused(call("evaluate", run, *both, recipe.with_name("dev.dee")), "no such file")
     assert has_four_parts(message)
 
 

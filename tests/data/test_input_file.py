@@ -38,7 +38,7 @@ def test_a_missing_folder_is_named_with_its_likeness(tmp_path):
 
 def test_a_file_taken_for_a_folder_is_a_missing_file(tmp_path):
     (tmp_path / "train.en").touch()
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         open_input(tmp_path / "train.en" / "more")
 
 
