@@ -136,7 +136,7 @@ REFUSED = {
         ["--temperature", "0", "--samples", "2"],
         "samples: greedy decoding",
     ),
-    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: counts only"),
+    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: only applies"),
 }
 
 

@@ -95,7 +95,7 @@ REFUSED = {
         "n_best: the number of candidates is out of range",
     ),
     "a beam that draws": (["--beam", "2", "--sample"], "--beam: beam search"),
-    "drawing without --sample": (["--top-k", "2", "--seed", "0"], "--top-k, --seed: counts only"),
+    "drawing without --sample": (["--top-k", "2", "--seed", "0"], "--top-k, --seed: only applies"),
     "two prefixes": (["--prefix", "a", "--prefix-file", "b"], "--prefix: already given"),
     "a file that is not there": (["--prefix-file", "gone.txt"], "--prefix-file gone.txt: no such file"),
 }
