@@ -54,7 +54,7 @@ class Logits:
 
 
 def test_scores_that_are_no_numbers_stop_the_search_with_a_reason():
-    with pytest.raises(RunFailed, match="not numbers"):
+    with pytest.raises(RunFailed, match="scores are NaN"):
         greedy(Logits([float("nan")] * 5), stream_of([[2]], CPU), limits=[1000], symbols=SYMBOLS)
 
 

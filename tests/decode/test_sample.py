@@ -170,7 +170,7 @@ class Logits:
 
 
 def test_scores_that_are_no_numbers_stop_the_drawing_with_a_reason():
-    with pytest.raises(RunFailed, match="not numbers"):
+    with pytest.raises(RunFailed, match="scores are NaN"):
         samples(Logits([math.nan] * 5), [[2]], limits=[50])
 
 

@@ -113,7 +113,7 @@ def test_jsonl_under_another_name_is_refused(run, tmp_path):
 
 def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, length="5 steps"), out=tmp_path / "run").run
-    with pytest.raises(InputError, match="was trained on pairs alone") as caught:
+    with pytest.raises(InputError, match="was trained on pairs only") as caught:
         evaluate_text(str(run), text=tmp_path / "dev.txt")
     assert "--source FILE --reference FILE" in caught.value.problems[0].fix
 

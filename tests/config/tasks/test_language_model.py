@@ -22,12 +22,12 @@ def test_a_language_model_of_text_and_pairs_loads():
             "data.valid.c",
             "documents only",
         ),
-        (PAIRS, {"data.valid": "{text: b.txt}"}, "data.valid.text", "pairs alone"),
+        (PAIRS, {"data.valid": "{text: b.txt}"}, "data.valid.text", "pairs only"),
         (
             PAIRS,
             {"data.valid": "{a: {source: b.en, target: b.de}, c: {text: b}}"},
             "data.valid.c.text",
-            "pairs alone",
+            "pairs only",
         ),
         (
             TEXT,
