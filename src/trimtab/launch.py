@@ -76,8 +76,8 @@ def train(
 ) -> RunResult:
     """Trains what a recipe says into the folder `out` (by default `runs/` and the recipe's name).
 
-    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, NoRoom,
-    RunFailed where preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
+    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
+    RunFailed if preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
     """
     progress = progress or Silent()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
@@ -113,7 +113,7 @@ class Prepared:
 def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
     """Opens data and newest checkpoint and builds the parts.
 
-    Raises InputError where something of the recipe is missing or wrong, and where it is not that of the checkpoint.
+    Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
     """
     held = HeldFindings()
     store = CheckpointStore(
@@ -151,7 +151,7 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
 def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     """Puts the parts and the logs where the run resumes, or at its beginning, where the checks come first.
 
-    Raises RunFailed where a check finds an error, and NoRoom where not one checkpoint fits on the disk.
+    Raises RunFailed if a check finds an error, and DiskFull where not one checkpoint fits on the disk.
     """
     run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
     was_started = run.is_run
@@ -172,7 +172,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
         if was_started:
             prepared.progress.message(
-                f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
+                f"no checkpoint is there, so the run starts again; {lost} steps had been taken"
             )
         run_preflight(parts, recorder)
     return state, recorder
@@ -203,7 +203,7 @@ def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> 
 
 
 def built(recipe: Recipe, datasets: Datasets) -> Parts:
-    """The parts of the run; RunFailed where there is no memory for the model."""
+    """The parts of the run; RunFailed if there is no memory for the model."""
     try:
         return build(recipe, datasets)
     except (RuntimeError, MemoryError) as error:
@@ -213,14 +213,14 @@ def built(recipe: Recipe, datasets: Datasets) -> Parts:
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
-    """Tells every finding; raises RunFailed where one of them is an error."""
+    """Tells every finding; raises RunFailed if one of them is an error."""
     errors = []
     for finding in preflight(parts):
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
     if errors:
         raise RunFailed(
-            "preflight found what would spoil the run; nothing was trained: "
+            "preflight found errors; nothing was trained: "
             + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
         )
 
@@ -228,7 +228,7 @@ def run_preflight(parts: Parts, recorder: Recorder) -> None:
 def smoke(
     recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
 ) -> float:
-    """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
+    """Overfits one window for some seconds and gives the last loss; raises RunFailed if it does not fall."""
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())
@@ -247,7 +247,7 @@ def describe(parts: Parts, state: TrainState) -> str:
         f"in {parts.batching.num_batches} {batches}; "
         f"{parts.datasets.examples_per_epoch} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
-        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
+        f"length {parts.recipe.length}" + (f"; continuing from step {state.step}" if state.step else "")
     )
 
 

@@ -19,4 +19,4 @@ def test_a_symptom_may_be_one_argument_or_several(call):
 def test_where_nothing_is_known_it_is_exit_code_1(call, words):
     result = call("explain", words)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"nothing is known of `{words}`" in result.stderr
+    assert f"no page matches `{words}`" in result.stderr

@@ -30,8 +30,8 @@ def guard_trainer(
     in the Trainer's checkpoints.
 
     It judges the sum of the losses that `training_step` gives for the micro-batches of a step, and the gradient norm
-    before clipping. A refused step calls no optimizer: weights and moments stay, the learning rate goes on. `tell` gets
-    each finding; by default it is logged as a warning. Each look at the numbers waits for the GPU, once a step.
+    before clipping. A refused step calls no optimizer: weights and moments stay, the learning rate continues. `tell`
+    gets each finding; by default it is logged as a warning. Each look at the numbers waits for the GPU, once a step.
     """
     guard = guard or Guard()
     watch = _Watch(trainer, guard, tell or _log)

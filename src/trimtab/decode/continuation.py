@@ -10,7 +10,7 @@ Stop = Literal["end", "max_tokens", "window"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """One text that goes on from a prompt."""
+    """One text that continues from a prompt."""
 
     line: int
     """Number of the prompt, counted from 1."""
@@ -50,7 +50,7 @@ SIZE = 4
 
 
 def repeated_share(ids: Sequence[int], *, size: int = SIZE) -> float:
-    """The share of n-grams of `size` symbols that stood in the row before: 1 - distinct / total; 0 where there is none.
+    """The share of n-grams of `size` symbols that stood in the row before: 1 - distinct / total; 0 if there is none.
 
     Source: seq-rep-n of Welleck et al. 2019, arXiv 1908.04319, section 6.1.
     """

@@ -95,7 +95,7 @@ def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> T
     model = open_model(run, device=device)
     if isinstance(model, ExportedModel) or not model.recipe.facts.scores_follow_from_the_loss:
         raise input_error(
-            f"{run}: no language model of a run, so a text alone cannot be evaluated",
+            f"{run}: not the run of a language model, so it cannot be evaluated on a text",
             got="an export" if isinstance(model, ExportedModel) else "a model that translates",
             allowed="a run with `task: language_model`",
             fix="name a run, or evaluate translations: --source FILE --reference FILE",

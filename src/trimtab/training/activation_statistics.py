@@ -101,9 +101,8 @@ def watching(model: Transformer, *, sentences: int) -> Generator[list[Activation
 def one_pass(model: Transformer, batch: Segmented) -> Generator[ActivationStatistics]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
-    Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
-    a GPU it runs a copy.
-    """
+    Compiled blocks must not be looked at: they would be compiled again, with the hooks. An evaluation has none, since
+    on a GPU it runs a copy."""
     tokens = model.tokens_read(batch)
     blocks = {
         name: module

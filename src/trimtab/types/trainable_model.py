@@ -32,7 +32,7 @@ class TrainableModel(Protocol):
 
     @property
     def output_projection(self) -> Tensor | None:
-        """The matrix that scores what is predicted, `rows dim`, by which a loss cut into chunks multiplies; None where
+        """The matrix that scores what is predicted, `rows dim`, by which a loss cut into chunks multiplies; None if
         the model has none."""
         ...
 

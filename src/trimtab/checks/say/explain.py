@@ -103,7 +103,7 @@ def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[s
 
 
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
-    yield f"nothing is known of `{text}`"
+    yield f"no page matches `{text}`"
     if _looks_like_a_name(wanted):
         names = [*pages_by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
         if near := nearest(wanted, names, cutoff=0.7):
@@ -111,5 +111,5 @@ def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
             yield f"  did you mean `{shown}`?"
         yield "  `trimtab rules` lists all rules"
         return
-    yield "  what people see, nearest first; `trimtab explain` with one of them says what may be behind it:"
+    yield "  closest symptoms; run `trimtab explain` with one of them:"
     yield from (f"    {name}" for name in answer.nearest)

@@ -28,7 +28,7 @@ class GlobalNormClip:
         return {}
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Nothing to go on from."""
+        """Nothing to continue from."""
 
 
 @torch.no_grad()

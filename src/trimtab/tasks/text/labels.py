@@ -28,7 +28,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
     window = probe_window(parts)
     packs = parts.batching.cut(window)
     tokenizer = parts.datasets.tokenizer
-    # A document may go on in another row, which then has no end symbol.
+    # A document may continue in another row, which then has no end symbol.
     end = tokenizer.end if parts.examples.kind.rows_end else None
     wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
     if wrong:
@@ -42,7 +42,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
 
 
 def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
-    """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
+    """What is wrong with the labels of a pack, empty if nothing is; without `end` rows may end with any token."""
     ids, labels, ends = pack.target.ids, pack.labels, pack.target.cu_seqlens[: pack.num_segments + 1].long()
     size = int(ends[-1])
     last = torch.zeros(size, dtype=torch.bool)
@@ -65,7 +65,7 @@ def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
 
 
 def lost_examples(packs: list[PackedBatch], window: GlobalBatch) -> str:
-    """How what the packs hold differs from the window, empty where it does not."""
+    """How what the packs hold differs from the window, empty if it does not."""
     wanted = sorted(zip(rows(window.source), rows(window.target), strict=True))
     found = sorted(example for pack in packs for example in examples(pack))
     counted = sum(int((pack.labels != IGNORE).sum()) for pack in packs)

@@ -40,7 +40,7 @@ def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
 
 
 def untied(model: Transformer, tied: str | bool) -> str:
-    """Which matrices are not tied as said; empty where all are."""
+    """Which matrices are not tied as said; empty if all are."""
     target = model.embedding.weight.data_ptr()
     if not isinstance(model, EncoderDecoder):
         as_said = (model.output_matrix.data_ptr() == target) == tied

@@ -1,4 +1,4 @@
-"""The flow of a document, empty where there is none to follow."""
+"""The flow of a document, empty if there is none to follow."""
 
 from typing import Final
 
