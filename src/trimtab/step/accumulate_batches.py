@@ -160,7 +160,7 @@ def counted(num_targets: Callable[[Any], int], batch: Any) -> int:
 
 
 def gradient_wrappers(model: nn.Module | None) -> list[nn.Module]:
-    """The outermost modules that average gradients over ranks, as PyTorch's own engines and what is built on them do."""
+    """The outermost modules that average gradients over ranks, as PyTorch's own engines do, and what builds on them."""
     # Some builds of torch have no process groups, and this takes a while; here, there is a group already.
     from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 

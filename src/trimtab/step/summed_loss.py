@@ -61,8 +61,8 @@ def refuse_mean(loss: Tensor, *, num_targets: int) -> None:
             "is a mean, so that targets of short batches would weigh more",
             got=f"a mean over the {num_targets} targets of the batch, as its graph shows",
             allowed="the loss summed over the targets of the batch",
-            fix='use reduction="sum", or multiply the mean by the number of targets. A model of transformers gives a mean '
-            "for `labels=`: compute the loss from its logits, or pass `num_items_in_batch=1` too",
+            fix='use reduction="sum", or multiply the mean by the number of targets. With `labels=`, a model of '
+            "transformers gives a mean: compute the loss from its logits, or pass `num_items_in_batch=1` too",
         )
 
 
