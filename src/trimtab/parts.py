@@ -57,7 +57,7 @@ HOMES = {
 }
 """Where each part lives; fetched when first asked for."""
 
-__all__ = [*HOMES]
+__all__ = [*HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
