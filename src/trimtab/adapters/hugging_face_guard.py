@@ -127,7 +127,7 @@ class _Watch(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Goes on from the checkpoint that the Trainer has resumed from, and takes its place before the optimizer."""
+        """Continues from the checkpoint that the Trainer has resumed from, and wraps the optimizer."""
         if self.resumed_from is not None:
             self.restore(self.resumed_from / GUARD_FILE)
         optimizer = kwargs["optimizer"]
@@ -135,7 +135,7 @@ class _Watch(TrainerCallback):
             self.optimizer = optimizer
             step = optimizer.step
 
-            # What a scheduler wrote on it stays on it; else it warns that its order is wrong.
+            # What a scheduler wrote on it stays on it; else it warns about the wrapper.
             @wraps(step)
             def guarded_step(*arguments: Any, **keywords: Any) -> Any:
                 if not self.refused:
