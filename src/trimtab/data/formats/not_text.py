@@ -16,6 +16,8 @@ _ALLOWED = (
 _OBJECT = re.compile(r'^\{\s*"[^"\n]{1,200}"\s*:')
 _NOTEBOOK = re.compile(r'^\{\s*"(cells|nbformat|nbformat_minor|metadata)"\s*:')
 _ARRAY = re.compile(r"^\[\s*(?=[\[{\"])")
+_GOES_ON = re.compile(r"\s*(?:\]\s*$|,\s*(?:$|[\[{\"0-9-]|true|false|null))")
+"""What follows an item of an array."""
 _TABLES = {".csv": "commas", ".tsv": "tabs"}
 _MARKUP = {".xml": "XML", ".tmx": "TMX", ".parquet": "Parquet", ".arrow": "Arrow"}
 
@@ -121,7 +123,7 @@ def _begins_with_an_item(head: str) -> bool:
         _, stop = json.JSONDecoder().raw_decode(rest)
     except (ValueError, RecursionError):
         return len(head) >= _HEAD_BYTES // 4 and re.match(r'\{\s*"', rest) is not None
-    return rest[stop:].lstrip()[:1] in (",", "]")
+    return _GOES_ON.match(rest[stop:]) is not None
 
 
 def _refused(path: Path, what: str, *, got: str, fix: str) -> InputError:
