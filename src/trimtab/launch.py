@@ -19,7 +19,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
-from trimtab.errors import RunFailed
+from trimtab.errors import RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -50,6 +50,7 @@ from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
+from trimtab.world import launched_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ def train(
     Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
     RunFailed if preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
     """
+    refuse_several_processes()
     progress = progress or Silent()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
@@ -86,6 +88,18 @@ def train(
         for note in () if resume else loaded.notes:
             progress.message(note)
         return train_in(run, resolve_paths(loaded), progress=progress)
+
+
+def refuse_several_processes() -> None:
+    """InputError where a launcher has started several processes: each would train a model of its own, in one folder."""
+    if (processes := launched_processes()) > 1:
+        raise input_error(
+            f"train: one of {processes} processes, and a run has one",
+            got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
+            allowed="one process; training on several GPUs is not there yet",
+            fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
+            "for a loop of your own on several GPUs, `trimtab.parts` and `trimtab.guard` are there",
+        )
 
 
 def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
@@ -229,6 +243,7 @@ def smoke(
     recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
 ) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed if it does not fall."""
+    refuse_several_processes()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())

@@ -73,6 +73,10 @@ class TextEngine(Continues, Protocol):
     device: torch.device
     """Where it takes ids and gives logits."""
 
+    def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
+        """The float32 logits after each token of each row."""
+        ...
+
 
 @runtime_checkable
 class TranslatesLines(Protocol):
