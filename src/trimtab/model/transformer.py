@@ -54,11 +54,6 @@ class Transformer(nn.Module):
         return (self.embedding if self.output is None else self.output).weight
 
     @property
-    def output_projection(self) -> Float[Tensor, "rows dim"]:
-        """`output_matrix`, by the name that `types.TrainableModel` has for it."""
-        return self.output_matrix
-
-    @property
     def padded(self) -> bool:
         """Whether attention runs over padded rows: where the model is set so, and where positions add a bias to the
         scores, which the flat kernels cannot do."""

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.model.evaluation_model import EvaluationModel
+from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
 from trimtab.step.stepper import Stepper
@@ -51,8 +53,12 @@ class Checked(Protocol):
     device: torch.device
     precision: Resolved
     model: Any
+    packing: Any
+    """The task's `Batching`."""
     stepper: Stepper
+    pace: RunClock
     learning_rate: LearningRate
+    evaluation_model: EvaluationModel
     examples: Any
     """The task's `Examples`."""
     task: Any

@@ -187,8 +187,12 @@ class Task:
     validation: Validation
     example_losses: Callable[[Any, Any], ExampleLosses]
     """`(parts, window)`: the loss of each example of a window by the model as it is, without smoothing."""
+    load_predictor: Callable[..., Any]
+    """`(spec, *, device)`: the trained model of a `RUN`, `RUN@last` or `RUN@500` on its device, with all that it needs
+    to be used. Raises InputError where there is none, or it is not of this task."""
     take_weights: Callable[..., str]
-    """`(old, datasets, model, *, name)`: puts the weights of a loaded model into this one, and says what fitted."""
+    """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
+    fitted."""
     examples: Callable[[Any, Any, torch.device], Any]
     """`(datasets, batching, device)`: the `Examples` that checks look at."""
     checks: OwnChecks

@@ -12,6 +12,7 @@ from trimtab.tasks.classification.building import (
     with_vocabulary_size,
 )
 from trimtab.tasks.classification.checks import data_checks, text_is_the_same_alone, texts_are_apart
+from trimtab.tasks.classification.classifier import load_classifier
 from trimtab.tasks.classification.datasets import open_datasets
 from trimtab.tasks.classification.examples import LabelledExamples
 from trimtab.tasks.classification.losses import build_label_loss, untrained
@@ -45,6 +46,7 @@ CLASSIFICATION = Task(
     untrained=untrained,
     validation=Validation(loss_of=loss_of, scored=validated),
     example_losses=example_losses,
+    load_predictor=load_classifier,
     take_weights=take_weights,
     examples=LabelledExamples,
     checks=OwnChecks(data=data_checks, batches=(texts_are_apart, text_is_the_same_alone), use=()),

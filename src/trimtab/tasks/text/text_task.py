@@ -7,7 +7,7 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
-from trimtab.inference.load import LoadedModel
+from trimtab.inference.load import LoadedModel, load_model
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.model.warm_start import RowMap, take_weights
@@ -42,6 +42,7 @@ def text_task(name: str, kind: TextKind) -> Task:
         untrained=untrained,
         validation=Validation(loss_of=loss_of, scored=validated),
         example_losses=example_losses,
+        load_predictor=load_model,
         take_weights=take_text_weights,
         examples=examples,
         checks=OwnChecks(
