@@ -23,7 +23,7 @@ from trimtab.inference import load_translator
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.step.take_step import take_step
-from trimtab.tasks.text.data_checks import dropped_examples
+from trimtab.tasks.text.data_checks import data_checks
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.types import IGNORE
@@ -249,7 +249,8 @@ def test_rows_too_short_for_every_pair_are_told_as_rows_that_source_and_target_s
 
 def test_what_is_dropped_of_pairs_is_told_with_a_command_that_shows_it(tmp_path):
     changes = {**PAIRS, "data.transforms": [{"kind": "length", "min": 5}]}
-    (finding,) = dropped_examples(language_parts(tmp_path, **changes))
+    found = data_checks(language_parts(tmp_path, **changes))
+    (finding,) = [each for each in found if each.code == "D202"]
     assert finding.code == "D202"
     assert "trimtab data inspect" in finding.fix
     (corpus,) = inspect_recipe(load_recipe(language_recipe(tmp_path, **changes))).train

@@ -67,7 +67,11 @@ def build(
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     pace = RunClock(sources.positions_per_epoch)
-    compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
+    compiled = packed and wants_compile(
+        recipe,
+        targets_per_epoch=sources.targets_per_epoch,
+        tokens_per_target=sources.tokens_per_target,
+    )
     # Sums over ranks cannot be recorded yet.
     graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
     packing = task.plan_batches(recipe, sources, packed=packed, device=device)

@@ -65,6 +65,11 @@ class DecoderOnly(Transformer):
             x = x.to(torch.bfloat16)
         return F.dropout(x, self.config.dropout, self.training)
 
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        is_tied = self.output_matrix.data_ptr() == self.embedding.weight.data_ptr()
+        return "" if is_tied == self.config.tie_embeddings else "the output matrix and the embeddings"
+
     def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
         """How many real tokens of a pack each stack of layers reads: what is only given is read too."""
         return {"decoder": batch.num_tokens}

@@ -59,6 +59,10 @@ class Transformer(nn.Module):
         scores, which the flat kernels cannot do."""
         return self.kernel == "padded" or self.has_bias
 
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        raise NotImplementedError
+
     def compile_blocks(self) -> None:
         """Compiles each block; all layers of a side share the code (fixed shapes only)."""
         for block in self.blocks:

@@ -20,7 +20,6 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.given_path import path_text
 from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
-from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import OutlierRule
@@ -39,7 +38,7 @@ from trimtab.replaying.rerun import (
     take,
     was_refused,
 )
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_sources, task_of
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_places
@@ -138,7 +137,8 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     """The parts of the run; InputError where data, tokenizer or settings are not what they were."""
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
-    load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
+    # Where something is missing, opening the data would make another one there.
+    task_of(recipe).check_prepared(folder.tokenizer)
     sources = open_sources(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
     set_arithmetic(recipe)
     stored = recipe_fingerprints(without_places(recipe))

@@ -13,6 +13,7 @@ from trimtab.config.run import EvaluateConfig
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import of_first
 from trimtab.metrics.catalogue import metric_of
+from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
 from trimtab.tasks.task import Moment
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
@@ -24,7 +25,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     state = recorder.flush(state)
     if state.evaluated == state.step:
         return state
-    recorder.findings.look_again_for("E901", "E903", "E906", "M901")
+    recorder.findings.look_again_for(EVALUATION_NOT_FINITE.code, *parts.task.validation.judged_again)
     parts.model.eval()
     model, sets = parts.evaluation_model.copy().eval(), parts.sources.valid
     with recorder.findings.of_an_evaluation():

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_LABELS
 from trimtab.metrics.metric import GivenLabels
@@ -21,7 +22,6 @@ from trimtab.tasks.classification.datasets import LabelledSet
 from trimtab.tasks.classification.model import SequenceClassifier
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
-from trimtab.tasks.text.validation_scores import spread
 
 
 def loss_of(parts: Any, model: SequenceClassifier, valid: LabelledSet) -> float:

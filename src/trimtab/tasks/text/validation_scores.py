@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trimtab.data.cut import pack_pairs
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.data.valid_set import ValidSet
+from trimtab.data.valid_set import ValidSet, spread
 from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
 from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length, total
 from trimtab.inference import Translator
@@ -116,10 +116,3 @@ def translation_scores(parts: Any, valid: ValidSet, found: TranslatedLines) -> d
     scores["repeated_4grams"] = round(repeated_4grams(found.outputs), 4)
     scores["lines"] = len(found.lines)
     return scores
-
-
-def spread(count: int, limit: int | None) -> list[int]:
-    """At most `limit` numbers below `count`, evenly spread."""
-    if limit is None or limit >= count:
-        return list(range(count))
-    return [i * count // limit for i in range(limit)]
