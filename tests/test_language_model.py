@@ -191,7 +191,7 @@ def test_documents_are_not_inspected_as_pairs(tmp_path):
 @pytest.mark.parametrize("name", ["lm_demo", "lm_en_small", "lm_en_bytes", "en_de_decoder"])
 def test_the_recipes_load_and_the_linter_finds_nothing(name):
     path = Path(__file__).parent.parent / "recipes" / f"{name}.yaml"
-    assert load_recipe(path).recipe.is_language_model
+    assert load_recipe(path).recipe.facts.continues_texts
     report = check(path)
     assert (report.diagnoses, report.problems) == ((), ())
 

@@ -23,6 +23,7 @@ ENCODER_PRESETS: dict[str, dict[str, int]] = {
 class EncoderModel(Settings):
     """A transformer encoder (Vaswani et al. 2017, arXiv 1706.03762) whose output is averaged over each text."""
 
+    has_encoder: ClassVar[bool] = True
     reads_prefix: ClassVar[bool] = False
     tie_embeddings: ClassVar[bool] = False
     """Labels are no pieces, so that the matrix that scores them is never that of the embeddings."""

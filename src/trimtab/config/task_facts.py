@@ -29,6 +29,8 @@ class TaskFacts:
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
     metrics: tuple[MetricGroup, ...]
     """Which groups of metrics it has, its usual ones first."""
+    continues_texts: bool = False
+    """Whether the model goes on from what it reads, so that it translates only where it reads pairs."""
     one_target: bool = False
     """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
     targets: str = "target tokens"
@@ -66,6 +68,7 @@ LANGUAGE_MODEL = TaskFacts(
     one_row=True,
     scores_follow_from_the_loss=True,
     metrics=("texts", "translations"),
+    continues_texts=True,
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),

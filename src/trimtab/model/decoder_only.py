@@ -40,7 +40,10 @@ class DecoderOnly(Transformer):
         # A sine has a variance of 1/2: with this, positions begin as large as the embeddings they are added to.
         sizes = Sizes(max_positions, config.dim, config.heads, first_std(config) * math.sqrt(2), 1.0)
         self.target_positions = build_positions(config.position_settings, sizes)
-        self.decoder = Stack([DecoderBlock(config) for _ in range(config.layers)], config)
+        self.decoder = Stack(
+            [DecoderBlock(config, has_source=False, qk_norm=config.qk_norm) for _ in range(config.layers)],
+            config,
+        )
         init_decoder(self, config, seed=seed)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
