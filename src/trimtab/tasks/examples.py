@@ -7,7 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.model.evaluation_model import EvaluationModel
 from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
@@ -53,14 +52,15 @@ class Checked(Protocol):
     device: torch.device
     precision: Resolved
     model: Any
-    packing: Any
+    batching: Any
     """The task's `Batching`."""
     stepper: Stepper
-    pace: RunClock
+    clock: RunClock
     learning_rate: LearningRate
-    evaluation_model: EvaluationModel
+    evaluation_model: Any
+    """Its `copy()` gives the model as an evaluation scores it."""
     examples: Any
     """The task's `Examples`."""
     task: Any
-    sources: Any
+    datasets: Any
     """The task's datasets."""

@@ -42,7 +42,7 @@ def stopped(signals: Sequence[int], state: TrainState) -> Terminated:
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """SIGTERM, Ctrl-C, and a terminal that goes away, but for those that the process was told to live on without (by
+    """SIGTERM, Ctrl-C, and a terminal that goes away, except those that the process ignores (by
     nohup, or a script that runs it in the background)."""
     known = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]

@@ -33,9 +33,9 @@ def test_a_model_that_does_not_read_is_found(parts, monkeypatch):
 
 
 def test_examples_that_are_dropped_are_found(parts):
-    sample = parts.sources.sample
+    sample = parts.datasets.sample
     lost = tuple(DroppedExample(0, line, EMPTY_TARGET) for line in range(len(sample.target)))
-    parts.sources = replace(parts.sources, sample=replace(sample, dropped=lost))
+    parts.datasets = replace(parts.datasets, sample=replace(sample, dropped=lost))
     ((code, message, fix),) = [(each.code, each.message, each.fix) for each in data_checks(parts)]
     assert code == "D202"
     assert f"50.0% of the first {2 * len(lost)} examples" in message
@@ -43,9 +43,9 @@ def test_examples_that_are_dropped_are_found(parts):
 
 
 def test_text_without_pieces_is_found(parts):
-    unknown = parts.sources.tokenizer.unknown
-    parts.sources.sample.source.values[::3], kept = unknown, parts.sources.sample.source.values.copy()
+    unknown = parts.datasets.tokenizer.unknown
+    parts.datasets.sample.source.values[::3], kept = unknown, parts.datasets.sample.source.values.copy()
     try:
         assert "D201" in [each.code for each in data_checks(parts)]
     finally:
-        parts.sources.sample.source.values[:] = kept
+        parts.datasets.sample.source.values[:] = kept
