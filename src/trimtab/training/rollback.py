@@ -2,9 +2,11 @@
 back."""
 
 from dataclasses import replace
+from functools import partial
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import cut_back
+from trimtab.distributed.agree import first_ahead, on_any
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
@@ -42,7 +44,8 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     if skips.budget.over:
         raise RunFailed(ended(recorder, state, "too many steps were refused"))
     then, now = look_back(parts, recorder)
-    if then is None or not now <= WORSE * then.loss:
+    worse = then is None or not now <= WORSE * then.loss
+    if on_any(worse, recorder.ranks) or then is None:
         raise Spoilt(state, then, now)
     first, last, broken = skips.unsettled
     if not broken:
@@ -74,17 +77,20 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.checkpointer.collect(raising=False)
-    checkpoint = recorder.store.healthy_before(onset - 1)
+    checkpoint = first_ahead(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
     if checkpoint is None:
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
     # The clock does not go back: a length in minutes is one of all branches together.
     state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
+    if recorder.ranks.world_size > 1:
+        recorder.ranks.barrier()  # the first rank removes no checkpoint that another is still reading
     recorder.begin_at(state)
     masked = (onset - MARGIN, last + MARGIN)
     recorder.skips.after_rewind(gone, step=step, masked=masked)
     for journal, newest in recorder.logger.logs_at(state):
         journal.close()
-        cut_back(journal.path, newest)
+        if recorder.logger.folder.writes:
+            cut_back(journal.path, newest)
     recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
     state = recorder.save(state)
     recorder.checkpointer.collect(raising=True)
