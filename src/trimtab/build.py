@@ -1,4 +1,4 @@
-"""Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
+"""Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
