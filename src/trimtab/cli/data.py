@@ -1,4 +1,4 @@
-"""`trimtab data inspect`: what a recipe would train on, before it does."""
+"""`trimtab data inspect`: reports what a recipe would train on."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The command line's door. `check` has one of its own, because it starts in a blink and typer does not."""
+"""The entry point of the command line. `check` bypasses typer, whose import is slow."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is wrong with a tree of plain values, in our words: unknown keys, wrong types, values out of range."""
+"""Problems of a tree of plain values: unknown keys, wrong types, values out of range."""
 
 import re
 from collections.abc import Iterator, Mapping

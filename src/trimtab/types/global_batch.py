@@ -1,4 +1,4 @@
-"""The examples that one step consumes, as rows of ids, and those that were passed over."""
+"""The examples of one step as rows of ids, and those that were skipped."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Sequence classification: a text is read by an encoder, whose mean says which label it has."""
+"""Sequence classification: an encoder reads a text, and its mean vector gives the label."""
 
 from typing import Any, NoReturn
 
