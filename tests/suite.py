@@ -9,6 +9,8 @@ import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
+from tests.checked_calls import begin_test
+
 MINUTES_ON_TWO_CORES: int | None = 15
 """What `pytest` took on two cores when it was measured last, with other work beside it; None says nothing."""
 MOST_PROCESSES = 8
@@ -68,6 +70,7 @@ def pytest_timeout_cancel_timer() -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What needs a GPU is left out if there is none, all for one reason."""
+    begin_test()
     if item.get_closest_marker("gpu"):
         import torch  # late: tests of the light half need no torch
 

@@ -157,3 +157,10 @@ def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, 
     ) as told:
         train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
     assert "more\n" not in str(told.value)
+
+
+def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for command in (train, smoke):
+        with pytest.raises(InputError, match=r"one of 2 processes.*\n  got     WORLD_SIZE=2"):
+            command(tmp_path / "recipe.yaml")

@@ -82,7 +82,11 @@ def build(
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     clock = RunClock(datasets.positions_per_epoch)
-    compiled = packed and wants_compile(recipe, targets_per_epoch=datasets.targets_per_epoch)
+    compiled = packed and wants_compile(
+        recipe,
+        targets_per_epoch=datasets.targets_per_epoch,
+        tokens_per_target=datasets.tokens_per_target,
+    )
     # Sums over ranks cannot be recorded yet.
     graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
     batching = task.plan_batches(recipe, datasets, packed=packed, device=device)

@@ -35,8 +35,10 @@ def choose_device(name: str | None = None) -> torch.device:
     return device
 
 
-def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
-    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay."""
+def wants_compile(recipe: Recipe, *, targets_per_epoch: float, tokens_per_target: float = 1.0) -> bool:
+    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay.
+
+    `tokens_per_target` tokens come with each target, on average."""
     if recipe.step.compile != "auto":
         return recipe.step.compile == "on"
     length = recipe.length
@@ -49,7 +51,7 @@ def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
             targets = length.count
         case "epochs":
             targets = length.count * targets_per_epoch
-    return targets >= COMPILE_PAYS_FROM_TARGETS
+    return targets * tokens_per_target >= COMPILE_PAYS_FROM_TARGETS
 
 
 def set_arithmetic(recipe: Recipe) -> None:

@@ -165,7 +165,7 @@ def test_a_measure_of_language_models_is_refused_for_translators(member, metric)
 
 def opened(model, cache):
     files = model.recipe.data.valid["valid"]
-    most = passage_bytes(model.recipe.data) if model.recipe.is_language_model else None
+    most = passage_bytes(model.recipe.data) if model.recipe.facts.continues_texts else None
     return open_corpus(files, root=Path.cwd(), cache=cache, passage_bytes=most)
 
 

@@ -9,7 +9,7 @@ from tests.children import run_in_child
 from tests.fake_ranks import Twins, Unasked
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import InputError, NothingToResume
+from trimtab.errors import InputError, NothingToResume, RunFailed
 
 
 def test_the_files_have_the_names_of_the_design(tmp_path: Path):
@@ -269,7 +269,7 @@ def test_a_folder_that_the_first_rank_cannot_use_stops_every_rank(tmp_path: Path
     with pytest.raises(NothingToResume):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=first)
     assert first.said == [1]
-    with pytest.raises(InputError, match="the first rank cannot use"):
+    with pytest.raises(RunFailed, match="the first rank has failed"):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=Told(rank=1, failed=1))
 
 

@@ -195,7 +195,7 @@ def test_what_came_through_a_pipe_is_jsonl_by_its_content(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.json", "a.txt"])
 @pytest.mark.parametrize(
     "text",
-    ["{", '{\n"text": "a"\n}', '{"text": 1}', '{"key": "a"}', '["text"]', "{name}, dear", 'a\n{"text": "b"}'],
+    ["{", '{"text": 1}', '["text", she said', "{name}, dear", 'a\n{"text": "b"}'],
 )
 def test_a_text_that_begins_like_json_stays_one(tmp_path, name, text):
     assert open_text(tmp_path, name, text.encode()).passage(0).text == text

@@ -8,11 +8,9 @@ from trimtab.evaluation.repetition import (
     MORE_THAN_REFERENCES,
     MOST_LOOPS,
     MOST_REPEATED,
-    NUM_PROBES,
     distinct_outputs,
     find_collapse,
     find_repetition,
-    probe_sentences,
     repeated_4grams,
 )
 from trimtab.run_findings.catalog import ALL
@@ -66,16 +64,6 @@ def test_unequal_and_empty_sets_are_refused():
         distinct_outputs(["a", "b"], ["x"])
     with pytest.raises(InputError, match="empty"):
         find_collapse([], [])
-
-
-def test_probes_are_different_not_empty_and_spread_over_the_set():
-    sources = [f"line {number // 2}" for number in range(1000)] + ["", " "]
-    probes = probe_sentences(sources)
-    assert len(probes) == len(set(probes)) == NUM_PROBES
-    assert probes[0] == "line 0"
-    assert probes[-1] == "line 484"
-    assert probe_sentences(["b", "a", "b", ""]) == ["b", "a"]
-    assert probe_sentences([" "]) == []
 
 
 def probes(count: int) -> list[str]:

@@ -122,3 +122,12 @@ def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
     both = {**PAIRS, "data.train": [{"source": "train.en", "target": "train.de"}, {"text": "train.txt"}]}
     run = train(language_recipe(tmp_path, **both, length="5 steps"), out=tmp_path / "run").run
     assert evaluate_text(str(run), text=tmp_path / "dev.txt").documents == 6
+
+
+def test_an_export_foresees_a_text_as_the_run_does(text_run, exported_text, tmp_path):
+    (tmp_path / "a.txt").write_text("the small ship turns\nthe wind\n\n" + "old water " * 40 + "\n\nsail\n")
+    ours = evaluate_text(str(text_run), text=tmp_path / "a.txt", device="cpu")
+    theirs = evaluate_text(str(exported_text), text=tmp_path / "a.txt", device="cpu")
+    assert (theirs.documents, theirs.tokens, theirs.bytes) == (ours.documents, ours.tokens, ours.bytes)
+    assert theirs.loss == pytest.approx(ours.loss, abs=1e-5)
+    assert theirs.scores == pytest.approx(ours.scores, rel=1e-4)

@@ -16,6 +16,7 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, Passages, open_corpus
 from trimtab.data.reference_rows import reference_rows
 from trimtab.data.text_rows import passage_bytes
+from trimtab.data.valid_set import spread
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
 from trimtab.evaluation.texts import report_on_corpus
@@ -23,7 +24,6 @@ from trimtab.evaluation.translations import reference_loss
 from trimtab.inference import LoadedModel, load_model
 from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
-from trimtab.tasks.text.validation_scores import spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import os
 import stat
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from trimtab.checkpoint.disk_space import failures_reported, is_full
@@ -12,6 +13,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.permissions import check_permissions
 from trimtab.checkpoint.step_folders import ever_committed
 from trimtab.distributed import Ranks
+from trimtab.distributed.agree import first_ahead
 from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
 
 
@@ -25,6 +27,8 @@ class RunFolder:
     """
 
     path: Path
+    writes: bool = True
+    """Whether this process writes its logs and checkpoints; of several ranks the first one does."""
     _lock: Lock | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -44,7 +48,7 @@ class RunFolder:
         except BaseException:
             lock.release()
             raise
-        return cls(path, lock)
+        return cls(path, _lock=lock)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -63,31 +67,14 @@ class RunFolder:
             )
         _refuse_what_is_not_ours(path)
         _check_permissions(path)
-        return cls(path, Lock(path))
+        return cls(path, _lock=Lock(path))
 
     @classmethod
     def for_ranks(cls, path: Path, *, resume: bool, ranks: Ranks) -> "RunFolder":
         """The folder as `open` (with `resume`) or `create` gives it to the first rank, which alone locks it and writes;
-        the other ranks wait until it is there. Where the first rank finds it wrong all ranks raise InputError, the
-        first with the reason."""
-        if ranks.world_size == 1:
-            return cls.open(path) if resume else cls.create(path)
-        if ranks.is_first:
-            try:
-                folder = cls.open(path) if resume else cls.create(path)
-            except BaseException:
-                ranks.sum_ints([1])
-                raise
-            ranks.sum_ints([0])
-            return folder
-        if ranks.sum_ints([0])[0]:
-            raise input_error(f"the first rank cannot use {path}", fix="see the message of rank 0")
-        return cls(path)
-
-    @property
-    def writes(self) -> bool:
-        """Whether this process is the one that writes into the folder."""
-        return self._lock is not None
+        the other ranks wait until it is there, and raise RunFailed where the first rank cannot use it."""
+        made = partial(cls.open if resume else cls.create, path)
+        return first_ahead(ranks, made, then=partial(cls, path, writes=False))
 
     def check_nothing_lost(self) -> None:
         """To be called where no checkpoint is found: NothingToResume if one was once committed.

@@ -56,6 +56,7 @@ class Files:
         """Lets go of what only rules need of a script: its flow is many times as large as its text."""
         known = self._read.get(path)
         if isinstance(known, Document) and known.flow is not None:
+            known.flow.release()
             self._read[path] = replace(known, flow=None)
 
     def parse(self, path: str, data: bytes) -> Document:

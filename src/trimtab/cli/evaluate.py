@@ -34,7 +34,7 @@ Text = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="For language models: documents, blocks between blank lines or the `text` of JSONL; - is stdin.",
+        help="For language models, also exported: documents, blocks between blank lines or JSONL's `text`; - is stdin.",
     ),
 ]
 

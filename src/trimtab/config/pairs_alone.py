@@ -7,7 +7,7 @@ from trimtab.errors import input_error
 
 def learns_pairs_alone(recipe: Recipe) -> bool:
     """Whether every row that a language model is trained on is a source, a separator and a target."""
-    return recipe.is_language_model and not recipe.reads_texts
+    return recipe.facts.continues_texts and not recipe.reads_texts
 
 
 def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None) -> None:

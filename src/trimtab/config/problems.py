@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
+from trimtab.config.not_yet import BY_KIND, not_yet
 from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
 from trimtab.config.run import Recipe
 from trimtab.units import Duration
@@ -113,7 +114,8 @@ def _unknown_key(
         what="unknown key",
         got=got,
         allowed=allowed,
-        fix=did_you_mean([] if next(guesses, None) is None else nearest_keys(path + name, keys_of(model)))
+        fix=not_yet(path + name)
+        or did_you_mean([] if next(guesses, None) is None else nearest_keys(path + name, keys_of(model)))
         or "remove it; `trimtab init` shows the keys that are usual",
     )
 
@@ -240,7 +242,9 @@ def _unknown_kind(path: str, place: Place | None, error: ErrorDetails) -> Compla
         what="unknown kind",
         got=shown(tag),
         allowed=join_words(kinds, "or"),
-        fix=did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1]) or "write one of these",
+        fix=BY_KIND.get(tag, "")
+        or did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1])
+        or "write one of these",
     )
 
 

@@ -11,6 +11,7 @@ from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import open_documents
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
+from trimtab.data.formats.not_text import refuse_what_is_no_text
 from trimtab.data.formats.pairs import PairFile, Pairs
 from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import Passages
@@ -58,6 +59,11 @@ class Corpus:
     def has_documents(self) -> bool:
         """Whether it is text in documents, of which each line is a passage."""
         return isinstance(self.pairs, Passages)
+
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a text, which nothing is learned from; none where there are pairs."""
+        return self.pairs.empty_documents if isinstance(self.pairs, Passages) else []
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -196,6 +202,8 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
         return open_jsonl_passages(path, most=most, cache=cache)
     text = open_text_passages(path, most=most, cache=cache)
     if not holds_jsonl(text):
+        suffix = _bare(path).suffix.lower() if has_name else ""
+        refuse_what_is_no_text(text.documents.lines, path, suffix=suffix)
         return text
     if not has_name:
         return open_jsonl_passages(path, most=most, cache=cache)

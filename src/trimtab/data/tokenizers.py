@@ -61,6 +61,21 @@ def load_tokenizers(folder: Path) -> Tokenizers:
     return Tokenizers(shared, shared)
 
 
+def check_kept(folder: Path) -> None:
+    """InputError where a tokenizer of a run's `tokenizer/`, or the card beside it, is missing or damaged: opening the
+    data would make another one there."""
+    load_tokenizers(folder)
+    sides = [folder / SOURCE, folder / TARGET] if (folder / SOURCE).is_dir() else [folder]
+    for side in sides:
+        if not (side / CARD_FILE).exists():
+            raise input_error(
+                f"{side / CARD_FILE}: is missing",
+                got="a tokenizer without its card",
+                allowed="the folder as the run wrote it",
+                fix="put back the file of this run",
+            )
+
+
 def prepare_tokenizers(
     config: DataConfig, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
 ) -> Tokenizers:

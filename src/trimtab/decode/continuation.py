@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Stop = Literal["end", "max_tokens", "window"]
-"""The model wrote the end symbol; there are as many tokens as were asked for; the model can read no more."""
+Stop = Literal["end", "stop", "max_tokens", "window"]
+"""The model wrote the end symbol; a stop string came, which is not part of the text; there are as many tokens as were
+asked for; the model can read no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,9 @@ USUAL = Sampling(temperature=0.8, top_p=0.95)
 """What texts are drawn by where nothing else is said: the likeliest symbol each time soon repeats itself, and the
 model's whole distribution has a long tail of symbols that do not fit (Holtzman et al. 2019, arXiv 1904.09751)."""
 
+MOST_STOPS = 64
+"""Each is looked for behind every symbol."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationConfig:
@@ -21,8 +24,17 @@ class GenerationConfig:
     """Texts for each prompt, each drawn by random numbers of its own."""
     sampling: Sampling | None = USUAL
     """How symbols are drawn; None takes the likeliest each time."""
+    stop: tuple[str, ...] = ()
+    """Strings before which a text ends; they are not part of it."""
 
     def __post_init__(self) -> None:
+        if "" in self.stop or len(self.stop) > MOST_STOPS:
+            raise input_error(
+                "stop: no string to stop at",
+                got=f"{len(self.stop)} strings" + (", one of them empty" if "" in self.stop else ""),
+                allowed=f"up to {MOST_STOPS} strings, none of them empty",
+                fix='name what ends a text, such as a line end: "\\n"',
+            )
         if not 1 <= self.max_tokens <= 1_000_000:
             raise input_error(
                 "max_tokens: out of range",

@@ -45,13 +45,6 @@ def distinct_outputs(sources: Sequence[str], translations: Sequence[str]) -> flo
     return len(set(first.values())) / len(first)
 
 
-def probe_sentences(sources: Sequence[str]) -> list[str]:
-    """At most `NUM_PROBES` different sentences, spread evenly over the set, none of them empty."""
-    different = list(dict.fromkeys(line for line in sources if line.strip()))
-    count = min(NUM_PROBES, len(different))
-    return [different[number * len(different) // count] for number in range(count)]
-
-
 def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Finding | None:
     """E901 where fewer than one in five of the first `NUM_PROBES` different sentences is translated differently.
 

@@ -99,6 +99,8 @@ class ExportedText:
     tokenizer: ExactText
     window: int
     """Most tokens that it has learned to read."""
+    recipe: Recipe
+    """That of the run it was exported from."""
 
 
 def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedText:
@@ -112,15 +114,18 @@ def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedTe
     assert isinstance(engine, TextEngine), (
         "a target opens a language model as something that continues prompts"
     )
-    return ExportedText(engine, ExactText(export.tokenizers.target), export.recipe.data.max_tokens)
+    return ExportedText(
+        engine, ExactText(export.tokenizers.target), export.recipe.data.max_tokens, export.recipe
+    )
 
 
 def _goes_on(folder: Path) -> InputError:
     return input_error(
-        f"{folder}: an exported language model can only generate text",
+        f"{folder}: an exported language model translates nothing",
         got="task: language_model",
-        allowed="an export of a model that translates; a run, to score texts",
-        fix=f"generate text: `trimtab generate {folder}`; to score texts name the run it came from",
+        allowed="an export of a model that translates",
+        fix=f"continue a text with it, `trimtab generate {folder}`, "
+        f"or measure one, `trimtab evaluate {folder} --text FILE`",
     )
 
 

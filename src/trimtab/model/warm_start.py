@@ -72,11 +72,12 @@ def take_weights(
 def mapped_rows(
     old: Float[Tensor, "old_rows dim"], first: Float[Tensor, "rows dim"], rows: RowMap
 ) -> Float[Tensor, "rows dim"]:
-    """The first weights, with each row that has something to come from replaced."""
+    """The first weights in their precision, with each row that has something to come from replaced; means are made in
+    the precision of the old weights."""
     mapped = first.detach().to("cpu", copy=True)
     old = old.detach().cpu()
     known = {id: found for id, found in enumerate(rows.same) if found is not None}
-    mapped[list(known)] = old[list(known.values())]
+    mapped[list(known)] = old[list(known.values())].to(mapped.dtype)
     for id, spelling in rows.spelled.items():
         mapped[id] = old[list(spelling)].mean(0)
     return mapped

@@ -21,7 +21,6 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.given_path import path_text
 from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
-from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import OutlierRule
@@ -40,7 +39,7 @@ from trimtab.replaying.rerun import (
     take,
     was_skipped,
 )
-from trimtab.tasks.task_of import open_datasets
+from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
@@ -139,7 +138,8 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     """The parts of the run; InputError if data, tokenizer or settings are not what they were."""
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
-    load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
+    # Where something is missing, opening the data would make another one there.
+    task_of(recipe).check_prepared(folder.tokenizer)
     datasets = open_datasets(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
     set_arithmetic(recipe)
     stored = recipe_fingerprints(without_paths(recipe))

@@ -10,7 +10,7 @@ from torch import Tensor
 from trimtab.build import Parts
 from trimtab.replaying.evidence import Measure
 from trimtab.step.accumulate import accumulate
-from trimtab.step.clip.global_norm import clip_global_norm
+from trimtab.step.clip.global_norm import scale_to_norm
 from trimtab.step.take_step import take_step
 from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
 
@@ -98,7 +98,7 @@ def measure(parts: Parts, station: RecordedStep) -> Measure:
     total = accumulate(parts.stepper.objective, station.packs, scale=parts.stepper.scale)
     parameters = parts.stepper.optimizer.parameters
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm, _ = clip_global_norm(gradients, at=None, unscale=parts.stepper.scale.inverse)
+    norm, _ = scale_to_norm(gradients, at=None, unscale=parts.stepper.scale.inverse)
     for parameter in parameters:
         parameter.grad = None
     return Measure(float(total.loss), float(norm))

@@ -43,11 +43,12 @@ class Checkpointer:
         self.saver = BackgroundSaver(self.store)
 
     def save(self, state: TrainState, *, last: bool) -> None:
-        """Begins a checkpoint of this state; where it is the last one, it is on the disk on return.
+        """Begins a checkpoint of this state, on the rank that writes; where it is the last one, it is on the disk on
+        return.
 
         Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
-        if state == self.saved and not last:
+        if not self.folder.writes or (state == self.saved and not last):
             return
         self.collect(raising=False)
         if state != self.saved:

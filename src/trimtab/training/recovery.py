@@ -21,7 +21,7 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
             ended = train(parts, state, recorder)
             told = any(finding.code == "S908" for finding in recorder.findings.current)
             # A run that was stopped at its last step has not been looked at yet.
-            if not recorder.must_stop and (ended.step > state.step or not told):
+            if not recorder.stops and (ended.step > state.step or not told):
                 look_at_the_end(parts, recorder)
             return ended
         except Spoilt as error:

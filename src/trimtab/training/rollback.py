@@ -1,9 +1,11 @@
 """After repeated skipped steps: accept a shift of the data, or roll back."""
 
 from dataclasses import replace
+from functools import partial
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import cut_back
+from trimtab.distributed.agree import first_ahead, on_any
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
@@ -41,7 +43,8 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     if skips.budget.over:
         raise RunFailed(ended(recorder, state, "too many steps were refused"))
     then, now = look_back(parts, recorder)
-    if then is None or not now <= WORSE * then.loss:
+    worse = then is None or not now <= WORSE * then.loss
+    if on_any(worse, recorder.ranks) or then is None:
         raise Spoilt(state, then, now)
     first, last, broken = skips.unsettled
     if not broken:
@@ -73,17 +76,20 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.checkpointer.collect(raising=False)
-    checkpoint = recorder.store.healthy_before(onset - 1)
+    checkpoint = first_ahead(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
     if checkpoint is None:
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
     # The clock does not go back: a length in minutes is one of all branches together.
     state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
+    if recorder.ranks.world_size > 1:
+        recorder.ranks.barrier()  # the first rank removes no checkpoint that another is still reading
     recorder.begin_at(state)
     masked = (onset - MARGIN, last + MARGIN)
     recorder.skips.after_rewind(gone, step=step, masked=masked)
     for journal, newest in recorder.logger.logs_at(state):
         journal.close()
-        cut_back(journal.path, newest)
+        if recorder.logger.folder.writes:
+            cut_back(journal.path, newest)
     recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
     state = recorder.save(state)
     recorder.checkpointer.collect(raising=True)
@@ -117,7 +123,7 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
     seen = "no step was accepted before"
     if spoilt.then is not None:
         then = spoilt.then
-        seen = f"the window of step {then.step} has a loss of {damaged.now:.4g} now, {then.loss:.4g} then"
+        seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return REWOUND.found(
         f"steps {refused[0]} to {refused[1]} were skipped, and the weights are worse than before: {seen}; "
         f"the run resumes from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"

@@ -28,7 +28,7 @@ def test_a_step_may_have_fewer_examples_than_a_text_has_tokens():
 @pytest.mark.parametrize(
     ("changes", "path", "what"),
     [
-        ({"model": "{preset: tiny}"}, "model.kind", "an encoder alone"),
+        ({"model": "{kind: decoder, preset: tiny}"}, "model.kind", "an encoder alone"),
         ({"data.train": "[{text: a.txt}]"}, "data.train.0.text", "no labels"),
         ({"data.valid": "{text: b.txt}"}, "data.valid.text", "no labels"),
         (

@@ -42,7 +42,12 @@ def test_a_language_model_of_text_and_pairs_loads():
             "with one segmentation",
         ),
         (TEXT, {"data.tokenizer.byte_fallback": "false"}, "data.tokenizer.byte_fallback", "unknown"),
-        (TEXT, {"data.tokenizer.normalization": "nmt_nfkc"}, "data.tokenizer.normalization", "survive encoding"),
+        (
+            TEXT,
+            {"data.tokenizer.normalization": "nmt_nfkc"},
+            "data.tokenizer.normalization",
+            "survive encoding",
+        ),
         (TEXT, {"data.transforms": "[{kind: normalize}]"}, "data.transforms.0", "learned unchanged"),
         (PAIRS, {"data.transforms": "[{kind: protect}]"}, "data.transforms.0", "for encoder-decoders"),
         (

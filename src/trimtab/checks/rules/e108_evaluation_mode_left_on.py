@@ -44,6 +44,8 @@ RULE = Rule(
         "overfits",
         "training loss falls too fast after the first validation",
         "worse after the first evaluation",
+        "model is never switched back to train mode",
+        "dropout is off after the first evaluation",
     ),
 )
 

@@ -37,7 +37,13 @@ RULE = Rule(
     fix=Fix("write `model.generation_config.{name} = ...`"),
     bad=Example("train.py", _SCRIPT.format(config="config")),
     good=Example("train.py", _SCRIPT.format(config="generation_config")),
-    symptoms=("ValueError when saving", "translates into the wrong language", "beam search is not used"),
+    symptoms=(
+        "ValueError when saving",
+        "translates into the wrong language",
+        "beam search is not used",
+        "forced_bos_token_id is ignored by generate",
+        "generation settings of model.config have no effect",
+    ),
 )
 _SETTINGS = frozenset(
     {

@@ -37,7 +37,11 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(reduce="")),
     good=Example("train.py", _SCRIPT.format(reduce=", preprocess_logits_for_metrics=argmax")),
-    symptoms=("out of memory in evaluation", "out of memory"),
+    symptoms=(
+        "out of memory in evaluation",
+        "out of memory",
+        "evaluation needs more memory than training",
+    ),
 )
 _WAYS = ("eval_accumulation_steps", "prediction_loss_only", "batch_eval_metrics", "predict_with_generate")
 

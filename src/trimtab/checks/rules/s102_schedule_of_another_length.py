@@ -49,7 +49,14 @@ RULE = Rule(
     ),
     aliases=("SCHED002",),
     tips=("S0-113",),
-    symptoms=("learning rate reaches 0 early", "learning rate does not come down", "loss falls slowly"),
+    symptoms=(
+        "learning rate reaches 0 early",
+        "learning rate does not come down",
+        "loss falls slowly",
+        "learning rate falls too fast",
+        "scheduler is stepped too often",
+        "learning rate is almost zero in the log",
+    ),
 )
 
 _COUNTING = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed"})

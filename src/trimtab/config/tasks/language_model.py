@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
@@ -38,7 +37,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
     model = recipe.model
     texts_alone = all(corpus.text is not None for corpus in recipe.data.train)
     yield from _sets(recipe, texts_alone=texts_alone)
-    if isinstance(model, DecoderModel) and model.prefix == "bidirectional" and texts_alone:
+    if model.reads_prefix and texts_alone:
         yield Complaint(
             path="model.prefix",
             what="there is no prefix, since documents have no prompt",

@@ -67,6 +67,13 @@ class Passages:
         """Documents with a text."""
         return int(np.count_nonzero(np.diff(self.places[:, DOCUMENT]))) + 1 if len(self) else 0
 
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a text; between blank lines there are none."""
+        if self.documents.kind != "jsonl":
+            return []
+        return np.setdiff1d(np.arange(len(self.documents.lines)), self.places[:, DOCUMENT]).tolist()
+
     def passage(self, number: int) -> Passage:
         """Passage `number`, from 0; InputError if it cannot be read."""
         return self.documents.read(self.places, number)

@@ -1,6 +1,7 @@
 """A language model of Hugging Face's transformers, as generation sees it."""
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,15 @@ class LlamaModel:
     def open_prompts(self, *, rows: int, width: int, max_length: int) -> "LlamaSession":
         """Room for `rows` prompts, `width` texts each."""
         return LlamaSession(self, rows=rows, width=width)
+
+    @torch.inference_mode()
+    def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
+        """The logits after each token of each row."""
+        longest = max(map(len, rows))
+        ids = torch.tensor([[*row, *[row[0]] * (longest - len(row))] for row in rows], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=self.device)
+        found = self.network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
+        return [logits[: len(row)] for logits, row in zip(found, rows, strict=True)]
 
 
 class LlamaSession:

@@ -17,10 +17,9 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem, input_error
 from trimtab.export.padded_rows import padded
-from trimtab.export.target import TargetCard, Trained
+from trimtab.export.target import TargetCard, Trained, decoder_of
 from trimtab.export.tokenizer_files import SOURCE, write_models
 from trimtab.export.torch_export.program import PROGRAM, write_program
-from trimtab.model.decoder_only import DecoderOnly
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class TorchExport:
 
     def write(self, trained: Trained, folder: Path) -> None:
         """The program with its weights, and the sentencepiece model of the training."""
-        assert isinstance(trained.model, DecoderOnly), "other kinds are refused before anything is written"
-        write_program(trained.model, folder)
+        write_program(decoder_of(trained), folder)
         write_models(trained.tokenizers, folder)
 
     def open(

@@ -55,6 +55,11 @@ class TextDatasets:
         return float(self.feed.mixture.examples_per_epoch * self.sample.targets / max(1, looked_at))
 
     @property
+    def tokens_per_target(self) -> float:
+        """1: a target is a token."""
+        return 1.0
+
+    @property
     def slots_per_target(self) -> float:
         """Target tokens of the sample for each of them that counts in the loss; 1 without context, and where the few
         that are given fit into the slack of the packs."""

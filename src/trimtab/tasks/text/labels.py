@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import (
     EXAMPLES_LOST_IN_PACKS,
@@ -17,7 +18,7 @@ from trimtab.run_findings.built_parts import (
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained, hidden_in_training
 from trimtab.tasks.text.probing import few_examples, one_pack, probe_window
-from trimtab.types import IGNORE, GlobalBatch, PackedBatch, Ragged
+from trimtab.types import IGNORE, PackedBatch, Ragged
 
 NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
@@ -64,8 +65,8 @@ def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
     return ""
 
 
-def lost_examples(packs: list[PackedBatch], window: GlobalBatch) -> str:
-    """How what the packs hold differs from the window, empty if it does not."""
+def lost_examples(packs: list[PackedBatch], window: TextGlobalBatch) -> str:
+    """How what the packs hold differs from the window, empty where it does not."""
     wanted = sorted(zip(rows(window.source), rows(window.target), strict=True))
     found = sorted(example for pack in packs for example in examples(pack))
     counted = sum(int((pack.labels != IGNORE).sum()) for pack in packs)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
@@ -12,6 +13,7 @@ from trimtab.checks.setting import Setting
 
 _PASSING_ON = frozenset(("transformers", "trl", "peft", "unsloth"))
 """Packages whose classes of these names are the library's own."""
+_CLASS = re.compile(r"\bclass\s+(\w+)")
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z]\w*\.([A-Z][A-Z0-9_]*)")
 
 
@@ -50,7 +52,12 @@ def agreeing(settings: Iterable[Setting]) -> Setting | None:
 
 def defines(document: Document, name: str) -> bool:
     """Whether a script has a class of its own of this name, with whatever arguments."""
-    return re.search(rf"\bclass\s+{re.escape(name)}\b", document.text) is not None
+    return name in _classes(document.text)
+
+
+@lru_cache(maxsize=8)
+def _classes(text: str) -> frozenset[str]:
+    return frozenset(_CLASS.findall(text))
 
 
 def may_be_of(call: Call, document: Document, library: str) -> bool:
