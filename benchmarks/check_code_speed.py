@@ -31,7 +31,12 @@ report = check(files)
 print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall, len(files), len(report.diagnoses)]))
 """
 COLD = "from trimtab.cli.main import main; main()"
-CONFIGURATION = "per_device_train_batch_size: 8\noutput_dir: out\nlearning_rate: 2.0e-5\nnum_train_epochs: 1\nbf16: true\n"
+CONFIGURATION = """per_device_train_batch_size: 8
+output_dir: out
+learning_rate: 2.0e-5
+num_train_epochs: 1
+bf16: true
+"""
 
 
 def main():

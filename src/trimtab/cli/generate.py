@@ -98,7 +98,7 @@ def generate(
             max_tokens=max_tokens,
             samples=samples,
             sampling=sampling,
-            stop=tuple(each.replace("\\n", "\n").replace("\\t", "\t") for each in stop or ()),
+            stop=tuple(map(_unescaped, stop or ())),
         )
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
@@ -114,6 +114,10 @@ def generate(
                 read = read_lines(lines, name="stdin" if source is None else str(source))
                 shown.lines(generator.generate(read, generation))
         print(tally.render(), file=sys.stderr)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _ask(

@@ -24,7 +24,7 @@ def test_what_belongs_together_loads(kind):
             TEXT,
             {"evaluate.metrics": "[perplexity, bleu]"},
             "evaluate.metrics.1",
-            "a language model of texts translates nothing",
+            "texts translates nothing",
         ),
         (TEXT, {"evaluate.best.metric": "chrf"}, "evaluate.best.metric", "not measured"),
     ],
