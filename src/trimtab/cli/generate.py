@@ -94,12 +94,8 @@ def generate(
         from trimtab.decode.tally import Tally
         from trimtab.inference import load_generator
 
-        generation = GenerationConfig(
-            max_tokens=max_tokens,
-            samples=samples,
-            sampling=sampling,
-            stop=tuple(map(_unescaped, stop or ())),
-        )
+        ends = tuple(map(_unescaped, stop or ()))
+        generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
