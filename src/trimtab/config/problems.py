@@ -41,8 +41,8 @@ def complaints_about(tree: Any) -> list[Complaint]:
     meant = {complaint.fix for complaint in found}
     for path, details in by_path.items():
         complaint = _translated(path, details, tree)
-        misspelt = details[0]["type"] == "missing" and did_you_mean([path]) in meant
-        if complaint is not None and not misspelt:
+        misspelled = details[0]["type"] == "missing" and did_you_mean([path]) in meant
+        if complaint is not None and not misspelled:
             found.append(complaint)
     return list(dict.fromkeys(found))
 
