@@ -3,10 +3,9 @@
     python benchmarks/check_code_speed.py --files LIST --other ../older/src --out benchmarks/check_code_speed.json
 
 LIST names one script or notebook a line; the recorded run took 400 at random from 30 public repositories. Warm: one
-process checks all of them five times, after a first file that is not counted. Cold: ten processes, each from its call to
-its end, for a script of code, and for one of configuration. Seconds of the processor and of the clock are recorded: on a
-machine with other work only the first say much. Both versions take turns.
-"""
+process checks all of them five times, after a first file that is not counted. Cold: ten processes, each from its call
+to its end, for a script of code, and for one of configuration. Seconds of the processor and of the clock are recorded:
+on a machine with other work only the first say much. Both versions take turns."""
 
 import argparse
 import json
@@ -32,7 +31,12 @@ report = check(files)
 print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall, len(files), len(report.diagnoses)]))
 """
 COLD = "from trimtab.cli.main import main; main()"
-CONFIGURATION = "per_device_train_batch_size: 8\noutput_dir: out\nlearning_rate: 2.0e-5\nnum_train_epochs: 1\nbf16: true\n"
+CONFIGURATION = """per_device_train_batch_size: 8
+output_dir: out
+learning_rate: 2.0e-5
+num_train_epochs: 1
+bf16: true
+"""
 
 
 def main():

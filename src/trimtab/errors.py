@@ -1,4 +1,4 @@
-"""What goes wrong through no fault of the code: one base class, each with its exit code and a message that helps."""
+"""Errors that are not bugs: one base class; each has its exit code and a helpful message."""
 
 import errno
 import re

@@ -124,7 +124,7 @@ def test_a_folder_that_holds_a_run_is_not_touched(run):
 def test_a_mean_cannot_be_resumed(run, tmp_path):
     average([f"{run}@20", f"{run}@40"], out=tmp_path / "mean")
     recipe = tmp_path / "mean" / "recipe.yaml"
-    with pytest.raises(InputError, match="averaged is not what it was"):
+    with pytest.raises(InputError, match="averaged has changed"):
         train(recipe, out=tmp_path / "mean", resume=True)
 
 

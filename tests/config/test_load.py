@@ -61,7 +61,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
     ]  # fmt: skip
 
 
-def test_a_misspelt_required_key_is_one_problem_not_two():
+def test_a_misspelled_required_key_is_one_problem_not_two():
     (found,) = problems(GOOD.replace("length:", "lenght:"))
     assert found.what == "lenght: unknown key"
     assert found.fix == "did you mean `length`?"

@@ -59,7 +59,7 @@ def test_the_window_ends_a_text_and_longer_prompts_are_refused(text_run):
 
 
 def test_one_text_in_place_of_a_list_is_refused_before_a_model_is_loaded():
-    with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+    with pytest.raises(InputError, match=r'prompts: a single text[\s\S]*a list: \["..."\]'):
         generate("runs/none", "Once")
 
 

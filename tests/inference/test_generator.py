@@ -129,7 +129,7 @@ def test_prompts_are_checked_without_a_text_written_however_many_there_are():
 def test_one_text_in_place_of_a_list_is_refused_at_once():
     generator = recurrent()
     for call in (generator.generate, generator.check):
-        with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+        with pytest.raises(InputError, match=r'prompts: a single text[\s\S]*a list: \["..."\]'):
             call("Once")
 
 

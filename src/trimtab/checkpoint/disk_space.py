@@ -1,4 +1,4 @@
-"""Room on the disk: asked for before writing, and told in numbers if there is none."""
+"""Disk space: checked before writing; errors give the numbers."""
 
 import errno
 import shutil

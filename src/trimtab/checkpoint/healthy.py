@@ -1,4 +1,4 @@
-"""The mark of a checkpoint after which training went on well: where a run that has gone wrong is taken back to.
+"""The healthy mark of checkpoints: a run that goes wrong rolls back to the newest one that has it.
 
 It is a small file in the checkpoint's folder that names the manifest by its hash. A mark that is missing, cut off,
 damaged or copied from another checkpoint marks nothing.

@@ -1,4 +1,4 @@
-"""What the user may have meant: names like the one that is missing."""
+"""Suggests existing names close to a missing one."""
 
 import difflib
 import os

@@ -1,4 +1,4 @@
-"""What a run needs to be read and written before it can continue, asked for at once and told in one piece."""
+"""Checks all permissions that a run needs before it continues, and reports them together."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What a store has to say of checkpoints that it leaves out, sets aside, removes or cannot mark."""
+"""Findings about checkpoints that a store skips, sets aside, removes or cannot mark."""
 
 from collections.abc import Sequence
 from pathlib import Path

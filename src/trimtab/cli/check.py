@@ -1,4 +1,4 @@
-"""`trimtab check`: read by argparse, because typer alone would take half of the time in which a file is checked."""
+"""`trimtab check`: read by argparse, because importing typer would take half of the time of a check."""
 
 import argparse
 import os

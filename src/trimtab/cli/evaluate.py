@@ -119,7 +119,7 @@ def _not_beside_documents() -> InputError:
         "--documents: contains sources and references, and is scored with BLEU and chrF",
         got="--source, --reference, --ter, --metric or --comet with it",
         allowed="--documents FILE",
-        fix="drop the others",
+        fix="leave the others out",
     )
 
 
@@ -129,7 +129,7 @@ def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
             "--text measures perplexity and translates nothing",
             got="--source, --reference, --documents, --tag, --ter, --metric or --comet with it",
             allowed="--text FILE",
-            fix="drop the others",
+            fix="leave the others out",
         )
     from trimtab.evaluation.texts import evaluate_text
 

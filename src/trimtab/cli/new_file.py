@@ -1,4 +1,4 @@
-"""A text into a file that a user names with `--out`, never over another one."""
+"""Writes a text to the file of `--out`; never overwrites one."""
 
 from pathlib import Path
 

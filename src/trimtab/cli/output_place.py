@@ -1,4 +1,4 @@
-"""Where the result may go, asked before a model is loaded: nothing that is still needed is written over."""
+"""Checks the output path before a model is loaded, so that no input is overwritten."""
 
 import errno
 import os

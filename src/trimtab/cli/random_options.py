@@ -1,4 +1,4 @@
-"""What commands that draw tokens at random have in common: options, and no option that would count for nothing."""
+"""Options of commands that sample tokens, and the error for options that would have no effect."""
 
 from typing import Annotated, Any
 

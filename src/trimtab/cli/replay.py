@@ -1,4 +1,4 @@
-"""`trimtab replay`: a step of a run again, to see what went wrong in it."""
+"""`trimtab replay`: repeats a step of a run to find out what went wrong in it."""
 
 import json
 from pathlib import Path

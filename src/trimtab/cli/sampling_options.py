@@ -1,4 +1,4 @@
-"""The options of `translate` that say how translations are drawn instead of searched for."""
+"""The sampling options of `translate`."""
 
 from typing import TYPE_CHECKING, Annotated
 

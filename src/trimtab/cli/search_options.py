@@ -1,4 +1,4 @@
-"""The options of `translate` that shape what a search gives: how it begins, how much of it, what may not be in it."""
+"""The search options of `translate`: forced beginnings, number of results, blocked repeats."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Words that the parser of the command line does not take, refused in the form of every other wrong input."""
+"""Turns usage errors of the command line parser into the form of all other wrong input."""
 
 import re
 from collections.abc import Generator

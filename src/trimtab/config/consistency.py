@@ -1,4 +1,4 @@
-"""Values that are each allowed and contradict one another: plain mistakes of input, not yet advice."""
+"""Values that are valid on their own but contradict one another: errors, not advice."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Defaults that are too long for a short run, made to fit it; what is written is never changed."""
+"""Shortens defaults that are too long for a short run; explicit values never change."""
 
 from trimtab.config.run import Recipe
 from trimtab.config.schedules import Noam

@@ -1,4 +1,4 @@
-"""What cannot hold together in how corpora are mixed, corrupted and split by chance."""
+"""Contradictions in how corpora are mixed, corrupted and randomly split."""
 
 from collections.abc import Iterator
 

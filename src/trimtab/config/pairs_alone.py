@@ -1,4 +1,4 @@
-"""A language model that was trained on pairs alone: it writes behind a separator, and knows no text without one."""
+"""A language model trained on pairs only: it writes after a separator and cannot continue a text without one."""
 
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe

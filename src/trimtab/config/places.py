@@ -1,4 +1,4 @@
-"""What may be written at each place of a recipe, read from the settings classes themselves."""
+"""The schema of each place in a recipe, read from the settings classes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

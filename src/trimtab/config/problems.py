@@ -1,4 +1,4 @@
-"""What is wrong with a tree of plain values, in our words: unknown keys, wrong types, values out of range."""
+"""Problems of a tree of plain values: unknown keys, wrong types, values out of range."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,8 +41,8 @@ def complaints_about(tree: Any) -> list[Complaint]:
     meant = {complaint.fix for complaint in found}
     for path, details in by_path.items():
         complaint = _translated(path, details, tree)
-        misspelt = details[0]["type"] == "missing" and did_you_mean([path]) in meant
-        if complaint is not None and not misspelt:
+        misspelled = details[0]["type"] == "missing" and did_you_mean([path]) in meant
+        if complaint is not None and not misspelled:
             found.append(complaint)
     return list(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""YAML 1.2 text to plain values, with the line and column of every key; strict, bounded, and clear when it fails."""
+"""Parses YAML 1.2 to plain values, with the line and column of every key; strict, bounded, with clear errors."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # (nodes and errors of ruamel.yaml have no types)

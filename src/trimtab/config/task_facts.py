@@ -1,4 +1,4 @@
-"""What a task decides of a recipe before it is looked at: defaults, kinds of model, how rows are read.
+"""What a task determines about a recipe: defaults, kinds of model, how rows are read.
 
 Torch-free; what the task does with data and model is in `trimtab.tasks`.
 """

@@ -1,4 +1,4 @@
-"""How deep and how large YAML and JSON may be: one answer for recipes that are trained and for files that are checked.
+"""Limits of depth and size for YAML and JSON, shared by recipes and checked files.
 
 Far more than a recipe or a configuration has, far less than fills a memory or an afternoon.
 """

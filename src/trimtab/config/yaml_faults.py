@@ -1,4 +1,4 @@
-"""What a parser of YAML says of a text, in words that tell what stands there, what can, and what to do."""
+"""Turns errors of the YAML parser into messages with what was found, what is allowed, and the fix."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which example ends the process that reads it, or stops it for ever: looked for by halving, each half on its own."""
+"""Finds the example that kills or hangs the process that reads it, by bisection."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Signals that wait: what is begun meanwhile is not broken off, and processes are born deaf to them."""
+"""Blocks signals for a while, also in processes started meanwhile."""
 
 import signal
 import threading

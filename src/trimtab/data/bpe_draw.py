@@ -1,4 +1,4 @@
-"""Splits of texts under a BPE model, with merges left out by chance."""
+"""Random splits under a BPE model, with merges dropped at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where line indexes and decompressed text are kept, and how a file there comes to be whole or not at all."""
+"""The cache of line indexes and decompressed text; its files appear atomically."""
 
 import errno
 import os

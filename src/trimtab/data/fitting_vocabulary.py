@@ -1,4 +1,4 @@
-"""A vocabulary whose size nobody wrote is as large as the text allows."""
+"""Limits a default vocabulary size to what the text allows."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

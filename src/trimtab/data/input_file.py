@@ -1,4 +1,4 @@
-"""Opens a file that the user named, or says what prevents it, with names that come close."""
+"""Opens a file that the user named, or explains why not, with similar names."""
 
 import difflib
 import os

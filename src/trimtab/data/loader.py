@@ -1,4 +1,4 @@
-"""Chunks of the stream in their order, made by other processes or by this one; the same either way."""
+"""Yields the chunks of the stream in order, from worker processes or from this one, with the same result."""
 
 import itertools
 import os

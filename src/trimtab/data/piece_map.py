@@ -1,4 +1,4 @@
-"""From one vocabulary to another: the pieces that both have, and how the old one spells those that are new."""
+"""Maps one vocabulary to another: shared pieces, and how the old one spells new pieces."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Makes the tokenizer of a run: trains one on lines of the corpora, or adopts one that exists."""
+"""Creates the tokenizer of a run: trains one on the corpora, or loads an existing one."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""All splits of many words under a unigram model, as chances of the piece that comes next at each place."""
+"""All splits of many words under a unigram model, as probabilities of the next piece at each position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The processes that make chunks: one pipe for each, and another process where one dies or falls silent."""
+"""The worker processes that make chunks: one pipe each; a worker that dies or hangs is replaced."""
 
 import gc
 import itertools

@@ -1,4 +1,4 @@
-"""Starts processes that read and tokenise: never by a fork from here, and out of sight of the script that runs."""
+"""Starts worker processes that read and tokenize, never by a fork, and without importing the user's script."""
 
 import multiprocessing
 import os

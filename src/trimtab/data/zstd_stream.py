@@ -1,4 +1,4 @@
-"""Unpacks .zst frame by frame, so that a file that is cut short is seen to be cut."""
+"""Decompresses .zst frame by frame, so that truncation is detected."""
 
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""Beam search: the likeliest few beginnings of each row are followed side by side."""
+"""Beam search: keeps the likeliest hypotheses of each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

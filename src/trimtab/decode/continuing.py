@@ -1,4 +1,4 @@
-"""Text that continues from prompts: several prompts and several samples of each, one symbol at a time."""
+"""Generates continuations of several prompts, with several samples each, one token at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

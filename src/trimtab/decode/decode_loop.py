@@ -1,4 +1,4 @@
-"""The loop of every search: feed, extend, and from time to time drop the rows that are done."""
+"""The loop of every search: feed, extend, and periodically drop finished rows."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable

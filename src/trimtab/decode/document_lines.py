@@ -1,4 +1,4 @@
-"""Documents out of lines of text: blocks between empty lines, or a JSON list of sentences a line."""
+"""Reads documents from lines of text: blocks between empty lines, or one JSON list of sentences per line."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A search that rows join and leave at any time, so that the next sentence of a document waits for no other document.
+"""A search that rows join and leave at any time, so that a document never waits for another one.
 
 Sentences that are searched together until the last of them is done cost as many steps as the longest; with dozens of
 documents side by side there is a long one in every round. Here a row that is done makes room for the next one.

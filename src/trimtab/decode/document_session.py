@@ -1,4 +1,4 @@
-"""Rows that join others in the middle of their translation: sessions that become one.
+"""Merges decoding sessions, so that rows can join a running batch.
 
 A row that begins later has fewer keys and values behind it; the slots that it lacks stand empty before them, and a mask
 hides them. So one step of the model serves rows of different ages, and every row reads what it would read alone.

@@ -1,4 +1,4 @@
-"""Several models that translate as one: at each step their distributions of the next symbol are averaged."""
+"""Ensembles: averages the models' distributions of the next token at each step."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What translations must begin with, as the user gives it: text or ids, checked against the vocabulary and the room."""
+"""Checks the prefixes that a user gives, as text or ids, against vocabulary and maximum length."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Whether texts that were handed over are a list of them: one text alone would be taken for its characters."""
+"""Checks that texts are given as a list: a single text would be read as a list of characters."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""A model whose translations continue from what is given: the search sees only what comes after it.
+"""A model whose translations continue a given prefix; the search only sees what follows it.
 
 So neither lengths nor scores nor the blocking of repetitions count the sentences before, and all of them are read at
 once, not symbol by symbol. (`forced_prefix` is for what belongs to the translation.)

@@ -1,4 +1,4 @@
-"""Translations drawn symbol by symbol from the model's distribution, each by random numbers of its own."""
+"""Samples translations token by token from the model's distribution, each with its own random numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

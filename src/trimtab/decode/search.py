@@ -1,4 +1,4 @@
-"""How to search for a translation: beam size, length penalty, and when a row has been searched enough."""
+"""Search options: beam size, length penalty, and the stopping rule."""
 
 import math
 from dataclasses import dataclass

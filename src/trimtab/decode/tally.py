@@ -1,4 +1,4 @@
-"""What a person wants to know of texts that were generated: how many, why they end, whether they repeat themselves."""
+"""A summary of generated texts: how many, why they end, whether they repeat themselves."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How likely a run finds translations that are there already: the log-probability of given pairs of lines."""
+"""Scores given translations: the log-probability of pairs of lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an evaluation says, as an object, as JSON and as a small table."""
+"""The result of an evaluation, as an object, as JSON and as a small table."""
 
 import math
 from collections.abc import Sequence

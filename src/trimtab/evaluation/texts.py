@@ -1,4 +1,4 @@
-"""How well a language model foresees a text: nats per token, perplexity per token and per byte."""
+"""How well a language model predicts a text: nats per token, perplexity per token and per byte."""
 
 import sys
 import time

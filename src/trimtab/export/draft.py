@@ -1,4 +1,4 @@
-"""A folder that appears when it is complete and proven, or not at all."""
+"""A folder that appears when it is complete and verified, or not at all."""
 
 import os
 import secrets

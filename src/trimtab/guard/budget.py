@@ -1,4 +1,4 @@
-"""S905: the share of the last steps that were refused."""
+"""S905: the share of recent steps that were skipped."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""S904: so many refused in a row that it is no spike any more."""
+"""S904: too many skipped steps in a row for a spike."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Text that continues from prompts, by a trained language model."""
+"""Generates text from prompts with a trained language model."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A language model ready to continue from prompts: with many of them, or with one text as it is written."""
+"""A language model ready to continue prompts: many at once, or one as a stream."""
 
 from collections.abc import Generator as Yields
 from collections.abc import Iterable, Iterator, Sequence

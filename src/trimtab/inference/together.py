@@ -1,4 +1,4 @@
-"""A translator for a run, or for several that translate together."""
+"""A translator for a run, or for an ensemble of several."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What there is to know of a metric: its names, how people read it, which values are better, how it is computed.
+"""The specification of a metric: its names, display, direction and computation.
 
 Recipes name metrics and are read without torch, so that nothing here imports a heavy library; a computation that needs
 one imports it when it runs.

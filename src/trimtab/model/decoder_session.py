@@ -1,4 +1,4 @@
-"""Writing on from prompts one token at a time, with keys and values kept: a decoder-only model's side of a search."""
+"""Decoding from prompts one token at a time with a KV cache: a decoder-only model's side of a search."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,4 @@
-"""Decoding one token at a time, with keys and values kept: the model's side of greedy and beam search."""
+"""Decoding one token at a time with a KV cache: the model's side of greedy and beam search."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

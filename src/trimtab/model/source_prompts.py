@@ -1,5 +1,4 @@
-"""A decoder-only model as a translator: each source is what a text begins with, and the translation continues from
-it."""
+"""A decoder-only model as a translator: each source is a prompt that the translation continues."""
 
 from itertools import pairwise
 

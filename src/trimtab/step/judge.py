@@ -1,4 +1,4 @@
-"""The verdict before the weights move."""
+"""The verdict on a step before the update."""
 
 import torch
 from jaxtyping import Bool, Float, Int

@@ -1,5 +1,4 @@
-"""Which program a check runs: the one that trains, which may be compiled, or the modules that it was made from; and
-what the model makes of a batch in it."""
+"""Chooses what a check runs: the program that trains, which may be compiled, or the plain modules."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

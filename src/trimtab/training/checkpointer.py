@@ -1,4 +1,4 @@
-"""Checkpoints of a resumed run meanwhile: what is saved, how often a full disk is borne, which are healthy."""
+"""Saves checkpoints while a run trains: what to save, how many failed saves to tolerate, which ones are healthy."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What would end a run at its first save, evaluation or export, told before it begins."""
+"""Checks before a run for what would end it at its first save, evaluation or export."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The loss of each example of a window that was refused, and its worst examples with their place in the corpora."""
+"""The loss of each example of a skipped step, and its worst examples with their place in the corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

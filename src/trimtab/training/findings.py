@@ -1,4 +1,4 @@
-"""What a run has found: told, written down, and held against it until it is over."""
+"""The findings of a run: reported, logged, and kept while they apply."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""How a run is, looked at once an evaluation: what moves, how large things are, and what the steps since then cost."""
+"""The health of a run, checked at each evaluation: updates, sizes of weights and activations, cost of steps."""
 
 import math
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""What a run writes down while it trains: metrics, evaluations, samples, health, refused windows, findings."""
+"""The logs of a training run: metrics, evaluations, samples, health, skipped steps, findings."""
 
 from functools import partial
 from typing import Any

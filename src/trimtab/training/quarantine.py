@@ -1,4 +1,4 @@
-"""A refused window, looked at line by line: the worst examples are written down, a NaN is traced to where it began."""
+"""Analyzes the batch of a skipped step line by line: logs the worst examples, traces a NaN to its origin."""
 
 from dataclasses import dataclass
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""From steps on the device to plain numbers, files and checkpoints: the counts of a run, and who hears of them."""
+"""Turns steps on the device into plain numbers, logs and checkpoints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a resumed run keeps of what it was: its choices, its logs up to the checkpoint, what still stands."""
+"""What a resumed run keeps: its resolved choices, its logs up to the checkpoint, current findings."""
 
 import json
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
-"""What many refused steps mean: other data, which is to be learned, or damaged weights, from which the run goes
-back."""
+"""After repeated skipped steps: accept a shift of the data, or roll back."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""What became of each step by the guard's verdict, on the host: streaks, the budget, and where the run went back."""
+"""Counts the guard's verdicts on the host: streaks, the budget of skipped steps, and rollbacks."""
 
 from collections import deque
 from collections.abc import Mapping

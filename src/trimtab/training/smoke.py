@@ -1,4 +1,4 @@
-"""Overfits one window: in seconds it shows that data, model, loss and step belong together."""
+"""Overfits one batch to check the whole pipeline in seconds."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""What finished steps say about a run: which were refused and why, whether steps stall, how the weights move."""
+"""Judges finished steps: which were skipped and why, whether steps stall, how the weights move."""
 
 from collections import deque
 from collections.abc import Callable

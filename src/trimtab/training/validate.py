@@ -1,4 +1,4 @@
-"""The validation sets are scored, the scores are looked at for signs of an ill model, and the best is chosen."""
+"""Scores the validation sets, diagnoses the model, and chooses the best checkpoint."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""A run that begins from the weights of another: they are read once, and the recipe then says which they were."""
+"""Warm start: reads the weights of another run once and records them in the recipe."""
 
 from pathlib import Path
 

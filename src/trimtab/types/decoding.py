@@ -1,4 +1,4 @@
-"""What a model must be able to do for a search, or does instead of one."""
+"""Protocols of models that a search can decode with, or that search themselves."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""The examples that one step consumes, as far as every task has them, and those that were passed over."""
+"""The examples of one step, as far as every task has them, and those that were skipped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ def test_a_symptom_leads_to_causes_rules_and_guards():
     assert "- S104 warmup-longer-than-run: warm-up is <warmup> steps" in text
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest():
+def test_a_misspelled_name_is_answered_with_the_nearest():
     found = explanation("warmup-longer-than-runs")
     assert not found.is_found
     assert "did you mean `warmup-longer-than-run`?" in found.text

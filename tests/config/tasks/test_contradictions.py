@@ -20,7 +20,12 @@ def test_what_belongs_together_loads(kind):
             "evaluate.metrics.2",
             "of language models",
         ),
-        (TEXT, {"evaluate.metrics": "[perplexity, bleu]"}, "evaluate.metrics.1", "nothing is translated"),
+        (
+            TEXT,
+            {"evaluate.metrics": "[perplexity, bleu]"},
+            "evaluate.metrics.1",
+            "texts translates nothing",
+        ),
         (TEXT, {"evaluate.best.metric": "chrf"}, "evaluate.best.metric", "not measured"),
     ],
 )

@@ -13,7 +13,7 @@ def test_a_language_model_of_text_and_pairs_loads():
 @pytest.mark.parametrize(
     ("kind", "changes", "path", "what"),
     [
-        (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "has no tags"),
+        (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "have no tags"),
         (TEXT, {"model.prefix": "bidirectional"}, "model.prefix", "there is no prefix"),
         (TEXT, {"data.valid": "{source: b.en, target: b.de}"}, "data.valid", "documents only"),
         (
@@ -42,7 +42,12 @@ def test_a_language_model_of_text_and_pairs_loads():
             "with one segmentation",
         ),
         (TEXT, {"data.tokenizer.byte_fallback": "false"}, "data.tokenizer.byte_fallback", "unknown"),
-        (TEXT, {"data.tokenizer.normalization": "nmt_nfkc"}, "data.tokenizer.normalization", "as it was"),
+        (
+            TEXT,
+            {"data.tokenizer.normalization": "nmt_nfkc"},
+            "data.tokenizer.normalization",
+            "survive encoding",
+        ),
         (TEXT, {"data.transforms": "[{kind: normalize}]"}, "data.transforms.0", "learned unchanged"),
         (PAIRS, {"data.transforms": "[{kind: protect}]"}, "data.transforms.0", "for encoder-decoders"),
         (

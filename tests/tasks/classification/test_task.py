@@ -81,5 +81,5 @@ def test_smoke_overfits_one_batch(tmp_path):
 def test_what_it_has_not_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match="texts with labels"):
         inspect_recipe(load_recipe(label_recipe(tmp_path)))
-    with pytest.raises(InputError, match="a classifier cannot start from"):
+    with pytest.raises(InputError, match="cannot start from"):
         take_weights(None, None, None, name="RUN@5")

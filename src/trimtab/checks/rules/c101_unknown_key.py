@@ -17,8 +17,8 @@ RULE = Rule(
     name="unknown-key",
     severity="error",
     message="{tool} knows no key `{key}` and {does}{meant}{anyway}",
-    why="A misspelt or foreign key sets nothing: the run continues with the tool's default in its place, or "
-    "does not start. Where a tool drops it silently, nothing in the log says so.",
+    why="A misspelled or foreign key sets nothing: the run continues with the tool's default, or does not "
+    "start. If a tool drops it silently, nothing in the log says so.",
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/config.py",

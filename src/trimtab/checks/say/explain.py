@@ -62,7 +62,7 @@ def _aliases() -> set[str]:
 
 
 def _looks_like_a_name(wanted: str) -> bool:
-    """A code or a name of a rule, misspelt; never several words."""
+    """A code or a name of a rule, misspelled; never several words."""
     is_code = len(wanted) >= 4 and wanted[-3:].isdigit() and wanted[0].isalpha()
     return " " not in wanted and (is_code or wanted.count("-") >= 2)
 

@@ -1,4 +1,4 @@
-"""One file with a document a line: lists of sentences, source and target, each sentence with its translation."""
+"""One document per line: lists of source and target sentences, aligned."""
 
 import hashlib
 import json

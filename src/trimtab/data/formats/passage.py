@@ -1,4 +1,5 @@
-"""Passages: the stretches of a document that are read at once, so that a book need not be in memory to be learned from.
+"""Passages: the stretches of a document that are read at once, so that training on a book does not need all of it in
+memory.
 
 Most documents are one passage. A longer one is cut behind a newline, else before a space, else between two characters.
 """

@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before CTranslate2 may see it.
+"""What is checked in an exported folder before CTranslate2 may see it.
 
 The library reads `model.bin` as it comes. So its table of tensors is read here first: each must lie within the file,
 have numbers in it, and there must be as many as the model that is expected has. The form is that of

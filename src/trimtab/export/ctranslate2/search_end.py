@@ -1,4 +1,4 @@
-"""When what a search has seen settles which translations of a row are the best."""
+"""When a search has seen enough to know the best translations of a row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

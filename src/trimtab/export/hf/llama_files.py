@@ -1,4 +1,4 @@
-"""What of the folder of a language model is looked at before transformers may see it.
+"""What is checked in the folder of a language model before transformers may see it.
 
 What an export writes follows from its recipe and its vocabulary, so that nothing else is let through: no key that could
 name code or other files, no size but those of the recipe, no tensor of another name or shape.

@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before transformers may see it.
+"""What is checked in an exported folder before transformers may see it.
 
 A library that opens any model in any form has many doors: keys of `config.json` that name code or kernels on a hub,
 indexes that name weights elsewhere, pickled weights, adapters. An export needs none of them, so only the keys and the

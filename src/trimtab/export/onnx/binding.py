@@ -1,4 +1,4 @@
-"""Tensors of torch as what a graph of ONNX Runtime reads and writes, where they stand: nothing is copied."""
+"""Binds torch tensors as inputs and outputs of ONNX Runtime without copies."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before ONNX Runtime may see it.
+"""What is checked in an exported folder before ONNX Runtime may see it.
 
 A file in the form of ONNX may name files anywhere on the machine as its weights, operators of other libraries, and
 graphs within graphs. An export needs none of them: only what it writes itself is let through.

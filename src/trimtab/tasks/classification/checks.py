@@ -1,4 +1,4 @@
-"""What the vector of a text depends on, checked before the first step: its own tokens, and nothing else."""
+"""Checks before the first step that the vector of a text depends on its own tokens and nothing else."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A trained classifier, ready to say what label a text has."""
+"""A trained classifier, ready to label texts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

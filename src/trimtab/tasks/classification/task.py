@@ -1,4 +1,4 @@
-"""Sequence classification: a text is read by an encoder, whose mean says which label it has."""
+"""Sequence classification: an encoder reads a text, and its mean vector gives the label."""
 
 from pathlib import Path
 from typing import Any, NoReturn
@@ -9,8 +9,10 @@ from trimtab.errors import input_error
 from trimtab.progress import Progress
 from trimtab.tasks.classification.building import (
     build_classifier,
+    build_label_loss,
     mixture_opener,
     plan_batches,
+    untrained,
     with_vocabulary_size,
 )
 from trimtab.tasks.classification.checks import data_checks, text_is_the_same_alone, texts_are_apart
@@ -18,7 +20,6 @@ from trimtab.tasks.classification.classifier import load_classifier
 from trimtab.tasks.classification.datasets import open_datasets
 from trimtab.tasks.classification.examples import LabelledExamples
 from trimtab.tasks.classification.labels import load_labels
-from trimtab.tasks.classification.losses import build_label_loss, untrained
 from trimtab.tasks.classification.validation import example_losses, loss_of, validated
 from trimtab.tasks.task import OwnChecks, Task, Validation
 

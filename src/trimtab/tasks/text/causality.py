@@ -1,4 +1,4 @@
-"""What the model's prediction for a target token depends on: its source and the tokens before it, and nothing else.
+"""Checks that the prediction of a target token depends on its source and the tokens before it, and nothing else.
 
 Tokens are exchanged where they must not matter, and the vectors elsewhere must stay as they were; exchanged where they
 must matter, and the vectors must change. Shapes and dropout stay the same, so what is not seen changes no bit on most

@@ -1,4 +1,4 @@
-"""What a validation shows of the model: whether it collapsed, ignores the source, repeats itself, overflows."""
+"""Diagnoses a model from its validation: collapse, ignored source, repetition, overflow."""
 
 from dataclasses import dataclass, replace
 from typing import Any

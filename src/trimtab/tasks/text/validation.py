@@ -1,4 +1,4 @@
-"""What the validation of a model of text gives besides the loss: metrics, translations, signs of an ill model."""
+"""What the validation of a model of text gives besides the loss: metrics, translations, signs of a broken model."""
 
 import math
 import time

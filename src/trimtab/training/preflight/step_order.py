@@ -1,4 +1,4 @@
-"""Whether a step does things in their order: gradients begin empty, and are clipped before they move anything."""
+"""Checks the order of a step: gradients start at zero and are clipped before the update."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Whether an update moves every weight, by the rate that it is given, and a skipped one none; all of it taken back."""
+"""Checks that an update changes every weight in proportion to the learning rate, and a skipped one none."""
 
 from collections.abc import Iterator
 
