@@ -94,12 +94,8 @@ def generate(
         from trimtab.decode.tally import Tally
         from trimtab.inference import load_generator
 
-        generation = GenerationConfig(
-            max_tokens=max_tokens,
-            samples=samples,
-            sampling=sampling,
-            stop=tuple(each.replace("\\n", "\n").replace("\\t", "\t") for each in stop or ()),
-        )
+        ends = _written_out(stop or [])
+        generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
@@ -114,6 +110,11 @@ def generate(
                 read = read_lines(lines, name="stdin" if source is None else str(source))
                 shown.lines(generator.generate(read, generation))
         print(tally.render(), file=sys.stderr)
+
+
+def _written_out(stops: list[str]) -> tuple[str, ...]:
+    """Strings of the command line with their line ends and tabs."""
+    return tuple(each.replace("\\n", "\n").replace("\\t", "\t") for each in stops)
 
 
 def _ask(
