@@ -24,19 +24,21 @@ def choose_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise input_error("device: not known", got=name, allowed="cpu, cuda, cuda:0, ...") from None
+        raise input_error("device: unknown", got=name, allowed="cpu, cuda, cuda:0, ...") from None
     if device.type not in ("cpu", "cuda"):
         raise input_error("device: not supported", got=name, allowed="cpu, cuda, cuda:0, ...")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise input_error("device: no GPU is found", got=name, allowed="cpu", fix="leave out --device")
+        raise input_error("device: no GPU found", got=name, allowed="cpu", fix="leave out --device")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         last = torch.cuda.device_count() - 1
-        raise input_error("device: there is no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}")
+        raise input_error("device: no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}")
     return device
 
 
-def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
-    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay."""
+def wants_compile(recipe: Recipe, *, targets_per_epoch: float, tokens_per_target: float = 1.0) -> bool:
+    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay.
+
+    `tokens_per_target` tokens come with each target, on average."""
     if recipe.step.compile != "auto":
         return recipe.step.compile == "on"
     length = recipe.length
@@ -49,7 +51,7 @@ def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
             targets = length.count
         case "epochs":
             targets = length.count * targets_per_epoch
-    return targets >= COMPILE_PAYS_FROM_TARGETS
+    return targets * tokens_per_target >= COMPILE_PAYS_FROM_TARGETS
 
 
 def set_arithmetic(recipe: Recipe) -> None:

@@ -107,13 +107,13 @@ def test_jsonl_through_a_pipe_gives_the_same_as_the_file(run, tmp_path, monkeypa
 
 def test_jsonl_under_another_name_is_refused(run, tmp_path):
     (tmp_path / "a.json").write_text('{"text": "the ship"}\n')
-    with pytest.raises(InputError, match="holds JSON"):
+    with pytest.raises(InputError, match="contains JSON"):
         evaluate_text(str(run), text=tmp_path / "a.json")
 
 
 def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, length="5 steps"), out=tmp_path / "run").run
-    with pytest.raises(InputError, match="was trained on pairs alone") as caught:
+    with pytest.raises(InputError, match="was trained on pairs only") as caught:
         evaluate_text(str(run), text=tmp_path / "dev.txt")
     assert "--source FILE --reference FILE" in caught.value.problems[0].fix
 

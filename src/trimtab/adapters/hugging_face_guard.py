@@ -37,7 +37,7 @@ def guard_trainer(
 
     It judges the sum of the losses that `training_step` gives for the micro-batches of a step, and the gradient norm
     before clipping; over several processes, the mean loss of all ranks, so that they refuse the same steps. A refused
-    step calls no optimizer: weights and moments stay, the learning rate goes on. `tell` gets each finding; by default
+    step calls no optimizer: weights and moments stay, the learning rate continues. `tell` gets each finding; by default
     it is logged as a warning. Each look at the numbers waits for the GPU, once a step.
 
     InputError for a Trainer that is guarded already, and under DeepSpeed or Megatron-LM, whose engines make the update

@@ -1,4 +1,4 @@
-"""`trimtab generate`: text that goes on from prompts."""
+"""`trimtab generate`: text that continues from prompts."""
 
 import json
 import sys
@@ -81,7 +81,7 @@ def generate(
     """
     if prompt is not None and source is not None:
         raise input_error(
-            "--prompt: prompts come from one place",
+            "--prompt: prompts come from one source",
             got="--prompt and --input",
             allowed="one of them",
             fix="leave one out",

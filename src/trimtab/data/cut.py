@@ -7,12 +7,13 @@ import numpy as np
 from trimtab.arguments import instance_of, wrong
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
-from trimtab.types import GlobalBatch, PackedBatch, Ragged
+from trimtab.types import PackedBatch, Ragged
 
 
 def cut(
-    window: GlobalBatch,
+    window: TextGlobalBatch,
     shape: PackShape,
     *,
     start_symbol: int,

@@ -83,7 +83,7 @@ def plan_shape(
     Each pack holds an even share of the window's targets and some slack, by default a twentieth. Source slots and
     segments follow from the sample: what an even share needs on average, and four standard errors or a twentieth more.
     Where the sample has no source tokens at all, there are no source slots.
-    Raises InputError where an example of `max_tokens` would not fit into a micro-batch.
+    Raises InputError if an example of `max_tokens` would not fit into a micro-batch.
     """
     for name, number in (
         ("tokens_per_step", tokens_per_step),

@@ -1,4 +1,4 @@
-"""How to go on from a prompt: how far, how often, and how each next symbol is chosen."""
+"""How to continue from a prompt: how far, how often, and how each next symbol is chosen."""
 
 from dataclasses import dataclass
 
@@ -40,19 +40,19 @@ class GenerationConfig:
                 "max_tokens: out of range",
                 got=str(self.max_tokens),
                 allowed="1 to 1,000,000",
-                fix="256 is usual; a text ends with the model's window in any case",
+                fix="256 is usual; a text never exceeds the model's window",
             )
         if not 1 <= self.samples <= MOST_CANDIDATES:
             raise input_error(
                 "samples: out of range",
                 got=str(self.samples),
                 allowed=f"1 to {MOST_CANDIDATES}",
-                fix="ask for fewer, and again with another seed",
+                fix="ask for fewer, and repeat with another seed",
             )
         if self.samples > 1 and self.sampling is None:
             raise input_error(
-                "samples: taking the likeliest symbol each time gives the same text every time",
-                got=f"{self.samples} samples without drawing",
+                "samples: greedy decoding gives the same text every time",
+                got=f"{self.samples} samples with temperature 0",
                 allowed="1, or a temperature above 0",
                 fix="set a temperature, such as 0.8",
             )

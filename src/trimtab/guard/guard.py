@@ -26,7 +26,7 @@ class Verdict:
     """Steps refused in a row, this one among them."""
     unsettled: bool = False
     """So many were refused in a row that you must decide: the data has changed (`Guard.accept_level`), or the
-    weights are spoilt (go back to an older checkpoint)."""
+    weights are damaged (go back to an older checkpoint)."""
     over_budget: bool = False
     """So many of the last steps were refused that the run should stop."""
 
@@ -106,7 +106,7 @@ class Guard:
         }
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a checkpoint; parts that are missing begin anew."""
+        """Goes on from a checkpoint; parts that are missing start again."""
         self.outliers.from_dict(saved.get("outliers", {}))
         self.streak.from_dict(saved.get("streak", {}))
         self.budget.from_dict(saved.get("budget", {}))

@@ -90,7 +90,7 @@ class OutlierWindow:
             self.log_norms.popleft()
 
     def forget(self) -> None:
-        """Begins anew, after the level has changed for good."""
+        """Begins again, after the level has changed for good."""
         self.losses.clear()
         self.log_norms.clear()
 
@@ -117,14 +117,14 @@ def deviation(values: Sequence[float] | deque[float]) -> float:
 
 def loss_spike(loss: float, *, usual: float, bound: float | None = None, step: str = "the update") -> Finding:
     """Says so of a step with this loss; `usual` is the median of the accepted ones."""
-    return LOSS_SPIKE.found(f"{step} was not applied: loss {loss:.4g}, {_against(usual, bound)}")
+    return LOSS_SPIKE.found(f"{step} was skipped: loss {loss:.4g}, {_against(usual, bound)}")
 
 
 def gradient_spike(
     norm: float, *, usual: float, bound: float | None = None, step: str = "the update"
 ) -> Finding:
     """Says so of a step with this gradient norm; `usual` is the median of the accepted ones."""
-    return GRADIENT_SPIKE.found(f"{step} was not applied: gradient norm {norm:.4g}, {_against(usual, bound)}")
+    return GRADIENT_SPIKE.found(f"{step} was skipped: gradient norm {norm:.4g}, {_against(usual, bound)}")
 
 
 def _against(usual: float, bound: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Text that goes on from prompts, by a trained language model."""
+"""Text that continues from prompts, by a trained language model."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ def generate(
     stop: Sequence[str] = (),
     device: str | None = None,
 ) -> Iterator[Continuation]:
-    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export goes on from
+    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export continues from
     each prompt, in order, `samples` for each; an empty prompt begins a text.
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same

@@ -1,4 +1,4 @@
-"""A language model ready to go on from prompts: with many of them, or with one text as it is written."""
+"""A language model ready to continue from prompts: with many of them, or with one text as it is written."""
 
 from collections.abc import Generator as Yields
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Generator:
     def generate(
         self, prompts: Iterable[str], generation: GenerationConfig | None = None, *, first: int = 0
     ) -> Iterator[Continuation]:
-        """The texts that go on from each prompt, in order, `writing.samples` for each; in bounded memory.
+        """The texts that continue from each prompt, in order, `writing.samples` for each; in bounded memory.
 
         What is drawn for a prompt follows from the seed, its number (that of the first is `first`) and the number of
         the sample, whatever stands around it. Raises InputError for prompts that are one text and no list, and for a
@@ -187,7 +187,7 @@ class Generator:
             f"prompt {row.number + 1}: longer than {self.name} can read",
             got=f"{len(row.ids)} tokens, the start symbol included",
             allowed=f"at most {self.window}, which is `data.max_tokens` of the run",
-            fix="shorten the prompt: its end alone, or a part that says what the rest must go on from",
+            fix="shorten the prompt: keep its end",
         )
 
 

@@ -108,7 +108,7 @@ def check_shapes(inputs: Inputs, terms: Terms, *, chunk_bytes: int) -> None:
 
 
 def check_labels(inputs: Inputs, terms: Terms) -> None:
-    """Raises ValueError where there is not one label for each vector or not a row for each id, and IndexError where a
+    """Raises ValueError if there is not one label for each vector or not a row for each id, and IndexError if a
     label stands for nothing; the latter on a CPU alone, since a GPU would have to be waited for."""
     hidden, matrix, labels = inputs
     if terms.num_ids > len(matrix):
@@ -141,9 +141,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, *_: Tensor | None) -> tuple:
-        """The kept gradients times the objective's own, in their own memory; a retained graph makes them anew.
+        """The kept gradients times the objective's own, in their own memory; a retained graph makes them again.
 
-        RuntimeError where they are to be differentiated once more, as `create_graph` asks for.
+        RuntimeError if they are to be differentiated once more, as `create_graph` asks for.
         """
         if torch.is_grad_enabled():
             raise RuntimeError(

@@ -66,14 +66,14 @@ def take(parts: Parts, station: RecordedStep, records: Records) -> StepReport:
         gate=None if unasked else parts.stepper.gate,
         learning_rate=parts.learning_rate.at(station.before) if rate is None else float(rate),
     )
-    if unasked:  # it must know the step all the same, to judge later ones of which nothing is written down
+    if unasked:  # it must know the step anyway, to judge later ones of which nothing is written down
         parts.stepper.gate(report.loss, report.grad_norm)
         parts.stepper.gate.after(report.skip_reason > 0)
     return report
 
 
 def recorded(line: Mapping[str, Any]) -> Measure | None:
-    """What a line of `metrics.jsonl` says of its step; None where it says nothing."""
+    """What a line of `metrics.jsonl` says of its step; None if it says nothing."""
     try:
         return Measure(float(line["loss"]), float(line["grad_norm"]))
     except (TypeError, KeyError, ValueError):

@@ -18,7 +18,7 @@ def accumulate(
     scale: LossScale | None = None,
 ) -> LossOutput:
     """Adds d(objective / targets) to the gradients and gives the mean loss and objective per target, and the number of
-    truncated ones, which count in the divisor all the same. `targets` is the divisor where it is on the device already;
+    truncated ones, which count in the divisor anyway. `targets` is the divisor where it is on the device already;
     with it there may be no micro-batch at all, which adds nothing.
 
     Each micro-batch gives a *sum*; the divisor, the targets of all of them, is known before the first backward. So

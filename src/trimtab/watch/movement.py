@@ -109,8 +109,7 @@ def unmoved(names: Sequence[str], *, of: int, updates: int) -> Finding | None:
         return None
     some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     return WEIGHTS_NEVER_MOVE.found(
-        f"after {updates} updates {len(names)} of {of} trainable tensors are, bit for bit, what they were: "
-        f"{some}"
+        f"after {updates} updates {len(names)} of {of} trainable tensors are bit-identical: {some}"
     )
 
 

@@ -46,7 +46,7 @@ class NonFinite:
 
 
 def first_non_finite(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite | None:
-    """The first tensor that is not finite when `run` computes a loss with the model; None where all is finite.
+    """The first tensor that is not finite when `run` computes a loss with the model; None if all is finite.
 
     `run` must call the model as training does, with the same random numbers, and give the loss, whose backward pass is
     run here too. It is slow, since every output is looked at: it is for the one step that was refused. Gradients of the

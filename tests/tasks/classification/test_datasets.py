@@ -28,6 +28,7 @@ def test_what_is_empty_is_dropped_with_its_reason(tmp_path):
     assert dropped == {0: "empty_source", 1: "empty_target"}
     assert len(datasets.sample.target) == 100
     assert datasets.targets_per_epoch == 100
+    assert datasets.tokens_per_target == datasets.sample.source.lengths.mean()
 
 
 def test_of_a_long_text_the_beginning_is_read_with_the_end_symbol(opened):

@@ -41,7 +41,7 @@ class JsonlPairs:
         return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two fields; InputError where the line is no object or a field is missing or not text."""
+        """The two fields; InputError if the line is no object or a field is missing or not text."""
         return self._fields(line, text_of(self.lines, line))
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -100,7 +100,7 @@ class JsonlPairs:
     def _mended(self, name: str, likely: str, fields: dict[str, Any]) -> str:
         """What to do where a field is missing; that of a document has one name."""
         if self.source != self.target:
-            return f"did you mean {likely}?" if likely else "name fields that are there, or remove the line"
+            return f"did you mean {likely}?" if likely else "name existing fields, or remove the line"
         if advice := advice_for(list(fields)):
             return advice
         renamed = f"rename {likely!r} to {name!r}" if likely else f"put the document into a field {name!r}"

@@ -28,7 +28,7 @@ def open_llama(
 ) -> "LlamaModel":
     """The model in a folder that an export wrote, in float32, in evaluation mode.
 
-    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError where the folder holds
+    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError if the folder holds
     anything that an export of this model does not write, and where transformers cannot read it.
     """
     require_transformers()
@@ -77,7 +77,7 @@ class LlamaModel:
 
 
 class LlamaSession:
-    """Prompts that go on; see `decode.continuing.OpenPrompts`."""
+    """Prompts that continue; see `decode.continuing.OpenPrompts`."""
 
     def __init__(self, model: LlamaModel, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width = model, rows, width

@@ -32,7 +32,7 @@ class GlobalNormClip:
         return {}
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Nothing to go on from."""
+        """Nothing to continue from."""
 
 
 def clip_global_norm(

@@ -13,13 +13,13 @@ from trimtab.data.fitting_vocabulary import with_sizes
 from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.model.text_model import POSITIONS_MULTIPLE
 from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape, rounded_up
 from trimtab.tasks.classification.datasets import Labelled
 from trimtab.tasks.classification.model import SequenceClassifier
 from trimtab.tasks.task import OpenMixture
 from trimtab.tasks.text.batches import step_size
-from trimtab.types import GlobalBatch
 
 
 def plan_batches(recipe: Recipe, datasets: Labelled, *, packed: bool, device: torch.device) -> Batching:
@@ -42,7 +42,7 @@ def with_vocabulary_size(recipe: Recipe, datasets: Labelled) -> Recipe:
 def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
     """What opens the endless global batches of a mixture, each of so many examples."""
 
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
+    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
         feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
         made = windows(
             chunks(feed, from_position=position, workers=workers),
@@ -53,7 +53,7 @@ def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
             sizes=map(partial(step_size, recipe.step), itertools.count(step)),
         )
         for window in made:
-            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(GlobalBatch)})
+            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
 
     return open_mixture
 
