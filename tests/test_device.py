@@ -28,7 +28,7 @@ def test_a_name_that_is_no_device_of_ours_is_wrong_input(name):
 
 def test_a_gpu_that_is_not_there_is_wrong_input(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="no GPU is found"):
+    with pytest.raises(InputError, match="no GPU found"):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -184,7 +184,7 @@ def test_a_prefix_model_learns_to_translate_and_the_commands_take_it(tmp_path):
 
 
 def test_documents_are_not_inspected_as_pairs(tmp_path):
-    with pytest.raises(InputError, match="its documents are no pairs"):
+    with pytest.raises(InputError, match="trimtab inspects pairs"):
         inspect_recipe(load_recipe(language_recipe(tmp_path)))
 
 

@@ -38,7 +38,7 @@ class EvaluationModel:
     averaged: Callable[[Any], Any] | None = None
     """Gives a copy with the averaged weights, where the recipe evaluates these."""
     dtype: torch.dtype | None = None
-    """Half precision, in which decoding on a GPU is several times faster; None where the weights stay as they are."""
+    """Half precision, in which decoding on a GPU is several times faster; None if the weights stay as they are."""
 
     def copy(self) -> Any:
         """The model to score now; the very model in training where neither applies."""
@@ -74,7 +74,7 @@ class Parts:
 def build(
     recipe: Recipe, datasets: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
 ) -> Parts:
-    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together.
+    """The parts of a run from its recipe and its opened data; raises InputError if they cannot work together.
 
     With several `ranks` each process builds the same and takes its share of the micro-batches of every step.
     """

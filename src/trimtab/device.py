@@ -24,14 +24,14 @@ def choose_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise input_error("device: not known", got=name, allowed="cpu, cuda, cuda:0, ...") from None
+        raise input_error("device: unknown", got=name, allowed="cpu, cuda, cuda:0, ...") from None
     if device.type not in ("cpu", "cuda"):
         raise input_error("device: not supported", got=name, allowed="cpu, cuda, cuda:0, ...")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise input_error("device: no GPU is found", got=name, allowed="cpu", fix="leave out --device")
+        raise input_error("device: no GPU found", got=name, allowed="cpu", fix="leave out --device")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         last = torch.cuda.device_count() - 1
-        raise input_error("device: there is no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}")
+        raise input_error("device: no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}")
     return device
 
 

@@ -21,7 +21,7 @@ from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, on_any
-from trimtab.errors import RunFailed
+from trimtab.errors import RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -52,6 +52,7 @@ from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
+from trimtab.world import launched_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,11 @@ def train(
     Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
     and a folder that all of them reach; the first one writes into it and reports progress.
 
-    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, NoRoom,
-    RunFailed where preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
+    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
+    RunFailed if preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
     """
+    if ranks is ONE_RANK:
+        refuse_several_processes()
     progress = (progress or Silent()) if ranks.is_first else Silent()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
@@ -92,6 +95,18 @@ def train(
         for note in () if resume else loaded.notes:
             progress.message(note)
         return train_in(run, resolve_paths(loaded), progress=progress, ranks=ranks)
+
+
+def refuse_several_processes() -> None:
+    """InputError where a launcher has started several processes: each would train a model of its own, in one folder."""
+    if (processes := launched_processes()) > 1:
+        raise input_error(
+            f"train: one of {processes} processes, and a run has one",
+            got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
+            allowed="one process; training on several GPUs is not there yet",
+            fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
+            "for a loop of your own on several GPUs, `trimtab.parts` and `trimtab.guard` are there",
+        )
 
 
 def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks = ONE_RANK) -> RunResult:
@@ -120,7 +135,7 @@ class Prepared:
 def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks = ONE_RANK) -> Prepared:
     """Opens data and newest checkpoint and builds the parts.
 
-    Raises InputError where something of the recipe is missing or wrong, and where it is not that of the checkpoint.
+    Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
     """
     held = HeldFindings()
     store = CheckpointStore(
@@ -159,7 +174,7 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks 
 def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     """Puts the parts and the logs where the run resumes, or at its beginning, where the checks come first.
 
-    Raises RunFailed where a check finds an error, and NoRoom where not one checkpoint fits on the disk.
+    Raises RunFailed if a check finds an error, and DiskFull where not one checkpoint fits on the disk.
     """
     run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
     was_started = run.is_run
@@ -182,7 +197,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
         if was_started:
             prepared.progress.message(
-                f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
+                f"no checkpoint is there, so the run starts again; {lost} steps had been taken"
             )
         run_preflight(parts, recorder)
     return state, recorder
@@ -215,7 +230,7 @@ def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> 
 
 
 def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
-    """The parts of the run; RunFailed where there is no memory for the model."""
+    """The parts of the run; RunFailed if there is no memory for the model."""
     try:
         return build(recipe, datasets, ranks=ranks)
     except (RuntimeError, MemoryError) as error:
@@ -225,22 +240,23 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
-    """Tells every finding; raises RunFailed where one of them is an error, on this rank or on another."""
+    """Reports every finding; raises RunFailed if one of them is an error, on this rank or on another."""
     errors = []
     for finding in preflight(parts):
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
     if on_any(bool(errors), recorder.ranks):
         raise RunFailed(
-            "preflight found what would spoil the run; nothing was trained: "
-            + (", ".join(f"{each.code} {each.name}" for each in errors) or "another rank says what")
+            "preflight found errors; nothing was trained: "
+            + (", ".join(f"{each.code} {each.name}" for each in errors) or "another rank says which")
         )
 
 
 def smoke(
     recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
 ) -> float:
-    """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
+    """Overfits one window for some seconds and gives the last loss; raises RunFailed if it does not fall."""
+    refuse_several_processes()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())
@@ -257,7 +273,7 @@ def describe(parts: Parts, state: TrainState) -> str:
         f"in {parts.batching.num_batches} {facts.batches}; "
         f"{parts.datasets.examples_per_epoch} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
-        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
+        f"length {parts.recipe.length}" + (f"; continuing from step {state.step}" if state.step else "")
     )
 
 

@@ -67,6 +67,4 @@ class StopRule:
         if not self.ended_early(state):
             return f"its length of {self.length} is reached"
         since = state.best["since"]
-        return (
-            f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
-        )
+        return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to continue"

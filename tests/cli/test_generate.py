@@ -120,7 +120,7 @@ def test_a_temperature_of_zero_is_greedy(call, loaded):
 
 
 REFUSED = {
-    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one place"),
+    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one source"),
     "a file that is not there": (["--input", "gone.txt"], "--input gone.txt: no such file"),
     **{
         f"a temperature of {value}": (
@@ -132,11 +132,11 @@ REFUSED = {
     },
     "no tokens": (["--max-tokens", "0"], "--max-tokens: out of range"),
     "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
-    "samples that are all the same": (
+    "samples that are anyway": (
         ["--temperature", "0", "--samples", "2"],
-        "samples: taking the likeliest",
+        "samples: greedy decoding",
     ),
-    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: counts only"),
+    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: only applies"),
 }
 
 

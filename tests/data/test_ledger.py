@@ -41,3 +41,12 @@ def test_a_ledger_survives_json():
     assert again == ledger
     again.add(window([1]))
     assert again != ledger
+
+
+def test_documents_without_a_text_are_counted_once_and_not_as_the_stream_goes_on():
+    corpus = FakeCorpus("texts", 4, empty_documents=(0, 2))
+    ledger = Ledger.of([corpus])
+    ledger.add(window([0, 0]))
+    (counts,) = ledger.to_dict()["corpora"]
+    assert (counts["seen"], counts["kept"]) == (4, 2)
+    assert counts["dropped"] == {"empty document": {"count": 2, "lines": [1, 3]}}

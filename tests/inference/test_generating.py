@@ -71,7 +71,7 @@ def test_a_model_that_translates_is_named_with_its_command(trained_run, exported
 
 def test_a_language_model_of_pairs_alone_is_sent_to_translate_and_one_of_texts_too_is_not(tmp_path):
     pairs = train(language_recipe(tmp_path / "pairs", **PAIRS), out=tmp_path / "pairs" / "run").run
-    with pytest.raises(InputError, match=f"trained on pairs alone[\\s\\S]*`trimtab translate {pairs}`"):
+    with pytest.raises(InputError, match=f"trained on pairs only[\\s\\S]*`trimtab translate {pairs}`"):
         load_generator(str(pairs))
     both = {**PAIRS, "data.train": [*PAIRS["data.train"], {"text": "train.txt"}]}
     mixed = train(language_recipe(tmp_path / "mixed", **both), out=tmp_path / "mixed" / "run").run

@@ -32,7 +32,7 @@ def log_probabilities(model, source, inputs):
 
 
 def greedily(model, tokenizer, source, *, max_tokens):
-    """Greedy search as it is written in a textbook: everything anew for each symbol."""
+    """Greedy search as it is written in a textbook: everything again for each symbol."""
     never = [tokenizer.pad, tokenizer.unknown, tokenizer.start]
     found = []
     for _ in range(target_limit(len(source), max_tokens=max_tokens) - 1):

@@ -16,7 +16,7 @@ HEALTHY = "healthy"
 
 
 def put_mark(folder: Path, manifest: Manifest) -> None:
-    """Marks the checkpoint in `folder`; on return the mark is on the disk. Raises NoRoom, RunFailed."""
+    """Marks the checkpoint in `folder`; on return the mark is on the disk. Raises DiskFull, RunFailed."""
     replace_file(folder / HEALTHY, _content(manifest))
 
 

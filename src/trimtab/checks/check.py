@@ -1,7 +1,9 @@
-"""Checks configurations: reads them, asks the rules, and takes out what is silenced or known."""
+"""Checks configurations: reads them, asks the rules, and takes out what is suppressed or known."""
 
+import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from trimtab.checks.baseline import Baseline
 
 Paths = str | Path | Sequence[str | Path]
+_GARBAGE = 100_000
+"""Objects, of which those of the last files may be garbage, between two collections."""
 NOTHING = "there is nothing in it that trimtab checks"
 
 
@@ -78,11 +82,28 @@ def check_as_asked(paths: Paths, asked: Asked) -> Report:
     found, problems = found_files(paths, named_as_found=asked.ignore_unknown)
     run = _Run(files, chosen, Silences(chosen, walked_folders(paths)))
     run.problems += problems
-    for each in found:
-        run.look_at(each)
+    with _collecting_by_file():
+        for each in found:
+            run.look_at(each)
+            files.release(each.path)
+            if gc.get_count()[0] > _GARBAGE:
+                gc.collect(0)
     if asked.ignore_unknown:
         run.skipped.clear()
     return run.report(strict=asked.strict, remembered=remembered)
+
+
+@contextmanager
+def _collecting_by_file() -> Generator[None]:
+    """Garbage is collected between two files. What follows a script makes many objects that refer to one
+    another; the collector by itself would look through all that is kept of earlier files again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def found_files(paths: Paths, *, named_as_found: bool = False) -> tuple[list[Found], list[Problem]]:
@@ -152,7 +173,6 @@ class _Run:
             self.unknown |= undecided(runs)
             diagnoses, problems = findings_of(runs, self.chosen)
             self.problems += problems
-            self.files.release(file.path)
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
                 self.found.setdefault(identity(diagnosis), diagnosis)
         elif file.named and self.files.is_recognised(file.path):

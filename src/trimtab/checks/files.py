@@ -22,7 +22,7 @@ _SPEAKS_OF_TRAINING = re.compile(
 )
 
 _IS_FOR_OTHERS = re.compile(
-    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes anew
+    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes again
     rb"|^[ \t]*(?:- )?[\w\"'.-]+[ \t]*:[ \t]*(?:\$?\{[{%]|\$\{|<%)"  # a value that it fills in, without quotes
     rb"|^[\w\"'-]*\{\{[^{}\n]*\}\}[\w\"'-]*[ \t]*:"  # a key
     rb"|^apiVersion:[ \t]",
@@ -56,6 +56,7 @@ class Files:
         """Lets go of what only rules need of a script: its flow is many times as large as its text."""
         known = self._read.get(path)
         if isinstance(known, Document) and known.flow is not None:
+            known.flow.release()
             self._read[path] = replace(known, flow=None)
 
     def parse(self, path: str, data: bytes) -> Document:
@@ -63,7 +64,7 @@ class Files:
         return read_document(path, data, syntax=syntax_for(path, self.kind))
 
     def describe(self, document: Document) -> list[Description]:
-        """The runs of a document; empty where it is no configuration that trimtab knows."""
+        """The runs of a document; empty if it is no configuration that trimtab knows."""
         surroundings = self._surroundings(document.path)
         return examine_document(document, kind=self.kind, surroundings=surroundings)
 
@@ -99,7 +100,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def speaks_of_training(path: str) -> bool:
-    """Whether a file that nobody named and nobody can read is likely a configuration all the same; a template has to
+    """Whether a file that nobody named and nobody can read is likely a configuration anyway; a template has to
     be filled in first, and a manifest of Kubernetes is for others."""
     try:
         data = read_bytes(path)

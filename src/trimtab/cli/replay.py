@@ -21,7 +21,7 @@ def replay(
             "--step",
             Range(least=1),
             help="The step to repeat, as numbered in metrics.jsonl and findings.jsonl.",
-            fix="name a step of the run; findings.jsonl says which were refused",
+            fix="name a step of the run; findings.jsonl lists the skipped ones",
         ),
     ],
     device: Device = None,

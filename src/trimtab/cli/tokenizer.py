@@ -43,7 +43,7 @@ def train_tokenizer(
     """Train a tokenizer, to be shared by several runs."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(
-            f"--out {out}: exists already",
+            f"--out {out}: already exists",
             got="a folder with something in it" if out.is_dir() else "a file",
             allowed="a new folder",
             fix="name another folder, or remove this one",

@@ -33,7 +33,7 @@ def train(
     loaded = load_recipe(recipe, overrides or ())
     if smoke and (resume or out is not None):
         raise input_error(
-            "--smoke: leaves no run behind",
+            "--smoke: does not keep a run",
             got="--smoke with --resume or --out",
             allowed="--smoke alone",
             fix="leave these out",

@@ -84,13 +84,11 @@ class ParallelFiles(Settings):
     def _paths_or_columns(self) -> "ParallelFiles":
         kind, sides = self.kind, {"source": self.source, "target": self.target}
         if self.split is not None and self.dataset is None:
-            raise ValueError("split: written, but there is no `dataset`")
+            raise ValueError("split: given without a `dataset`")
         others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key) is not None]
         others = [other for other in others if other != f"`{kind.key}`"]
         if others and kind.key != "text":
-            raise ValueError(
-                f"{kind.key}: written together with {' and '.join(others)}; leave one of them out"
-            )
+            raise ValueError(f"{kind.key}: given together with {' and '.join(others)}; leave one of them out")
         for side, value in sides.items():
             if isinstance(value, int) and kind.key == "source":
                 raise ValueError(f"{side}: a number, which names a column, but there is no `pairs` file")
@@ -143,7 +141,7 @@ class TrainCorpus(ParallelFiles):
                 "be told which way to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
             )
         if self.reverse_tags and not self.both_directions:
-            raise ValueError("reverse_tags: written, but both_directions is false")
+            raise ValueError("reverse_tags: given, but both_directions is false")
         if any(not is_tag(tag) for tag in self.reverse_tags):
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}; a tag is one word without spaces, such as '<2en>'"

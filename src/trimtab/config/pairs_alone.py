@@ -11,12 +11,12 @@ def learns_pairs_alone(recipe: Recipe) -> bool:
 
 
 def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None) -> None:
-    """Raises InputError for a model that cannot go on from a text, since it has never read one; `instead` is what to do
-    with it, and is to translate where it is not said."""
+    """Raises InputError for a model that cannot continue from a text, since it has never read one; `instead` is what to
+    do with it, and is to translate where it is not said."""
     if learns_pairs_alone(recipe):
         raise input_error(
-            f"{name}: was trained on pairs alone, and every row of them has {SEPARATOR} between source and target",
-            got="a text without one, which it has never learned to go on from",
+            f"{name}: was trained on pairs only, with {SEPARATOR} between source and target in every row",
+            got="a text without one, which it has never learned to continue",
             allowed="a language model with a `text` among data.train",
             fix=f"{instead or f'translate with it: `trimtab translate {name}`'}, or train on a `text` too",
         )

@@ -122,7 +122,7 @@ class Recipe(Settings):
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a language model learns to go on from texts, and not only from the sources of pairs."""
+        """Whether a language model learns to continue texts, and not only from the sources of pairs."""
         return self.facts.continues_texts and any(corpus.text is not None for corpus in self.data.train)
 
     @field_validator("export", mode="after")

@@ -121,6 +121,8 @@ def with_task_defaults(tree: Any) -> Any:
     if given.get("task") not in TASKS:
         return given
     facts = facts_of(given["task"])
+    if isinstance(given.get("model"), Mapping):
+        given = _filled(given, ["model", "kind"], facts.model_kinds[0])
     for path, value in facts.defaults:
         given = _filled(given, path.split("."), value)
     data = given.get("data")

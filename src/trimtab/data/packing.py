@@ -28,7 +28,7 @@ class Packing:
 
     @property
     def resolved(self) -> dict[str, int | None]:
-        """The budget that was chosen for sources, by its key of the recipe's `step`; None where there are none."""
+        """The budget that was chosen for sources, by its key of the recipe's `step`; None if there are none."""
         return {"source_tokens_per_micro_batch": self.shape.source_slots or None}
 
     @property

@@ -16,7 +16,7 @@ class PieceMap:
     """Where each id of a new vocabulary comes from."""
 
     same: tuple[int | None, ...]
-    """For each new id, the old id of the same piece; None where there is none."""
+    """For each new id, the old id of the same piece; None if there is none."""
     spelled: dict[int, list[int]]
     """For new ids without the same piece, the old ids that the old tokenizer cuts it into."""
     num_dropped: int

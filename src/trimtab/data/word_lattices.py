@@ -72,7 +72,7 @@ def _pieces(
     alpha: float,
     unknown_score: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and ids of the pieces that begin at each place, by their length; minus infinity where there is none."""
+    """Weights and ids of the pieces that begin at each place, by their length; minus infinity if there is none."""
     codes = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
     ends = np.repeat(np.cumsum(lengths), lengths)
     places = offsets[ends - np.arange(len(codes))] + np.repeat(np.arange(len(words)), lengths)

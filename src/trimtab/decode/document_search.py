@@ -183,7 +183,7 @@ class RunningSearch:
     def _extend(
         self, logits: Float[Tensor, "rows beam vocabulary"], *, any_at_limit: bool
     ) -> Int[Tensor, "rows beam"]:
-        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others go on."""
+        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others continue."""
         state, beam, vocabulary = self.state, self.search.beam, logits.shape[-1]
         at_limit = state["limits"] <= state["steps"] + 1 if any_at_limit else None
         scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
@@ -232,9 +232,9 @@ class RunningSearch:
         done, broken = torch.stack([self.state["done"], self.state["broken"]]).tolist()
         if any(broken):
             raise RunFailed(
-                f"translation stopped: the model's scores are not numbers (NaN) in {sum(broken)} of {len(broken)} "
+                f"translation stopped: the model's scores are NaN in {sum(broken)} of {len(broken)} "
                 "sentences\n"
-                "  fix     use an earlier checkpoint, one from before the loss became NaN; or translate in fp32, where "
+                "  fix     use a checkpoint from before the loss became NaN; or translate in fp32, where "
                 "half precision overflows"
             )
         closed = [row for row, is_done in enumerate(done) if is_done]

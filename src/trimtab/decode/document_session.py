@@ -26,7 +26,7 @@ class JoinableSession(Protocol):
     real: Bool[Tensor, "rows 1 1 source"]
     """Which tokens of the padded sources there are."""
     skipped: Int[Tensor, "hypotheses"] | None
-    """Slots at the beginning that hold nothing, for each hypothesis; None where every slot holds a token."""
+    """Slots at the beginning that hold nothing, for each hypothesis; None if every slot holds a token."""
     caches: Sequence[Any]
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:

@@ -21,7 +21,7 @@ _N = 4
 
 
 def repeated_4grams(translations: Sequence[str]) -> float:
-    """The share of 4-grams that stood in the same line before, over all lines: 1 - distinct / total.
+    """The share of 4-grams that repeat one earlier in the line, over all lines: 1 - distinct / total.
 
     Words are what white space separates. Distinct ones are counted for each line by itself, so that a phrase that
     two lines share is no repetition. 0 where no line has four words.
@@ -73,8 +73,8 @@ def find_repetition(translations: Sequence[str], references: Sequence[str]) -> F
     if share <= bound or len(loops) < fewest:
         return None
     return TRANSLATIONS_REPEAT_THEMSELVES.found(
-        f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
-        f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines go round in a loop (bound "
+        f"{share:.1%} of the 4-grams of the translations repeat one earlier in the line (references: "
+        f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines loop (bound "
         f"{fewest}), such as {_shortened(loops[0])}"
     )
 

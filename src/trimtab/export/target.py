@@ -87,6 +87,10 @@ class TextEngine(Continues, Protocol):
     device: torch.device
     """Where it takes ids and gives logits."""
 
+    def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
+        """The float32 logits after each token of each row."""
+        ...
+
 
 @runtime_checkable
 class TranslatesLines(Protocol):
@@ -161,7 +165,7 @@ class Target(Protocol):
         ...
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that prevents the export, with what could be exported; raises InputError where the
+        """Every key of the recipe that prevents the export, with what could be exported; raises InputError if the
         library is not installed."""
         ...
 
@@ -173,7 +177,7 @@ class Target(Protocol):
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
     ) -> Engine | TextEngine:
         """The library's model in a folder that an export wrote, on the device or, where none is named, on the one that
-        fits. Nothing of the folder is executed; raises InputError where it holds anything that an export of this
+        fits. Nothing of the folder is executed; raises InputError if it holds anything that an export of this
         recipe does not write."""
         ...
 

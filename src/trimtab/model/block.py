@@ -74,7 +74,7 @@ class SelfAttention(nn.Module):
 
     @staticmethod
     def _normed(x: Tensor, norm: nn.Module) -> Tensor:
-        """Under autocast a norm computes in its gain's precision; the products go on in their own."""
+        """Under autocast a norm computes in its gain's precision; the products continue in their own."""
         return norm(x.to(norm.weight.dtype)).to(x.dtype)
 
 
@@ -125,7 +125,7 @@ class Residual(nn.Module):
         self.dropout = config.dropout
         self.keeps_precision = keeps_precision
         """A norm after the sum gives float32 under autocast. The path of a language model keeps the precision that it
-        began with, see `DecoderModel.residual`; that of a translator goes on in float32."""
+        began with, see `DecoderModel.residual`; that of a translator continues in float32."""
 
     def pre(self, x: Tensor, norm: nn.Module) -> Tensor:
         """What the sub-layer sees."""

@@ -20,7 +20,7 @@ SEED = 1
 def plainly() -> Generator[None]:
     """While it is open nothing that was compiled runs, only the modules behind it.
 
-    A block is compiled anew for each mode (in training or not, with gradients or without) and each shape: seconds to
+    A block is compiled again for each mode (in training or not, with gradients or without) and each shape: seconds to
     tens of seconds for a single pass. The run itself needs the code of its training alone.
     """
     with torch.compiler.set_stance("force_eager"):

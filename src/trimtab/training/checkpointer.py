@@ -1,4 +1,4 @@
-"""Checkpoints of a run that goes on meanwhile: what is saved, how often a full disk is borne, which are healthy."""
+"""Checkpoints of a resumed run meanwhile: what is saved, how often a full disk is borne, which are healthy."""
 
 import json
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Checkpointer:
         """Begins a checkpoint of this state, on the rank that writes; where it is the last one, it is on the disk on
         return.
 
-        Raises NoRoom where the disk was full too often, or is for the last one; RunFailed where writing failed.
+        Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
         if not self.folder.writes or (state == self.saved and not last):
             return
@@ -110,5 +110,5 @@ def disk_full(error: DiskFull, *, tries_left: int) -> Finding:
     """A checkpoint that did not fit on the disk."""
     return CHECKPOINT_NOT_SAVED.found(
         str(error),
-        why=f"Training goes on; {tries_left} more failed saves end it. The checkpoints before are intact.",
+        why=f"Training continues; {tries_left} more failed saves end it. The checkpoints before are intact.",
     )

@@ -41,7 +41,7 @@ class SuspectExample:
     """File and line, where the corpus has files with lines."""
     source: str
     target: str
-    """Both as the corpus has them; empty where it can no longer be read."""
+    """Both as the corpus has them; empty if it can no longer be read."""
     loss: float
     """Nats per target, without dropout, smoothing or truncation."""
     targets: int
@@ -144,7 +144,7 @@ def _suspect(
     try:
         source, target = corpus.pair(line)
     except (InputError, OSError) as error:
-        # The run goes on from what it has read; a file that was taken away meanwhile must not end it here.
+        # The run continues from what it has read; a file that was taken away meanwhile must not end it here.
         source = target = ""
         reason += f"; it cannot be read any more ({str(error).splitlines()[0]})"
     return SuspectExample(

@@ -44,7 +44,7 @@ class Look:
 
 @dataclass(slots=True)
 class HealthCheck:
-    """Keeps what it needs from step to step in plain attributes; none of it is saved, a resumed run begins anew.
+    """Keeps what it needs from step to step in plain attributes; none of it is saved, a resumed run starts again.
 
     It changes no weight, gradient, moment, random number or mode.
     """

@@ -48,5 +48,5 @@ def not_looked_into(error: Exception, *, step: int) -> Finding:
     """A window that could not be looked at, as where memory ran out."""
     reason = (str(error).splitlines() or [""])[0]
     return REFUSED_WINDOW_NOT_LOOKED_INTO.found(
-        f"step {step}: the refused window could not be looked at: {type(error).__name__}: {reason}"
+        f"step {step}: the batch of the skipped step could not be analyzed: {type(error).__name__}: {reason}"
     )

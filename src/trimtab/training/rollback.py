@@ -1,4 +1,5 @@
-"""What many refused steps mean: other data, which is to be learned, or spoilt weights, from which the run goes back."""
+"""What many refused steps mean: other data, which is to be learned, or damaged weights, from which the run goes
+back."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,15 +17,15 @@ from trimtab.training.skips import MARGIN, REWIND_WINDOW, Accepted
 from trimtab.types import TrainState
 
 WORSE = 1.1
-"""Weights are spoilt where the loss of an older window is now above so many times what it was when it was learned from.
-Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
+"""Weights are damaged where the loss of an older window is now above so many times what it was when it was learned
+from. Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
 
 
 class Spoilt(Exception):
     """The weights are worse than they were, so the run must go back; `rollback` raises it through the loop."""
 
     def __init__(self, state: TrainState, then: Accepted | None, now: float) -> None:
-        super().__init__("the weights are spoilt")
+        super().__init__("the weights are damaged")
         self.state = state
         """Where the run is."""
         self.then = then
@@ -37,7 +38,7 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """Decides after many refused steps, from the loss of a window that was learned from some hundred steps ago.
 
     As low as it was: the weights are well. Outliers then are a new level, which the guard learns; steps that were not
-    finite stay refused. Higher: raises Spoilt. Raises RunFailed where so many steps were refused that the run must end.
+    finite stay refused. Higher: raises Spoilt. Raises RunFailed if so many steps were refused that the run must end.
     """
     skips = recorder.skips
     if skips.budget.over:
@@ -67,7 +68,7 @@ def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]
 def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     """The state of the newest healthy checkpoint, with everything restored and the steps around the spike left out.
 
-    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run was
+    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed if the run was
     rewound too often already, or where no checkpoint is healthy.
     """
     gone, step = recorder.skips, spoilt.state.step
@@ -97,7 +98,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
 
 
 def ended(recorder: Recorder, state: TrainState, why: str) -> str:
-    """The last words of a run that does not go on by itself."""
+    """The last words of a run that does not continue by itself."""
     skips = recorder.skips
     onset = f"the last ones since step {skips.onset}" if skips.onset else "the last one accepted"
     return (
@@ -105,7 +106,7 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
         f"  got     {len(skips.budget.refused)} steps refused of the last {skips.budget.window:,}, {onset}; "
         f"rewound {len(skips.rewound)} times\n"
         "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
-        f"and begin anew, or take the lines out; `trimtab replay RUN --step {skips.onset or state.step}` says "
+        f"and start again, or remove the lines; `trimtab replay RUN --step {skips.onset or state.step}` says "
         f"whether data or state is at fault"
     )
 
@@ -113,8 +114,8 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
 def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
     """The data has changed for good."""
     return NEW_LEVEL_ACCEPTED.found(
-        f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
-        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level"
+        f"steps {first} to {last} were skipped; the batch of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are healthy, and the guard adapts to the new level"
     )
 
 
@@ -125,6 +126,6 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
         then = spoilt.then
         seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return REWOUND.found(
-        f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
-        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
+        f"steps {refused[0]} to {refused[1]} were skipped, and the weights are worse than before: {seen}; "
+        f"the run resumes from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
     )

@@ -44,9 +44,9 @@ class Skips:
     accepted: deque[Accepted] = field(init=False)
     """The last accepted steps before the streak at hand, oldest first."""
     onset: int = 0
-    """First step of the streak at hand; 0 where there is none."""
+    """First step of the streak at hand; 0 if there is none."""
     broken: int = 0
-    """First step of the streak at hand that was not finite; 0 where there is none."""
+    """First step of the streak at hand that was not finite; 0 if there is none."""
     unsettled: list[int] = field(default_factory=list[int])
     """Onset, last step and first step that was not finite of a streak that reached the cap and awaits a decision. It is
     kept though an accepted step may follow before the decision, on a GPU."""
@@ -104,7 +104,7 @@ class Skips:
         return any(first + MARGIN <= step <= last - MARGIN for first, last in self.masked)
 
     def resolve_streak(self) -> None:
-        """Begins the streak anew, after a decision to go on."""
+        """Restarts the streak, after a decision to continue."""
         self.streak.length = self.onset = self.broken = 0
         self.unsettled = []
 
@@ -130,7 +130,7 @@ class Skips:
         }
 
     def from_dict(self, saved: Mapping[str, Any], *, masked: list[list[int]]) -> None:
-        """Goes on from a checkpoint; parts that are missing begin anew."""
+        """Goes on from a checkpoint; parts that are missing start again."""
         self.streak.from_dict(saved.get("streak", {}))
         self.budget.from_dict(saved.get("budget", {}))
         self.accepted.clear()

@@ -29,7 +29,7 @@ LEAST_RATE = 1e-3
 def overfit(recipe: Recipe, *, progress: Progress) -> float:
     """Trains on the first examples again and again, dropout and smoothing off; gives the last loss.
 
-    Raises RunFailed where the loss does not halve. Nothing is written but the cache of the corpora.
+    Raises RunFailed if the loss does not halve. Nothing is written but the cache of the corpora.
     """
     recipe = small(recipe, most=MOST_TARGETS[choose_device().type])
     with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +62,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     if not losses[-1] < FALLS_TO * losses[0]:
         raise RunFailed(
             f"the model could not overfit one batch: the loss went from {losses[0]:.3f} to {losses[-1]:.3f} in "
-            f"{len(losses)} steps\n  fix     look at the learning rate, then whether {recipe.facts.mismatch}"
+            f"{len(losses)} steps\n  fix     check the learning rate, then whether {recipe.facts.mismatch}"
         )
     return losses[-1]
 

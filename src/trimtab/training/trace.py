@@ -12,7 +12,7 @@ from trimtab.watch.non_finite import NonFinite, first_non_finite
 def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
     """The first tensor that is not finite when the window of `step` (counted from 1) is run as training runs it.
 
-    Pack by pack with the step's own dropout, by the present weights; None where all is finite. Gradients, random state
+    Pack by pack with the step's own dropout, by the present weights; None if all is finite. Gradients, random state
     and weights are left as they were. Slow: for the one step that was refused.
     """
     devices = [parts.device] if parts.device.type == "cuda" else []

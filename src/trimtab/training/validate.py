@@ -67,7 +67,7 @@ def score_set(
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
     """Reports and writes down what the watches saw since the last evaluation.
 
-    In a log of its own: unlike scores these numbers are of this process, and begin anew in one that resumes.
+    In a log of its own: unlike scores these numbers are of this process, and start again in one that resumes.
     """
     look = recorder.health.look()
     recorder.health_log.write({"step": state.step, **look.scores})

@@ -15,7 +15,7 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     """Puts the weights that `model.warm_start` names into the model of a run that is at step 0.
 
     How vocabularies that differ are mapped is the task's to say. The parts' recipe then names the very checkpoint and
-    the sha256 of its weights. Raises InputError where there is no such run, the models differ, or the weights are not
+    the sha256 of its weights. Raises InputError if there is no such run, the models differ, or the weights are not
     those that a resolved recipe names.
     """
     model = parts.recipe.model

@@ -19,7 +19,7 @@ class DecoderSession(Protocol):
         ...
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         ...
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:

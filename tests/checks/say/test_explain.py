@@ -39,7 +39,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest():
 def test_an_unknown_symptom_is_answered_with_known_ones():
     found = explanation("banana")
     assert not found.is_found
-    assert "what people see, nearest first" in found.text
+    assert "closest symptoms" in found.text
     assert len(found.text.splitlines()) == 7
 
 

@@ -12,7 +12,7 @@ NEAR = 0.9
 
 def with_own(table: KeyTable, names: Iterable[str]) -> KeyTable:
     """The table with the names that are neither known nor a known one misspelt; what it does not know is kept."""
-    unknown = [name for name in names if "." not in name and name not in table.keys]
+    unknown = [name for name in names if "." not in name and table.key(name) is None]
     own = {name: Key(name=name, open=True) for name in unknown if not is_slip(name, table)}
     return replace(table, keys={**table.keys, **own}, unknown_keys="kept")
 

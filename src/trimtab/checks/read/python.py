@@ -20,8 +20,9 @@ from trimtab.errors import input_error
 
 FOLLOWED = frozenset(
     {
-        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "peft", "pytorch_lightning", "timm",
-        "torch", "torchao", "torchvision", "transformers", "trl", "unsloth", "x_transformers",
+        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "onnxruntime", "peft",
+        "pytorch_lightning", "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
+        "x_transformers",
     }
 )  # fmt: skip
 """Packages of which a script uses one where it is worth following."""
@@ -103,7 +104,7 @@ class Code:
         """What the script does, where it uses a library of the field."""
         if not self.survey.imports & FOLLOWED:
             return None
-        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines.text)
+        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines)
 
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Line and text of each comment."""

@@ -112,7 +112,7 @@ def open_documents(path: Path, *, source: str | int, target: str | int, cache: P
 
 
 def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:
-    """The sentence pairs of the document on a line (from 0); InputError where they are not two equal lists of text."""
+    """The sentence pairs of the document on a line (from 0); InputError if they are not two equal lists of text."""
     text = text_of(lines, line)
     try:
         fields = read_json(text)

@@ -75,7 +75,7 @@ class CTranslate2:
             sizes["positions"] = recipe.data.max_tokens
         for found, own in zip(read_vocabularies(folder), (tokenizers.source, target), strict=True):
             if found != pieces_of(own):
-                raise unknown_manifest(folder, got="vocabularies with other pieces than the tokenizers have")
+                raise unknown_manifest(folder, got="vocabularies that differ from the tokenizers")
         return open_ctranslate2(
             folder,
             device=device or choose_device(),

@@ -50,7 +50,7 @@ def write_graphs(trained: Trained, folder: Path, *, kind: str) -> None:
                 return
             told.append(f"opset {opset}: a token differs by {difference:.1e}")
     raise RunFailed(
-        "no set of operators of ONNX gives what the trainer does; nothing was written\n"
+        "no ONNX operator set reproduces the trainer's results; nothing was written\n"
         + "\n".join(f"  got     {each}" for each in told)
         + "\n  fix     install another onnxruntime, or report this with its version"
     )

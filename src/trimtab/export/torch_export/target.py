@@ -43,10 +43,10 @@ class TorchExport:
     ) -> NoReturn:
         """Refuses: PyTorch unpickles parts of a program, so a folder from elsewhere could execute anything."""
         raise input_error(
-            f"{folder}: a program of torch.export is not opened here, since PyTorch unpickles parts of it",
+            f"{folder}: trimtab does not open torch.export programs, since PyTorch unpickles parts of them",
             got="an export for torch_export",
             allowed="a run, or an export for hf",
-            fix="take the run; or torch.export.load for a program that you trust, as the model card shows",
+            fix="use the run, or torch.export.load for a program that you trust, as the model card shows",
         )
 
     def as_users_open_it(self, folder: Path) -> "OpenedProgram":
@@ -71,8 +71,8 @@ class TorchExport:
             ),
             limits=(
                 f"It reads at most {window} tokens, the start symbol included. Rows are filled up behind their ends.",
-                "The program gives all logits of the rows and keeps no keys and values: a text that grows is read anew "
-                "for each token.",
+                "The program gives all logits of the rows and keeps no keys and values: each new token reads the whole "
+                "text again.",
                 "`torch.export.load` unpickles parts of the file: open no program that you do not trust. trimtab opens "
                 "none.",
                 "The sign `▁` in a text is read as a space, as sentencepiece does; trimtab spells it in bytes.",

@@ -25,7 +25,7 @@ from trimtab.tasks.task import OwnChecks, Task, Validation
 
 def take_weights(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
     """A classifier begins from nothing: its kind of model has no `warm_start`."""
-    raise input_error(f"model.warm_start: a classifier begins from nothing, and not from {name}")
+    raise input_error(f"model.warm_start: a classifier cannot start from {name}")
 
 
 def check_prepared(folder: Path) -> None:
@@ -37,10 +37,10 @@ def check_prepared(folder: Path) -> None:
 def inspect(recipe: Recipe, *, limit: int, progress: Progress) -> NoReturn:
     """Refused: the report is one on pairs of texts."""
     raise input_error(
-        "data.train: its examples are texts with labels, and what is inspected is pairs of texts",
+        "data.train: its examples are texts with labels, and trimtab inspects pairs of texts",
         got="task: classification",
         allowed="a recipe of another task",
-        fix="see that the data is read with `trimtab train RECIPE --smoke`; data_ledger.json counts what is dropped",
+        fix="check the data with `trimtab train RECIPE --smoke`; data_ledger.json counts what is dropped",
     )
 
 

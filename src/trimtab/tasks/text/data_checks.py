@@ -3,7 +3,7 @@ the corpora show."""
 
 from collections.abc import Iterator
 
-from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+from trimtab.data.corpus_findings import ListedPairs, corpus_findings, lines_with_zeros
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.finding import Finding
@@ -27,6 +27,7 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
     pairs = [corpus for corpus in parts.datasets.corpora if not corpus.has_documents]
     yield from corpus_findings(pairs, [each for each in valid if len(each)])
     texts = {name: v.documents for name, v in parts.datasets.valid.items() if v.documents is not None}
+    yield from lines_with_zeros([corpus for corpus in parts.datasets.corpora if corpus.has_documents])
     yield from documents_in_training(parts.datasets.corpora, texts)
     yield from untagged_sets(parts.recipe.data)
 

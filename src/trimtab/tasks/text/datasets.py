@@ -68,7 +68,7 @@ class TextDatasets:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not change when a run goes on, by name."""
+        """What must not change when a run resumes, by name."""
         data: dict[str, str] = {}
         number = -1
         for corpus in self.corpora:
@@ -124,7 +124,7 @@ class TextKind:
     one_row: bool
     """Whether source and target share one row, `max_tokens` and a vocabulary."""
     rows_end: bool
-    """Whether every row ends with the end symbol; a document that goes on in another row does not."""
+    """Whether every row ends with the end symbol; a document that continues in another row does not."""
     passage_bytes: Callable[[DataConfig], int | None]
     """How long a passage of a document may be, where the task reads documents in passages."""
     prepare_tokenizers: Callable[..., Tokenizers]

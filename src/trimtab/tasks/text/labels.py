@@ -29,7 +29,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
     window = probe_window(parts)
     packs = parts.batching.cut(window)
     tokenizer = parts.datasets.tokenizer
-    # A document may go on in another row, which then has no end symbol.
+    # A document may continue in another row, which then has no end symbol.
     end = tokenizer.end if parts.examples.kind.rows_end else None
     wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
     if wrong:
@@ -43,7 +43,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
 
 
 def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
-    """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
+    """What is wrong with the labels of a pack, empty if nothing is; without `end` rows may end with any token."""
     ids, labels, ends = pack.target.ids, pack.labels, pack.target.cu_seqlens[: pack.num_segments + 1].long()
     size = int(ends[-1])
     last = torch.zeros(size, dtype=torch.bool)

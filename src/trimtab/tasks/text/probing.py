@@ -183,6 +183,6 @@ def exchanged(stream: Stream, *, where: Bool[Tensor, "tokens"], num_ids: int) ->
 
 
 def size(vectors: Float[Tensor, "tokens dim"], where: Bool[Tensor, "tokens"]) -> float:
-    """Root mean square of the vectors at these places; 0 where there are none."""
+    """Root mean square of the vectors at these places; 0 if there are none."""
     chosen = vectors[where]
     return float(chosen.square().mean().sqrt()) if len(chosen) else 0.0

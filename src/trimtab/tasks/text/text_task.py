@@ -32,7 +32,7 @@ from trimtab.tasks.text.validation_scores import example_losses, loss_of
 
 
 def five_lines(parts: Checked) -> Iterator[Finding]:
-    """Lines of the first validation set of pairs, or one of training where there is none."""
+    """Lines of the first validation set of pairs, or one of training if there is none."""
     if not parts.recipe.translates:
         return  # the task continues texts and translates nothing
     valid = next((each for each in parts.datasets.valid.values() if each.sources), None)
@@ -84,7 +84,7 @@ def model_of_datasets(recipe: Recipe, datasets: TextDatasets, *, device: torch.d
 
 def take_text_weights(old: LoadedModel, datasets: TextDatasets, model: Model, *, name: str) -> str:
     """Puts the weights of `old` into the model, piece by piece where vocabularies differ, each side from the same side
-    of the old run; says what was mapped. Raises InputError where the models differ."""
+    of the old run; says what was mapped. Raises InputError if the models differ."""
     here = datasets.tokenizers
     target = map_pieces(old.tokenizers.target, here.target)
     shared = old.tokenizers.shared and here.shared

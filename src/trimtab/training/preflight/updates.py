@@ -100,5 +100,5 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
         changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]
     if changed:
         yield SKIPPED_STEP_CHANGES_SOMETHING.found(
-            f"a step whose loss is not a number was to be skipped, and changed {named(sorted(changed))}"
+            f"a step whose loss is NaN was skipped, but changed {named(sorted(changed))}"
         )

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
 from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
 from trimtab.checks.read.flow.values import Block, Flow, Value
+from trimtab.checks.read.lines import Lines
 
 DEEPEST: Final = 8
 """Functions inside one another."""
@@ -20,16 +22,16 @@ _LOOPS = ast.For | ast.AsyncFor | ast.While
 _TELLING: Final = re.compile(
     r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
     r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
-    r"|token_embeddings|get_peft|benchmark"
+    r"|token_embeddings|get_peft|benchmark|weights_only|quantize_static|accumulate_grad"
 )
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
 
-def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | None = None) -> Flow:
+def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], lines: Lines | None = None) -> Flow:
     """What a script does: its own lines first, then every function that they never reach, with unknown arguments; with
-    the `source` only those in which something happens that a rule asks for."""
+    the `lines` only those in which something happens that a rule asks for."""
     follower = Follower(spot)
-    follower.source = None if source is None else source.splitlines()
+    follower.telling = None if lines is None else telling_lines(lines)
     try:
         follower.run(tree.body)
         names = follower.frame.names
@@ -42,6 +44,11 @@ def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | Non
     return follower.flow
 
 
+def telling_lines(lines: Lines) -> list[int]:
+    """The numbers of the lines that have something a rule asks for, in order."""
+    return [lines.position(found.start())[0] for found in _TELLING.finditer(lines.text)]
+
+
 class Follower(Evaluator):
     """Runs statements without effect."""
 
@@ -49,7 +56,8 @@ class Follower(Evaluator):
         super().__init__(spot)
         self.functions: list[Value] = []
         """Every function and method, in the order of the file."""
-        self.source: list[str] | None = None
+        self.telling: list[int] | None = None
+        """Lines that have something a rule asks for; None where every line counts."""
         self.reached: set[Any] = set()
         self.entry: Any = None
         """The function as another module may call it, with unknown arguments."""
@@ -81,12 +89,13 @@ class Follower(Evaluator):
 
     def _tells(self, node: Any, owner: Value | None) -> bool:
         """Whether a function, or the `__init__` of its class, has something that a rule asks for."""
-        if self.source is None:
+        if self.telling is None:
             return True
         start = _init_of(owner) if owner is not None else None
         nodes = (node,) if start is None or start is node else (node, start)
         return any(
-            _TELLING.search(line) for each in nodes for line in self.source[each.lineno - 1 : each.end_lineno]
+            bisect_left(self.telling, each.lineno) < bisect_right(self.telling, each.end_lineno)
+            for each in nodes
         )
 
     def _object_of(self, owner: Value, node: ast.AST) -> Value:
