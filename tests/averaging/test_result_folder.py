@@ -28,7 +28,7 @@ def test_it_is_never_written_beside_other_things(run, tmp_path):
     for folder in (tmp_path / "new", tmp_path):
         check_result_place(folder)
     (tmp_path / "README.md").write_text("mine")
-    for folder, words in ((tmp_path, "README.md"), (run, "holds a run already")):
+    for folder, words in ((tmp_path, "README.md"), (run, "already contains a run")):
         with pytest.raises(InputError, match=words):
             check_result_place(folder)
 

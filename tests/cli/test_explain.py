@@ -21,7 +21,7 @@ def test_a_symptom_may_be_one_argument_or_several(call):
 def test_where_nothing_is_known_it_is_exit_code_1(call, words):
     result = call("explain", words)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"nothing is known of `{words}`" in result.stderr
+    assert f"no page matches `{words}`" in result.stderr
 
 
 def test_a_pasted_message_may_begin_with_dashes(call):
@@ -41,4 +41,4 @@ def test_the_command_without_typer_says_the_same(call, capsys):
     assert run_explain(["--", "loss is NaN"]) == 0
     assert capsys.readouterr().out == call("explain", "loss is NaN").stdout
     assert run_explain(["S999"]) == 1
-    assert "nothing is known of `S999`" in capsys.readouterr().err
+    assert "no page matches `S999`" in capsys.readouterr().err

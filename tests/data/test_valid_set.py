@@ -1,4 +1,11 @@
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.small_run import small_sources, write_pairs
+from trimtab.data.valid_set import spread
 
 
 def ids(rows):
@@ -22,3 +29,14 @@ def test_validation_sets_are_normalised_but_not_filtered_and_what_is_too_long_ha
     assert odd.too_long == 2
     assert ids(odd.source) == sources.tokenizer.encode(["the ship", "boat"])
     assert sources.valid["plain"].too_long == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 500), st.one_of(st.none(), st.integers(1, 600)))
+def test_lines_are_spread_evenly_over_the_set(count, limit):
+    lines = spread(count, limit)
+    assert len(lines) == min(count, limit or count)
+    assert lines == sorted(set(lines))
+    assert lines[0] == 0
+    assert lines[-1] < count
+    assert max(np.diff([*lines, count])) <= math.ceil(count / len(lines))

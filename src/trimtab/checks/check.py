@@ -1,4 +1,4 @@
-"""Checks configurations: reads them, asks the rules, and takes out what is silenced or known."""
+"""Checks configurations: reads them, asks the rules, and takes out what is suppressed or known."""
 
 import gc
 import os

@@ -89,7 +89,7 @@ class Document:
     flow: Any = field(default=None, repr=False, compare=False)
     """Of Python: the `read.flow.values.Flow` of a script that uses a library of the field; `read.flow.of` gives it."""
     comments: tuple[tuple[int, str], ...] = ()
-    """Line and text of each comment, without its `#`; for silences."""
+    """Line and text of each comment, without its `#`; for suppressions."""
     repeated: tuple[Repeated, ...] = ()
     """Of YAML and JSON."""
     nodes: Any = field(default=None, repr=False, compare=False)

@@ -26,7 +26,7 @@ _SPEAKS_OF_TRAINING = re.compile(
 )
 
 _IS_FOR_OTHERS = re.compile(
-    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes anew
+    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes again
     rb"|^[ \t]*(?:- )?[\w\"'.-]+[ \t]*:[ \t]*(?:\$?\{[{%]|\$\{|<%)"  # a value that it fills in, without quotes
     rb"|^[\w\"'-]*\{\{[^{}\n]*\}\}[\w\"'-]*[ \t]*:"  # a key
     rb"|^apiVersion:[ \t]",
@@ -71,7 +71,7 @@ class Files:
         )
 
     def describe(self, document: Document) -> list[Description]:
-        """The runs of a document; empty where it is no configuration that trimtab knows."""
+        """The runs of a document; empty if it is no configuration that trimtab knows."""
         surroundings = self._surroundings(document.path)
         return examine_document(document, kind=self.kind, surroundings=surroundings)
 
@@ -125,7 +125,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def speaks_of_training(path: str) -> bool:
-    """Whether a file that nobody named and nobody can read is likely a configuration all the same; a template has to
+    """Whether a file that nobody named and nobody can read is likely a configuration anyway; a template has to
     be filled in first, and a manifest of Kubernetes is for others."""
     try:
         data = read_bytes(path)

@@ -11,7 +11,7 @@ from trimtab.errors import Problem
 
 
 def findings_of(runs: Iterable[Description], chosen: Chosen) -> tuple[list[Diagnosis], list[Problem]]:
-    """Findings in the order of the file; a rule that fails is a bug and a problem, and the others go on."""
+    """Findings in the order of the file; a rule that fails is a bug and a problem, and the others continue."""
     found: dict[object, Diagnosis] = {}
     problems: list[Problem] = []
     for number, run in enumerate(map(without_placeholders, runs)):

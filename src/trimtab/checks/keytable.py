@@ -17,7 +17,7 @@ class Key:
     default: Any = None
     has_default: bool = False
     choices: tuple[Any, ...] = ()
-    """All values allowed; empty where open."""
+    """All values allowed; empty if open."""
     minimum: int | float | None = None
     maximum: int | float | None = None
     above: int | float | None = None
@@ -31,7 +31,7 @@ class Key:
     library: str = ""
     """Whose versions `since`, `renamed_in` and `removed_in` are; empty for the tool's own."""
     since: str = ""
-    """First version that knows it; empty where always."""
+    """First version that knows it; empty if always."""
     renamed_to: str = ""
     renamed_in: str = ""
     """Version from which the old name is an alias that warns."""

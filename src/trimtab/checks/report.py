@@ -29,7 +29,7 @@ class Report:
     """Those that were checked."""
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """What kept files from being checked, perhaps several of one file; the others are checked all the same."""
+    """What kept files from being checked, perhaps several of one file; the others are checked anyway."""
     silenced: int = 0
     known: int = 0
     """Findings that the baseline remembers."""

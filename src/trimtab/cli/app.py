@@ -9,7 +9,6 @@ from trimtab.cli.average import average
 from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
 from trimtab.cli.convert import convert
-from trimtab.cli.data import inspect
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
@@ -19,7 +18,7 @@ from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
-from trimtab.cli.tokenizer import train_tokenizer
+from trimtab.cli.tokenizer import inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
 from trimtab.cli.usage import CommandGroup

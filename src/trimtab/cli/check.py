@@ -1,4 +1,4 @@
-"""`trimtab check`: read by argparse, because typer alone would take half of the time in which a file is checked."""
+"""`trimtab check`: read by argparse, because importing typer would take half of the time of a check."""
 
 import argparse
 import os
@@ -119,7 +119,7 @@ def _tell_mended(mended: "Sequence[MendedFile]") -> None:
     for each in mended:
         if each.done:
             codes = ", ".join(diagnosis.finding.code for diagnosis in each.done)
-            print(f"{one_line(each.path)}: mended {codes}", file=sys.stderr)
+            print(f"{one_line(each.path)}: fixed {codes}", file=sys.stderr)
     _tell_left(mended)
     if problems := [each.problem for each in mended if each.problem]:
         raise InputError(*problems)
@@ -128,7 +128,7 @@ def _tell_mended(mended: "Sequence[MendedFile]") -> None:
 def _tell_left(mended: "Sequence[MendedFile]") -> None:
     for each in mended:
         for diagnosis, reason in each.left:
-            print(f"{diagnosis.place}: {diagnosis.finding.code} not mended: {reason}", file=sys.stderr)
+            print(f"{diagnosis.place}: {diagnosis.finding.code} not fixed: {reason}", file=sys.stderr)
 
 
 def _words(given: list[str] | None) -> tuple[str, ...]:
@@ -147,8 +147,8 @@ class _Parser(argparse.ArgumentParser):
             input_error(
                 message.removeprefix("argument "),
                 got=self.given or "nothing",
-                allowed="files and folders, and the options that `trimtab check --help` shows",
-                fix="`trimtab check --help` shows how they are written",
+                allowed="files and folders, and the options in `trimtab check --help`",
+                fix="see `trimtab check --help`",
             )
         )
         self.exit(InputError.exit_code)

@@ -1,4 +1,4 @@
-"""The command line's door. `check` and `explain` have their own, because they start in a blink and typer does not."""
+"""The entry point of the command line. `check` and `explain` bypass typer, whose import is slow."""
 
 import os
 import sys

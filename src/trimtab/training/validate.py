@@ -1,4 +1,4 @@
-"""The validation sets are scored, the scores are looked at for signs of an ill model, and the best is chosen."""
+"""Scores the validation sets, diagnoses the model, and chooses the best checkpoint."""
 
 import math
 import time
@@ -10,7 +10,10 @@ from torch import nn
 
 from trimtab.build import Parts
 from trimtab.config.run import EvaluateConfig
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.agree import of_first
 from trimtab.metrics.catalogue import metric_of
+from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
 from trimtab.tasks.task import Moment
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
@@ -22,7 +25,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     state = recorder.flush(state)
     if state.evaluated == state.step:
         return state
-    recorder.findings.look_again_for("E901", "E903", "E906", "M901")
+    recorder.findings.look_again_for(EVALUATION_NOT_FINITE.code, *parts.task.validation.judged_again)
     parts.model.eval()
     model, sets = parts.evaluation_model.copy().eval(), parts.datasets.valid
     with recorder.findings.of_an_evaluation():
@@ -32,7 +35,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     look_at_average(parts, state, recorder)
     recorder.start_clock()
     state = replace(state, evaluated=state.step)
-    return with_best(state, scores, parts.recipe.evaluate) if scores else state
+    return with_best(state, scores, parts.recipe.evaluate, ranks=recorder.ranks) if scores else state
 
 
 def score_set(
@@ -64,7 +67,7 @@ def score_set(
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
     """Reports and writes down what the watches saw since the last evaluation.
 
-    In a log of its own: unlike scores these numbers are of this process, and begin anew in one that resumes.
+    In a log of its own: unlike scores these numbers are of this process, and start again in one that resumes.
     """
     look = recorder.health.look()
     recorder.health_log.write({"step": state.step, **look.scores})
@@ -81,12 +84,17 @@ def look_at_average(parts: Parts, state: TrainState, recorder: Recorder) -> None
 
 
 def with_best(
-    state: TrainState, scores: Mapping[str, Mapping[str, Any]], config: EvaluateConfig
+    state: TrainState,
+    scores: Mapping[str, Mapping[str, Any]],
+    config: EvaluateConfig,
+    *,
+    ranks: Ranks = ONE_RANK,
 ) -> TrainState:
-    """The state with the best evaluation so far, and how many have passed since; `scores` by validation set."""
+    """The state with the best evaluation so far, and how many have passed since; `scores` by validation set. Every rank
+    goes by the score that the first one found."""
     best = config.best
     name = best.set or next(iter(scores))
-    value = scores[name][best.metric]
+    value = of_first(scores[name][best.metric], ranks)
     sign = -1 if metric_of(best.metric).lower_is_better else 1
     # Scores of a run are of the raw weights unless they say otherwise.
     averaged = {"weights": "ema"} if config.weights == "ema" else {}

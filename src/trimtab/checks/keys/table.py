@@ -151,7 +151,7 @@ def _over(inherited: Key, key: Key, version: Version | None) -> Key:
         choices=key.choices,
         minimum=inherited.minimum if key.minimum is None else key.minimum,
         maximum=inherited.maximum if key.maximum is None else key.maximum,
-        # What it defines itself it goes on taking, whatever became of it in the library.
+        # What it defines itself it continues taking, whatever became of it in the library.
         removed_in=key.removed_in,
         renamed_to=key.renamed_to,
         renamed_in=key.renamed_in,

@@ -166,7 +166,7 @@ class _Notebook:
         problem = error.problems[0]
         return input_error(
             f"no cell is Python; the first: {problem.what}",
-            fix="open it as a notebook and mend the cells",
+            fix="open it as a notebook and fix the cells",
             where=self.lines.where(source[0].start) if source else self.lines.path,
         )
 

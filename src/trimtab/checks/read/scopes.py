@@ -51,7 +51,7 @@ class Survey:
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Names that imports bring, to what they are called where they come from: `np` to `numpy`."""
     sources: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """Names that `from ... import` brings, as they are called there, to top-level packages; empty where relative."""
+    """Names that `from ... import` brings, as they are called there, to top-level packages; empty if relative."""
     imports: set[str] = field(default_factory=set[str])
     """Top-level packages."""
     mutated: set[str] = field(default_factory=set[str])
@@ -86,7 +86,7 @@ def survey(tree: ast.Module) -> Survey:
 
 
 def once(scope: Scope, name: str) -> tuple[ast.expr, Scope] | None:
-    """The one expression that a name stands for where it is read, and the scope of that; None where nobody can say."""
+    """The one expression that a name stands for where it is read, and the scope of that; None if nobody can say."""
     looked_in: Scope | None = scope
     while looked_in is not None:
         if name in looked_in.bindings and not (looked_in.is_class and looked_in is not scope):

@@ -23,7 +23,7 @@ RULE = Rule(
     code="E108",
     name="evaluation-mode-left-on",
     severity="error",
-    message="`eval()` here is never undone before training goes on: dropout stays off, and batch norm stands still",
+    message="`eval()` here is never undone before training continues: dropout stays off, and batch norm stands still",
     why="The mode of a module stays until it is set again. After the first validation the model trains without "
     "dropout, "
     "and batch norm uses its running statistics: the run is regularised up to there only, and overfits behind it.",

@@ -82,7 +82,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if not loaded_class(root(of.of)).endswith(_GENERATING) or event.value.constant is None:
             continue
         told.add(event.name)
-        # Some families declare the forced tokens in their own configuration: ignored all the same, and saved.
+        # Some families declare the forced tokens in their own configuration: ignored anyway, and saved.
         is_forced = event.name.startswith("forced_")
         yield RULE.at(
             event.place,

@@ -28,7 +28,7 @@ RULE = Rule(
         Arithmetic("1,000 texts of 512 tokens with a vocabulary of 250,880 in fp32: 514 GB."),
         Maintainer(
             "https://github.com/huggingface/transformers/issues/13597",
-            "Out of memory in evaluation; mended by preprocess_logits_for_metrics.",
+            "Out of memory in evaluation; fixed by preprocess_logits_for_metrics.",
             opened=False,
         ),
     ),

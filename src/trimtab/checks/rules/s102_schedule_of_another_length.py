@@ -89,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
     """A loop that steps its optimizer every so many turns and its schedule in each; one whose length is counted in
     turns
-    is right all the same, and the wrappers of Accelerate and Lightning count by themselves."""
+    is right anyway, and the wrappers of Accelerate and Lightning count by themselves."""
     flow = flow_of(run.document)
     if run.document.imports & _COUNTING:
         return

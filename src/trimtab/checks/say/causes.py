@@ -48,7 +48,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         ),
         (
             "the rate was too high, or the warm-up too short, and the encoder never came through: the loss falls "
-            "all the same, to what the target language alone gives",
+            "anyway, to what the target language alone gives",
             "sources and targets are not aligned, so that ignoring the source is the best there is",
             "too early: a translator first learns the commonest sentences",
             "relative positions alone in a tiny translator",
@@ -313,7 +313,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "key is ignored",
         ),
         (
-            "the tool does not know the key and drops it without a word",
+            "the tool does not know the key and silently drops it",
             "the key was renamed, or is read only together with another",
             "a command line or a second file overrides it",
             "YAML reads the value as text, or the text as a boolean",

@@ -62,7 +62,7 @@ def _aliases() -> set[str]:
 
 
 def _looks_like_a_name(wanted: str) -> bool:
-    """A code or a name of a rule, misspelt; never several words."""
+    """A code or a name of a rule, misspelled; never several words."""
     is_code = len(wanted) >= 4 and wanted[-3:].isdigit() and wanted[0].isalpha()
     return " " not in wanted and (is_code or wanted.count("-") >= 2)
 
@@ -121,7 +121,7 @@ def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[s
 
 
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
-    yield f"nothing is known of `{text}`"
+    yield f"no page matches `{text}`"
     if _looks_like_a_name(wanted):
         names = [*pages_by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
         if near := nearest(wanted, names, cutoff=0.7):
@@ -129,5 +129,5 @@ def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
             yield f"  did you mean `{shown}`?"
         yield "  `trimtab rules` lists all rules"
         return
-    yield "  what people see, nearest first; `trimtab explain` with one of them says what may be behind it:"
+    yield "  closest symptoms; run `trimtab explain` with one of them:"
     yield from (f"    {name}" for name in answer.nearest)

@@ -1,4 +1,4 @@
-"""Every page that a finding can lead to: rules, and what silences are held to."""
+"""Every page that a finding can lead to: rules, and what suppressions are held to."""
 
 from functools import cache
 

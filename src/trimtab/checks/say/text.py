@@ -35,16 +35,16 @@ def as_text(report: Report, *, in_colour: bool = False, brief: bool = False) -> 
 
 
 def summary(report: Report) -> str:
-    """`2 errors, 1 note in 3 files; 1 silenced`."""
+    """`2 errors, 1 note in 3 files; 1 suppressed`."""
     counts = [
         f"{count} {severity}{'' if count == 1 else 's'}"
         for severity in GREATEST_FIRST
         if (count := report.count(severity))
     ]
     number = len(report.files)
-    parts = [f"{', '.join(counts) or 'nothing found'} in {number} file{'' if number == 1 else 's'}"]
+    parts = [f"{', '.join(counts) or 'no findings'} in {number} file{'' if number == 1 else 's'}"]
     if report.silenced:
-        parts.append(f"{report.silenced} silenced")
+        parts.append(f"{report.silenced} suppressed")
     if report.known:
         parts.append(f"{report.known} known from the baseline")
     if report.skipped:

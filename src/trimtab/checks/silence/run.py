@@ -1,4 +1,5 @@
-"""All silences of one run: those of each file, and those of its project, which are known to be idle only at the end."""
+"""All suppressions of one run: those of each file, and those of its project, which are known to be idle only at the
+end."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,7 +18,7 @@ from trimtab.errors import InputError, Problem
 
 
 class Silences:
-    """Takes silenced findings out, file by file."""
+    """Takes suppressed findings out, file by file."""
 
     def __init__(self, chosen: Chosen, walked: tuple[Path, ...]) -> None:
         self.num_silenced = 0
@@ -26,7 +27,7 @@ class Silences:
         self._walked = walked
         self._projects: dict[Path, Project | None] = {}
         self._entries: dict[Allowed, Silence] = {}
-        """Of projects, each with the surest silence that it made."""
+        """Of projects, each with the surest suppression that it made."""
         self._used: set[Allowed] = set()
 
     @cached_property

@@ -34,7 +34,7 @@ def written_of(call: Call, document: Document, table: KeyTable | None = None) ->
 
 
 def positional(call: Call, index: int, name: str) -> Setting | None:
-    """An argument that may be written by position or by name; None where it is neither or no literal."""
+    """An argument that may be written by position or by name; None if it is neither or no literal."""
     if name in call.arguments:
         entry = call.arguments[name]
         return next(iter(settings_of([entry], prefix=f"{call.name}.").values()), None)
@@ -45,7 +45,7 @@ def positional(call: Call, index: int, name: str) -> Setting | None:
 
 
 def agreeing(settings: Iterable[Setting]) -> Setting | None:
-    """The first of settings that all say the same; None where they differ or there is none."""
+    """The first of settings that all say the same; None if they differ or there is none."""
     found = list(settings)
     return found[0] if found and all(one.value == found[0].value for one in found) else None
 

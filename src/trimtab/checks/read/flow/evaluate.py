@@ -153,7 +153,7 @@ class Evaluator:
         )  # fmt: skip
 
     def enter(self, function: Value, given: tuple[Value, ...], named: dict[str, Value]) -> Value | None:
-        """What a function of the script returns; None where it is not followed again."""
+        """What a function of the script returns; None if it is not followed again."""
         raise NotImplementedError
 
     def create(

@@ -27,7 +27,7 @@ class Frame:
     """The class in whose body the function is written."""
 
     def find(self, name: str) -> Value | None:
-        """What a name holds here or further out; None where nothing is known of it."""
+        """What a name holds here or further out; None if nothing is known of it."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:
@@ -74,7 +74,7 @@ def loosened(value: Value) -> Value:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Whether statements never come to their end: they return, raise or go on with the next turn."""
+    """Whether statements never come to their end: they return, raise or continue with the next turn."""
     if not body:
         return False
     last = body[-1]

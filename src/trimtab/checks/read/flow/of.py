@@ -1,4 +1,4 @@
-"""The flow of a document, empty where there is none to follow."""
+"""The flow of a document, empty if there is none to follow."""
 
 from trimtab.checks.document import Document
 from trimtab.checks.read.flow.values import EMPTY, Flow
