@@ -60,7 +60,7 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was found."""
-        return not (self.symptoms or self.rules or self.seen)
+        return not (self.likeliest or self.symptoms or self.rules or self.seen)
 
 
 def search(text: str) -> Answer:
