@@ -148,7 +148,7 @@ def test_the_folder_is_free_again_afterwards(recipe, tmp_path):
     [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 99 bytes\nmore")],
 )
 def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, monkeypatch, error):
-    def build(*_):
+    def build(*_, **__):
         raise error
 
     monkeypatch.setattr(launch, "build", build)

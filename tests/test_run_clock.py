@@ -8,7 +8,7 @@ from trimtab.run_clock import RunClock, StopRule
 from trimtab.types import TrainState
 from trimtab.units import Duration
 
-PACE = RunClock(examples_per_epoch=100)
+PACE = RunClock(positions_per_epoch=100)
 
 
 def at(step):

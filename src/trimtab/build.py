@@ -1,4 +1,4 @@
-"""Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
+"""Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.step.over_ranks import refuse_rounding_by_chance
 from trimtab.step.precision import WHOLE, Resolved, resolve_precision
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
@@ -95,6 +96,8 @@ def build(
     model = task.build_model(recipe, datasets, device=device)
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)
+    if ranks.world_size > 1:
+        refuse_rounding_by_chance([*model.parameters()])
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:

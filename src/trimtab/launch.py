@@ -84,7 +84,7 @@ def train(
     and a folder that all of them reach; the first one writes into it and reports progress.
 
     Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
-    RunFailed if preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
+    RunFailed if preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted after Ctrl-C.
     """
     if ranks is ONE_RANK:
         refuse_several_processes()
@@ -101,11 +101,11 @@ def refuse_several_processes() -> None:
     """InputError where a launcher has started several processes: each would train a model of its own, in one folder."""
     if (processes := launched_processes()) > 1:
         raise input_error(
-            f"train: one of {processes} processes, and a run has one",
+            f"train: started as one of {processes} processes, but a run has one",
             got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
-            allowed="one process; training on several GPUs is not there yet",
+            allowed="one process; trimtab cannot train on several GPUs yet",
             fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
-            "for a loop of your own on several GPUs, `trimtab.parts` and `trimtab.guard` are there",
+            "in a loop of your own, `trimtab.parts` and `trimtab.guard` work on several GPUs",
         )
 
 
@@ -197,7 +197,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
         if was_started:
             prepared.progress.message(
-                f"no checkpoint is there, so the run starts again; {lost} steps had been taken"
+                f"found no checkpoint, so the run starts again from step 0; it had reached step {lost}"
             )
         run_preflight(parts, recorder)
     return state, recorder
@@ -221,7 +221,7 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
 
 
 def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> None:
-    """That nothing is left to do, and the errors that the run ended with."""
+    """Reports that the run is over, and the errors that it ended with."""
     recorder.progress.message(
         f"nothing to do: the run is at step {state.step}, {parts.stop_rule.reason(state)}"
     )
@@ -271,7 +271,7 @@ def describe(parts: Parts, state: TrainState) -> str:
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
         f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.targets} a step "
         f"in {parts.batching.num_batches} {facts.batches}; "
-        f"{parts.datasets.examples_per_epoch} an epoch; "
+        f"{parts.datasets.epoch_size} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; continuing from step {state.step}" if state.step else "")
     )

@@ -80,6 +80,11 @@ def test_several_samples_of_a_prompt_stand_apart(call, loaded):
     assert result.stdout == "a A\n00 ö\n\na A\n01 ö\n"
 
 
+def test_stop_strings_have_their_line_ends(call, loaded):
+    call("generate", "run", "--prompt", "a", "--stop", r"\n\n", "--stop", "User:")
+    assert loaded[0].generations == [GenerationConfig(stop=("\n\n", "User:"))]
+
+
 def test_lines_give_a_line_for_each_text(call, loaded):
     result = call("generate", "run", "--samples", 2, stdin="eins\nzwei\n")
     assert result.stdout == "eins EINS 00 ö\neins EINS 01 ö\nzwei ZWEI 10 ö\nzwei ZWEI 11 ö\n"

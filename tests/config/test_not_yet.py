@@ -18,10 +18,10 @@ def complaint(**changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": {"kind": "pretrained", "path": "x"}}, "fine-tuning a pretrained model is not there yet"),
-        ({"adapter": {"kind": "lora"}}, "adapters (LoRA) are not there yet"),
-        ({"devices": 2}, "several GPUs is not there yet"),
-        ({"model": {"path": "x"}}, "fine-tuning a pretrained model is not there yet"),
+        ({"model": {"kind": "pretrained", "path": "x"}}, "cannot fine-tune a pretrained model yet"),
+        ({"adapter": {"kind": "lora"}}, "has no adapters (LoRA) yet"),
+        ({"devices": 2}, "cannot train on several GPUs yet"),
+        ({"model": {"path": "x"}}, "cannot fine-tune a pretrained model yet"),
     ],
 )
 def test_what_is_not_there_yet_is_named(changes, said):

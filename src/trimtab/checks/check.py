@@ -66,6 +66,8 @@ class Asked:
     versions: Sequence[str] = ()
     baseline: Path | str | None = None
     strict: bool = False
+    explain_reading: bool = False
+    """Whether the report says what was understood of each file."""
     ignore_unknown: bool = False
     """Whether files that are nobody's configuration are passed over without a word, named or not."""
 
@@ -80,7 +82,7 @@ def check_as_asked(paths: Paths, asked: Asked) -> Report:
 
         remembered = read_baseline(Path(asked.baseline))
     found, problems = found_files(paths, named_as_found=asked.ignore_unknown)
-    run = _Run(files, chosen, Silences(chosen, walked_folders(paths)))
+    run = _Run(files, chosen, Silences(chosen, walked_folders(paths)), explains=asked.explain_reading)
     run.problems += problems
     with _collecting_by_file():
         for each in found:
@@ -144,10 +146,12 @@ def _check_path(path: object) -> None:
 class _Run:
     """One run over many files."""
 
-    def __init__(self, files: Files, chosen: Chosen, silences: Silences) -> None:
+    def __init__(self, files: Files, chosen: Chosen, silences: Silences, *, explains: bool) -> None:
         self.files = files
         self.chosen = chosen
         self.silences = silences
+        self.explains = explains
+        self.readings: dict[str, tuple[str, ...]] = {}
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
         self.checked: list[str] = []
@@ -171,6 +175,10 @@ class _Run:
         if runs:
             self.checked.append(file.path)
             self.unknown |= undecided(runs)
+            if self.explains:
+                from trimtab.checks.reading import reading
+
+                self.readings[file.path] = reading(runs)
             diagnoses, problems = findings_of(runs, self.chosen)
             self.problems += problems
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
@@ -206,5 +214,6 @@ class _Run:
             known=len(old),
             strict=strict,
             unknown_versions=tuple(sorted(self.unknown)),
+            readings=self.readings,
             documents={path: self.files.document(path) for path in by_file if path in told_of},
         )

@@ -5,7 +5,8 @@ from trimtab.checks.document import Document
 
 def says(document: Document, *words: str) -> bool:
     """Whether a line has one of the words before its comment; in a notebook lines end with an escaped newline."""
-    return any(_stands(document.text, word) for word in words)
+    texts = (document.text, *(document.flow.texts if document.flow is not None else ()))
+    return any(_stands(text, word) for text in texts for word in words)
 
 
 def _stands(text: str, word: str) -> bool:

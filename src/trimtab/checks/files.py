@@ -10,12 +10,16 @@ from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Document
 from trimtab.checks.examine import examine_document, named_kind, recognise, syntax_for
 from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.read.decode import decode
 from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.surroundings import surroundings_of
 from trimtab.errors import InputError, input_error
 
 STANDARD_INPUT = "-"
+MAX_MODULE = 100_000
+"""Bytes of a module beside a script from which on it is not followed."""
 _SPEAKS_OF_TRAINING = re.compile(
     rb"learning_rate|batch_size|train_steps|max_steps|base_model|model_name_or_path|peft_type|zero_optimization"
     rb"|TrainingArguments"
@@ -39,6 +43,7 @@ class Files:
         self._around: dict[str, Surroundings] = {}
         """By folder, so that what stands beside many files is read once."""
         self._read: dict[str, Document | InputError] = {}
+        self._modules: dict[str, Lines | None] = {}
 
     def document(self, path: str) -> Document:
         """A file by its syntax; raises InputError, each time the same."""
@@ -61,7 +66,9 @@ class Files:
 
     def parse(self, path: str, data: bytes) -> Document:
         """Bytes as if they stood in a file."""
-        return read_document(path, data, syntax=syntax_for(path, self.kind))
+        return read_document(
+            path, data, syntax=syntax_for(path, self.kind), beside=lambda name: self._module(path, name)
+        )
 
     def describe(self, document: Document) -> list[Description]:
         """The runs of a document; empty if it is no configuration that trimtab knows."""
@@ -71,6 +78,24 @@ class Files:
     def is_recognised(self, path: str) -> bool:
         """Whether it is known what a file is, by itself or because the user said it."""
         return self.kind is not None or recognise(self.document(path)) is not None
+
+    def _module(self, path: str, name: str) -> Lines | None:
+        """The file of a module beside a script, where it is small and has something that rules ask for."""
+        from trimtab.checks.read.flow.follow import is_telling
+
+        plain = name.removeprefix(".")
+        if path == STANDARD_INPUT or not all(part.isidentifier() for part in plain.split(".")):
+            return None
+        file = os.path.join(os.path.dirname(path), *plain.split(".")) + ".py"
+        if file not in self._modules:
+            self._modules[file] = None
+            if os.path.isfile(file) and os.path.getsize(file) <= MAX_MODULE:
+                try:
+                    text = decode(file, read_bytes(file))
+                except InputError:
+                    return None
+                self._modules[file] = Lines(file, text) if is_telling(text) else None
+        return self._modules[file]
 
     def _surroundings(self, path: str) -> Surroundings:
         folder = os.path.dirname(path)

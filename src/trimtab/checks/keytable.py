@@ -74,16 +74,13 @@ class KeyTable:
     def _patterns_of(self, length: int) -> list[tuple[tuple[str, ...], Key]]:
         if not self._patterns:
             self._patterns[0] = []  # nothing has no parts: it only says that this was done
-            for name, key in self.keys.items():
+            for name in self.keys:
                 if "*" in name:
                     pattern = tuple(name.split("."))
-                    self._patterns.setdefault(len(pattern), []).append((pattern, key))
+                    self._patterns.setdefault(len(pattern), []).append((pattern, self.keys[name]))
         return self._patterns.get(length, [])
 
     def _abbreviated(self, start: str) -> Key | None:
-        found = [
-            key
-            for name, key in self.keys.items()
-            if name.startswith(start) and "." not in name and not key.removed_in
-        ]
+        names = (name for name in self.keys if name.startswith(start) and "." not in name)
+        found = [key for name in names if not (key := self.keys[name]).removed_in]
         return found[0] if len(found) == 1 else None

@@ -56,6 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         baseline=None if options.write_baseline else options.baseline,
         strict=options.strict,
         ignore_unknown=options.ignore_unknown,
+        explain_reading=options.explain_reading,
     )
     report = check_as_asked(options.files, asked)
     if options.write_baseline and report.problems:
@@ -179,6 +180,11 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--ignore-unknown",
         action="store_true",
         help="skip files that are no configuration, even if named, for pre-commit, which names all files",
+    )
+    add(
+        "--explain-reading",
+        action="store_true",
+        help="also print what was understood of each file, and what was not followed",
     )
     add("--strict", action="store_true", help="treat warnings as errors")
     add(

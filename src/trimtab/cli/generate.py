@@ -94,7 +94,7 @@ def generate(
         from trimtab.decode.tally import Tally
         from trimtab.inference import load_generator
 
-        ends = tuple(map(_unescaped, stop or ()))
+        ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
@@ -112,8 +112,9 @@ def generate(
         print(tally.render(), file=sys.stderr)
 
 
-def _unescaped(text: str) -> str:
-    return text.replace("\\n", "\n").replace("\\t", "\t")
+def _unescaped(stops: list[str]) -> tuple[str, ...]:
+    """Strings of the command line with their line ends and tabs."""
+    return tuple(each.replace("\\n", "\n").replace("\\t", "\t") for each in stops)
 
 
 def _ask(

@@ -59,4 +59,6 @@ def next_command(recipe: "Recipe") -> str:
     """What a trained model is for, up to the name of its run."""
     if not recipe.facts.writes_text:
         return f"use it with `{recipe.facts.command}"
-    return "translate with `trimtab translate" if recipe.translates else "let it write with `trimtab generate"
+    return (
+        "translate with `trimtab translate" if recipe.translates else "generate text with `trimtab generate"
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import Field, model_validator
 
@@ -10,13 +10,14 @@ from trimtab.config.settings import Settings, refused
 from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
+FilesKey = Literal["text", "documents", "dataset", "pairs", "source"]
 
 
 @dataclass(frozen=True, slots=True)
 class FilesKind:
     """A way to name the files of a corpus, and what follows from it for the other keys."""
 
-    key: str
+    key: FilesKey
     """The key that chooses it."""
     paths: tuple[str, ...]
     """The keys whose values are paths; they change when a corpus is moved, what the others say does not."""

@@ -1,13 +1,11 @@
 """What trimtab does not do yet, by the words with which people ask for it in a recipe, and what to do instead."""
 
 PRETRAINED = (
-    "fine-tuning a pretrained model is not there yet; train a model of your own, or begin with the weights of a run "
+    "trimtab cannot fine-tune a pretrained model yet; train a model of your own, or begin with the weights of a run "
     "(`model.warm_start`)"
 )
-ADAPTERS = (
-    "adapters (LoRA) are not there yet, as pretrained models are not; remove it: all weights are trained"
-)
-DEVICES = "training on several GPUs is not there yet; remove it: a run takes one GPU, or the CPU"
+ADAPTERS = "trimtab has no adapters (LoRA) yet; remove the key: all weights are trained"
+DEVICES = "trimtab cannot train on several GPUs yet; remove the key: a run takes one GPU, or the CPU"
 CHAT = (
     'messages of a chat are not read yet; write each conversation as one text, `{"text": "..."}` a line of a .jsonl '
     "file, and name that as `text`"
@@ -36,8 +34,8 @@ BY_KIND = {"pretrained": PRETRAINED, "hf": PRETRAINED, "huggingface": PRETRAINED
 
 
 def not_yet(key: str) -> str:
-    """What to do about a key that asks for what is not there yet; empty for any other key. `model.path` is one, other
-    paths are not."""
+    """What to do about a key that asks for what trimtab lacks so far; empty for any other key. `model.path` is one,
+    other paths are not."""
     name = key.rpartition(".")[2].lower()
     if key == "model.path":
         return PRETRAINED

@@ -133,7 +133,7 @@ class Recipe(Settings):
             twice = ", ".join(each for each in different if value.count(each) > 1)
             raise refused(
                 "",
-                f"{twice} stands there more than once",
+                f"{twice} is listed more than once",
                 got=f"[{', '.join(value)}]",
                 allowed="each target once",
                 fix=f"write [{', '.join(different)}]",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import Any, assert_never
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats import jsonl, table, tmx, tsv
@@ -143,7 +144,7 @@ def open_corpus(
     """
     files = [_place(path, root) for path in dict.fromkeys(config.paths.values())]
     has_documents = passage_bytes is not None and config.kind.key == "text"
-    if has_documents:
+    if passage_bytes is not None and has_documents:
         pairs: Pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
     else:
         pairs = _open_pairs(config, files, cache=cache)
@@ -216,7 +217,8 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
 
 
 def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) -> Pairs:
-    first, columns = files[0], {"source": config.source, "target": config.target, "cache": cache}
+    first = files[0]
+    columns: dict[str, Any] = {"source": config.source, "target": config.target, "cache": cache}
     match config.kind.key:
         case "documents":
             return open_documents(first, **columns)
@@ -224,8 +226,10 @@ def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) ->
             return table.open_dataset(first, split=config.split, **columns)
         case "pairs":
             return _pair_file(first).open(first, **columns)
-        case _:
+        case "source" | "text":
             pairs = open_aligned(first, files[-1], cache=cache)
+        case _:
+            assert_never(config.kind.key)
     if config.kind.key == "text" and len(pairs) and is_document_object(pairs.source, 0):
         raise input_error(
             f"{first}: contains JSON, and each of its lines would count as a sentence",

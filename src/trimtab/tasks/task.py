@@ -61,7 +61,7 @@ class Datasets(Protocol):
         ...
 
     @property
-    def examples_per_epoch(self) -> str:
+    def epoch_size(self) -> str:
         """An epoch in words, such as `200 pairs`."""
         ...
 

@@ -75,7 +75,7 @@ class Checkpointer:
         self.meet(self.saver.finish, raising=raising)
 
     def meet(self, look: Callable[[], None], *, raising: bool) -> None:
-        """Bears a full disk some times; `look` tells of it."""
+        """Tolerates a full disk a few times; `look` reports it."""
         under_way = not self.saver.is_idle
         try:
             look()

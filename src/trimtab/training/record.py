@@ -182,7 +182,7 @@ class Recorder:
 
     def epoch(self, state: TrainState) -> float:
         """Epochs behind a state, with a fraction."""
-        return state.position / self.parts.clock.examples_per_epoch
+        return state.position / self.parts.clock.positions_per_epoch
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""

@@ -6,7 +6,7 @@ from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NON_FINITE_TRACED
 from trimtab.types import GlobalBatch
-from trimtab.watch.non_finite import NonFinite, first_non_finite
+from trimtab.watch.non_finite import NonFinite, traced
 
 
 def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
@@ -20,7 +20,7 @@ def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
     with torch.random.fork_rng(devices=devices):
         parts.stepper.reseed(step - 1)
         for pack in (each.to(parts.device) for each in parts.stream.cut(window, step - 1)):
-            found = first_non_finite(
+            found = traced(
                 parts.model,
                 lambda pack=pack: parts.stepper.scale.up(parts.stepper.objective(pack).objective / targets),
             )

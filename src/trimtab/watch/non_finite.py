@@ -56,6 +56,13 @@ def first_non_finite(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite |
     instance_of(
         model, nn.Module, name="first_non_finite: model", allowed="an nn.Module", fix="pass the model itself"
     )
+    with _untouched(model):
+        return traced(model, run)
+
+
+def traced(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite | None:
+    """The same, but that buffers and random numbers are left where `run` leaves them, so that packs of one step can be
+    run one after another."""
     found = _in_parameters(model)
     if found is not None:
         return found
@@ -63,7 +70,7 @@ def first_non_finite(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite |
     for parameter in model.parameters():
         parameter.grad = None
     try:
-        with _untouched(model), _eager(), _watching(model) as seen:
+        with _eager(), _watching(model) as seen:
             loss = run()
             if not isinstance(loss, Tensor) or (loss.requires_grad and loss.numel() != 1):
                 raise wrong(

@@ -24,7 +24,7 @@ WRONG = {
     "pretty.json": (json.dumps(RECORDS, indent=2), "is a JSON array", "one object a line"),
     "named.txt": (json.dumps(RECORDS, indent=2), "is a JSON array", "one object a line"),
     "strings.txt": (json.dumps(["One.", "Two."]), "is a JSON array", "{text: .}"),
-    "lines.json": ("\n".join(map(json.dumps, RECORDS)), "holds JSON", "call it lines.jsonl"),
+    "lines.json": ("\n".join(map(json.dumps, RECORDS)), "contains JSON", "call it lines.jsonl"),
     "object.json": (json.dumps({"data": RECORDS}, indent=1), "is JSON", "one object a line"),
     "chat.json": (json.dumps(CHAT), "an object a line without a 'text'", "not read yet"),
     "prompts.txt": (json.dumps(PROMPT), "an object a line", "source: prompt, target: completion"),

@@ -1,5 +1,6 @@
 """Options of a script's own beside those of a library: known to the table, so that nobody calls them misspelled."""
 
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
@@ -14,7 +15,7 @@ def with_own(table: KeyTable, names: Iterable[str]) -> KeyTable:
     """The table with the names that are neither known nor a known one misspelled; what it does not know is kept."""
     unknown = [name for name in names if "." not in name and table.key(name) is None]
     own = {name: Key(name=name, open=True) for name in unknown if not is_slip(name, table)}
-    return replace(table, keys={**table.keys, **own}, unknown_keys="kept")
+    return replace(table, keys=ChainMap(own, table.keys), unknown_keys="kept")  # type: ignore[arg-type]
 
 
 def is_slip(name: str, table: KeyTable) -> bool:

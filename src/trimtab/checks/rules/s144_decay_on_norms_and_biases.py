@@ -42,7 +42,7 @@ RULE = Rule(
     good=Example("train.py", _SCRIPT.format(params=_GROUPS)),
     symptoms=("loss rises slowly", "norms shrink"),
 )
-STRONG = 0.05
+STRONG = 0.1
 """From here on decay is strong enough to be seen within a usual run."""
 
 

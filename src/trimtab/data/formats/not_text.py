@@ -99,7 +99,7 @@ def _refuse_json(head: str, path: Path, *, suffix: str) -> None:
     if fields:
         raise _refused(
             path,
-            f"holds JSON, an object a line without a {FIELD!r}",
+            f"contains JSON, an object a line without a {FIELD!r}",
             got=f"the fields {', '.join(fields)}"[:300],
             fix=advice_for(fields)
             or f"call it {stem}.jsonl, with the document in the field {FIELD!r} of each object",

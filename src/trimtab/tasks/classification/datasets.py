@@ -165,7 +165,7 @@ class Labelled:
         return float(self.sample.source.lengths.mean())
 
     @property
-    def examples_per_epoch(self) -> str:
+    def epoch_size(self) -> str:
         """An epoch in words."""
         return f"{self.positions_per_epoch} examples of {len(self.labels)} labels"
 

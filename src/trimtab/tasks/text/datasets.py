@@ -87,7 +87,7 @@ class TextDatasets:
         return self.feed.mixture.examples_per_epoch * self.feed.parts_per_position
 
     @property
-    def examples_per_epoch(self) -> str:
+    def epoch_size(self) -> str:
         """An epoch in words: so many pairs, or passages where there are documents."""
         what = "passages" if any(corpus.has_documents for corpus in self.corpora) else "pairs"
         return f"{self.feed.mixture.examples_per_epoch} {what}"

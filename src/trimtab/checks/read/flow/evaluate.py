@@ -309,8 +309,14 @@ class Evaluator:
             return found
         return self.made("attribute", function, function.attr, of=of)
 
+    def found_elsewhere(self, callee: Value) -> Value:
+        """A function or class of another file of the folder, where that is what an imported name means."""
+        raise NotImplementedError
+
     def _result(self, callee: Value, call: Value, node: ast.Call) -> Value:
         given, named = call.args, call.keywords
+        if callee.made == "imported":
+            callee = self.found_elsewhere(callee)
         match callee.made:
             case "function" | "bound":
                 function = callee

@@ -1,11 +1,12 @@
 """Names and what they hold while a script is followed."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.checks.document import UNKNOWN
+from trimtab.checks.place import Place
 from trimtab.checks.read.flow.values import Value
 from trimtab.checks.read.scopes import parts
 
@@ -18,6 +19,8 @@ class Frame:
 
     names: dict[str, Value] = field(default_factory=dict[str, Value])
     outer: "Frame | None" = None
+    spot: Callable[[ast.AST], Place] | None = None
+    """Of a whole file: where its nodes are."""
     globals: set[str] = field(default_factory=set[str])
     returned: list[Value] = field(default_factory=list[Value])
     owner: Value | None = None

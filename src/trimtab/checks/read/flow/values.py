@@ -112,6 +112,8 @@ class Flow:
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
     """Names of the script itself that hold a number, a text or a truth at its end."""
 
+    texts: list[str] = field(default_factory=list[str])
+    """Other files that were followed."""
     holders: list[Value] = field(default_factory=list[Value])
     """Functions and classes, which hold pieces of the syntax tree."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
