@@ -226,7 +226,7 @@ def test_nothing_is_written_over(trained_run, tmp_path, kind):
             out.write_text("mine")
         case "link":
             out.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export_model(str(trained_run), out=out)
     assert os.listdir(tmp_path) == ["hf"]
 
