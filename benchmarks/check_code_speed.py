@@ -4,8 +4,9 @@
 
 LIST names one script or notebook a line; the recorded run took 400 at random from 30 public repositories. Warm: one
 process checks all of them five times, after a first file that is not counted. Cold: ten processes, each from its call
-to its end, for a script of code, and for one of configuration. Seconds of the processor and of the clock are recorded:
-on a machine with other work only the first say much. Both versions take turns."""
+to its end, for a script and for a configuration. Seconds of the processor and of the clock are recorded: on a machine
+with other work only the first say much. Both versions take turns.
+"""
 
 import argparse
 import json
@@ -31,7 +32,8 @@ report = check(files)
 print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall, len(files), len(report.diagnoses)]))
 """
 COLD = "from trimtab.cli.main import main; main()"
-CONFIGURATION = """per_device_train_batch_size: 8
+CONFIGURATION = """\
+per_device_train_batch_size: 8
 output_dir: out
 learning_rate: 2.0e-5
 num_train_epochs: 1

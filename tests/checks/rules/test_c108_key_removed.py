@@ -1,5 +1,6 @@
 import pytest
 
+from tests.checks.rules.findings import findings
 from tests.checks.written import run_of
 from trimtab.checks.edits import RemoveKey, RenameKey
 from trimtab.checks.keytable import Key, KeyTable
@@ -82,3 +83,24 @@ def test_without_a_version_an_old_name_says_what_it_hangs_on():
     (one,) = c107_key_renamed.check(run_of(tool="transformers", keys={"late": 1}, table=table, versions={}))
     assert "not known" in one.finding.fix
     assert (one.edits, one.finding.severity) == ((), "note")
+
+
+@pytest.mark.parametrize(
+    ("call", "version", "told"),
+    [
+        ("SFTTrainer(model, packing=True)", "trl=0.13", True),
+        ("SFTTrainer(model, max_seq_length=512)", "trl=1.16", True),
+        ("SFTTrainer(model, dataset_text_field='text')", "trl=0.15", True),
+        ("DPOTrainer(model, beta=0.1)", "trl=0.13", True),
+        ("DPOTrainer(model, loss_type='ipo', label_smoothing=0.1)", "trl=0.20", True),
+        ("SFTTrainer(model, packing=True)", "trl=0.12", False),
+        ("DPOTrainer(model, beta=0.1)", "trl=0.12", False),
+        ("SFTTrainer(model, args=SFTConfig(packing=True))", "trl=1.16", False),
+        ("DPOTrainer(model, args=DPOConfig(beta=0.1))", "trl=1.16", False),
+    ],
+)
+def test_keywords_of_trainers_moved_to_their_configurations(call, version, told):
+    text = (
+        f"from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer\ntrainer = {call}\ntrainer.train()\n"
+    )
+    assert bool(findings(c108_key_removed, "train.py", text, versions=version)) is told

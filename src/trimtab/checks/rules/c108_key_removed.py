@@ -168,14 +168,21 @@ _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
         )
     },
     **{
-        ("trl.SFTTrainer", keyword): ("trl", (0, 16), f"set `{keyword}` in SFTConfig")
+        ("trl.SFTTrainer", keyword): ("trl", (0, 13), f"set `{keyword}` in SFTConfig")
         for keyword in (
             "dataset_text_field",
             "packing",
-            "max_seq_length",
+            "eval_packing",
             "dataset_num_proc",
+            "dataset_kwargs",
             "neftune_noise_alpha",
+            "model_init_kwargs",
         )
+    },
+    ("trl.SFTTrainer", "max_seq_length"): ("trl", (0, 13), "set `max_length` in SFTConfig"),
+    **{
+        ("trl.DPOTrainer", keyword): ("trl", (0, 13), f"set `{keyword}` in DPOConfig")
+        for keyword in ("beta", "loss_type", "label_smoothing", "max_length", "model_init_kwargs")
     },
 }
 """Calls, and their keywords, to the version from which they are gone, and what to write."""

@@ -17,7 +17,7 @@ VERSION = 1
 
 def as_json(report: Report) -> str:
     """One object, indented, with a line end."""
-    whole = {
+    whole: dict[str, Any] = {
         "version": VERSION,
         "trimtab": __version__,
         "findings": [_finding(each) for each in report.diagnoses],

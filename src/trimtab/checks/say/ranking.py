@@ -34,7 +34,11 @@ class Index(Generic[T]):
             Page(thing, tuple(words_of(phrase) for phrase in phrases), words_of(body))
             for thing, phrases, body in pages
         ]
-        counted = Counter(word for page in self.pages for word in set().union(page.body, *page.phrases))
+        counted = Counter(
+            word
+            for page in self.pages
+            for word in {*page.body, *(word for phrase in page.phrases for word in phrase)}
+        )
         self.weights = {word: math.log(1 + len(self.pages) / count) for word, count in counted.items()}
 
     def known(self, question: Words) -> Words:

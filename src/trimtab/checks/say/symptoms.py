@@ -11,7 +11,7 @@ from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
 from trimtab.checks.say.page import readable
 from trimtab.checks.say.pages import all_pages
-from trimtab.checks.say.ranking import Index, Page
+from trimtab.checks.say.ranking import Index
 from trimtab.checks.say.words import Words, idea, known_words, words_of
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
@@ -60,7 +60,7 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was found."""
-        return not (self.symptoms or self.rules or self.seen)
+        return not (self.likeliest or self.symptoms or self.rules or self.seen)
 
 
 def search(text: str) -> Answer:
@@ -115,10 +115,11 @@ def _with_those_of(named: Symptom | None, rules: tuple[Rule, ...]) -> tuple[Rule
     """A symptom that is found speaks for rules in all its words, not only in those of the question."""
     if named is None:
         return rules
-    words = [words_of(phrase) for phrase in (named.name, *named.also)]
-    others = [
-        (max(_index().score(_index().known(each), page) for each in words), page.thing) for page in _rules()
-    ]
+    words = [_index().known(words_of(phrase)) for phrase in (named.name, *named.also)]
+    others: list[tuple[float, Rule]] = []
+    for page in _index().pages:
+        if isinstance(page.thing, Rule):
+            others.append((max(_index().score(each, page) for each in words), page.thing))
     others.sort(key=lambda pair: -round(pair[0], 6))
     bound = max(1.0, others[0][0] * NEAR_THE_BEST)
     return tuple(dict.fromkeys((*rules, *(rule for score, rule in others if score >= bound))))
@@ -139,11 +140,6 @@ def _nearest(text: str, ranked: list[tuple[float, Thing]]) -> tuple[str, ...]:
 @cache
 def _index() -> Index[Thing]:
     return Index(_pages())
-
-
-@cache
-def _rules() -> tuple[Page[Thing], ...]:
-    return tuple(page for page in _index().pages if isinstance(page.thing, Rule))
 
 
 def _pages() -> Iterator[tuple[Thing, Sequence[str], str]]:
