@@ -10,6 +10,7 @@ from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerpri
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.given_path import path_text, run_folder
 from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
@@ -79,8 +80,10 @@ def train(
     RunFailed where preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
     """
     progress = progress or Silent()
-    loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
-    folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
+    if not isinstance(recipe, LoadedRecipe):
+        text = path_text(recipe, name="recipe", allowed="a recipe, which is a YAML file")
+        recipe = load_recipe(text, overrides, begun=run_folder(text, out) if resume else None)
+    loaded, folder = recipe, run_folder(recipe.path, out)
     with places_told(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)

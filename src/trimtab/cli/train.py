@@ -28,9 +28,10 @@ def train(
     ] = False,
 ) -> None:
     """Train a model."""
+    from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
-    loaded = load_recipe(recipe, overrides or ())
+    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resume else None)
     if smoke and (resume or out is not None):
         raise input_error(
             "--smoke: leaves no run behind",

@@ -15,6 +15,7 @@ from trimtab.config.overrides import apply_overrides
 from trimtab.config.problems import Complaint, complaints_about
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
+from trimtab.config.warm_start import with_start
 from trimtab.errors import InputError, Problem, input_error, unreadable
 
 MAX_BYTES = 1_000_000
@@ -42,14 +43,24 @@ class LoadedRecipe:
         return _where(path, str(self.path), self.positions, self.overridden)
 
 
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
-    """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong."""
+def load_recipe(
+    path: Path | str, overrides: Sequence[str] = (), *, begun: Path | None = None
+) -> LoadedRecipe:
+    """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong.
+
+    `begun` is the folder of the run where the recipe is for one that resumes: what `model.warm_start` fills in is then
+    what the run has.
+    """
     path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file"))
-    return parse_recipe(_read_text(path), path=path, overrides=overrides)
+    return parse_recipe(_read_text(path), path=path, overrides=overrides, begun=begun)
 
 
 def parse_recipe(
-    text: str, *, path: Path = Path("recipe.yaml"), overrides: Sequence[str] = ()
+    text: str,
+    *,
+    path: Path = Path("recipe.yaml"),
+    overrides: Sequence[str] = (),
+    begun: Path | None = None,
 ) -> LoadedRecipe:
     """The same from a text; `path` is for messages and for the folder that relative paths start from.
 
@@ -72,6 +83,8 @@ def parse_recipe(
             where=f"{path}:1:1",
         )
     tree, overridden = apply_overrides(value, tuple(overrides))
+    started = with_start(tree, folder=path.absolute().parent, begun=begun)
+    tree = started.tree
     found = complaints_about(tree)
     recipe = None if found else Recipe.model_validate(tree)
     notes: tuple[str, ...] = ()
@@ -86,7 +99,7 @@ def parse_recipe(
         folder=path.absolute().parent,
         positions=read.positions,
         overridden=overridden,
-        notes=notes,
+        notes=(*started.notes, *notes),
     )
 
 
