@@ -24,6 +24,7 @@ from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
 from trimtab.tasks.task_of import open_sources
 from trimtab.training.announce import describe
+from trimtab.training.comparison import compared_anew
 from trimtab.training.early_checks import (
     check_exports,
     check_metrics,
@@ -159,13 +160,16 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     was_begun = run.is_run
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
     run.write_recipe(render_recipe(parts.recipe))
-    state = TrainState() if checkpoint is None else restore(parts, checkpoint)
+    state, changes = TrainState(), list[Finding]()
+    if checkpoint is not None:
+        state, marks = restore(parts, checkpoint), checkpoint.fingerprints
+        state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
     forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.standing = standing(run, state)
     prepared.held.pass_on_to(recorder.finding)
-    for finding in rate_jumps(parts, state, newest_line(run)):
+    for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     prepared.progress.message(describe(parts, state))
     if parts.stop_rule.reached(state):

@@ -63,7 +63,7 @@ class Sources:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not change when a run goes on, by name."""
+        """What must not change when a run goes on, by name; and the validation sets, whose scores are compared."""
         data: dict[str, str] = {}
         number = -1
         for corpus in self.corpora:
@@ -74,6 +74,7 @@ class Sources:
                 f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
             )
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
+        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
         return {**data, **self.feed.fingerprints, **self.tokenizers.fingerprints}
 
     @property
