@@ -10,6 +10,7 @@ from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerpri
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.checks.check_recipe import check_recipe
 from trimtab.config.given_path import path_text, run_folder
 from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
@@ -85,15 +86,34 @@ def train(
         text = path_text(recipe, name="recipe", allowed="a recipe, which is a YAML file")
         recipe = load_recipe(text, overrides, begun=run_folder(text, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
+    found = () if resume else checked(loaded, progress)
     with places_told(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
-        return train_in(run, resolve_paths(loaded), progress=progress)
+        return train_in(run, resolve_paths(loaded), progress=progress, found=found)
 
 
-def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress) -> RunResult:
-    """Trains in an open run folder, from its newest checkpoint where it has one."""
+def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
+    """What `trimtab check` finds in the recipe as it is trained, notes aside; RunFailed where there is an error."""
+    found = [finding for finding in check_recipe(loaded) if finding.severity != "note"]
+    if errors := [finding for finding in found if finding.severity == "error"]:
+        for finding in found:
+            progress.finding(finding)
+        raise RunFailed(
+            "`trimtab check` finds what would spoil the run; nothing was trained: "
+            + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
+            + "; to train all the same, write `# trimtab: allow CODE because ...` beside the key"
+        )
+    return found
+
+
+def train_in(
+    run: RunFolder, recipe: Recipe, *, progress: Progress, found: Sequence[Finding] = ()
+) -> RunResult:
+    """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log."""
     prepared = prepare(run, recipe, progress=progress)
+    for finding in found:
+        prepared.held.tell(finding)
     state, recorder = begin(prepared)
     return run_to_the_end(prepared, state, recorder)
 

@@ -38,6 +38,11 @@ class LoadedRecipe:
     notes: tuple[str, ...] = ()
     """What nobody wrote and is not the usual default, since that does not fit the run; a line each."""
 
+    text: str = ""
+    """What is written in the file."""
+    tree: Any = None
+    """What is written in the file and on the command line, as plain values."""
+
     def where(self, path: str) -> str:
         """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
         return _where(path, str(self.path), self.positions, self.overridden)
@@ -84,9 +89,8 @@ def parse_recipe(
         )
     tree, overridden = apply_overrides(value, tuple(overrides))
     started = with_start(tree, folder=path.absolute().parent, begun=begun)
-    tree = started.tree
-    found = complaints_about(tree)
-    recipe = None if found else Recipe.model_validate(tree)
+    found = complaints_about(started.tree)
+    recipe = None if found else Recipe.model_validate(started.tree)
     notes: tuple[str, ...] = ()
     if recipe is not None:
         recipe, notes = fitted(recipe)
@@ -100,6 +104,8 @@ def parse_recipe(
         positions=read.positions,
         overridden=overridden,
         notes=(*started.notes, *notes),
+        text=text,
+        tree=tree,
     )
 
 
