@@ -14,12 +14,13 @@ ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
 
 PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 GATED_ACTIVATIONS = ("swiglu", "geglu")
-CHANGES_TEXT = {
-    "normalize": "changes each line before the tokenizer does",
-    "protect": "puts symbols into each line and takes them out of the translation",
-    "context": "puts other sentences before each line",
+CHANGES_TEXT = {"context": "puts other sentences before each line"}
+"""Transforms that no export has, and what they do to a translation."""
+AROUND_THE_MODEL = {
+    "normalize": "normalizes each line",
+    "protect": "puts symbols for URLs, numbers and the like into each line and the text back into its translation",
 }
-"""Transforms that a translation needs, and what they do to it."""
+"""Transforms that trimtab applies to the lines of an export, from the recipe in its folder; a library does not."""
 
 
 @runtime_checkable
@@ -174,10 +175,10 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
     for number, transform in enumerate(transforms):
         if transform.kind in CHANGES_TEXT:
             yield Problem(
-                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an exported tokenizer cannot",
+                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an export cannot",
                 got=f"kind: {transform.kind}",
-                allowed="transforms that filter or spoil training pairs: length, ratio, character_run, denoise",
-                fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
+                allowed="normalize, protect, and what only training has: length, ratio, character_run, denoise",
+                fix="train without it",
             )
 
 

@@ -12,6 +12,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.exact_text import ExactText
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
@@ -48,18 +49,19 @@ class ExportedModel:
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate; as that of a run."""
         self.look_at(tags)
+        pipeline = build_transforms(self.recipe.data.transforms)
         on_gpu = self.device.type == "cuda"
         setup = TranslationSetup(
             model=self.engine,
             tokenizer=Tagged(self.tokenizers, tags),
             device=self.device,
-            normalise=str,
+            normalise=pipeline.apply_source,
             max_tokens=self.recipe.data.max_tokens,
             search=search,
             batch_tokens=GPU_BATCH_TOKENS if on_gpu else CPU_BATCH_TOKENS * search.beam,
             encode_target=self.tokenizers.target.encode,
         )
-        return Translator(setup, DocumentCounts())
+        return Translator(setup, DocumentCounts(), pipeline.restorer())
 
     def look_at(self, tags: tuple[str, ...] | list[str]) -> None:
         """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
