@@ -1,4 +1,4 @@
-"""Every fix that a message offers for a recipe leads to a recipe with fewer problems, and none back to where it began."""
+"""Every fix that a message offers for a recipe leads to one with fewer problems, and none back to where it began."""
 
 import random
 import re

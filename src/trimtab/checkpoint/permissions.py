@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 
 from trimtab.errors import InputError, input_error
 
@@ -38,8 +39,8 @@ def not_ours_to_write(folder: Path, *, got: str, where: Path) -> InputError:
         f"{folder}: a run cannot be trained there, since not all of it may be read and written",
         got=got,
         allowed="a folder that you may read and write, with all that a run has in it",
-        fix=f"have its owner give you the right, `chmod -R u+rwX {folder}` where that is you; or copy it to a place of "
-        "your own and train there with --out",
+        fix=f"have its owner give you the right, `chmod -R u+rwX {quote(str(folder))}` where that is you; or copy "
+        "it to a place of your own and train there with --out",
         where=str(where),
     )
 

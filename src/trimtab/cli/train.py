@@ -1,6 +1,7 @@
 """`trimtab train`: a recipe becomes a run."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,7 +52,7 @@ def train(
     finally:
         progress.close()
     use = next_command(loaded.recipe)
-    typer.echo(f"{result.run}: {result.state.step} steps; {use} {result.run}`")
+    typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
 

@@ -215,8 +215,8 @@ def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:
             what="one matrix cannot hold two vocabularies",
             got="all" + ("" if written else ", the default") + ", beside `data.source_tokenizer`",
             allowed="decoder (target and output share one), or none",
-            fix=f"set `model.tie_embeddings: decoder`{_for_exports(recipe)}, or remove `data.source_tokenizer` to share "
-            "one vocabulary",
+            fix=f"set `model.tie_embeddings: decoder`{_for_exports(recipe)}, or remove `data.source_tokenizer` to "
+            "share one vocabulary",
         )
     for index, corpus in enumerate(recipe.data.train):
         if corpus.both_directions:

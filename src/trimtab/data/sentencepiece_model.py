@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -120,7 +121,7 @@ class SentencePiece:
                 got=piece,
                 allowed=f"its tags are {', '.join(near)}" if near else "it has no tags",
                 fix="tags must be known when the tokenizer is trained: train another with "
-                f"`trimtab tokenizer train --tag '{piece}'`, or take this one out",
+                f"`trimtab tokenizer train --tag {quote(piece)}`, or take this one out",
             )
         return found
 

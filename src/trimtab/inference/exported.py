@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import torch
 
@@ -122,7 +123,8 @@ def _goes_on(folder: Path) -> InputError:
         f"{folder}: an exported language model only goes on with texts",
         got="task: language_model",
         allowed="an export of a model that translates; a run, to measure texts",
-        fix=f"let it go on with a text: `trimtab generate {folder}`; to measure it name the run it came from",
+        fix=f"let it go on with a text: `trimtab generate {quote(str(folder))}`; to measure it name the run it "
+        "came from",
     )
 
 
@@ -132,5 +134,5 @@ def translates(spec: str) -> InputError:
         f"{spec}: a model that translates, and goes on from no prompt",
         got="an encoder-decoder",
         allowed="a language model: `task: language_model` in its recipe",
-        fix=f"translate with it: `trimtab translate {spec}`",
+        fix=f"translate with it: `trimtab translate {quote(spec)}`",
     )
