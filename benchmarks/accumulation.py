@@ -29,7 +29,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.training.preflight.weights import gathered
 from trimtab.types import TrainState
 
@@ -74,7 +74,7 @@ def main():
     loaded = parse_recipe(RECIPE.format(data=json.dumps(args.data), tokens=args.tokens_per_step))
     recipe = resolve_paths(loaded)
     with tempfile.TemporaryDirectory() as folder:
-        sources = open_sources(recipe, tokenizer_folder=Path(folder), progress=Silent())
+        sources = open_datasets(recipe, tokenizer_folder=Path(folder), progress=Silent())
     result = {
         "question": "do loss and gradient norm depend on how a step is cut into micro-batches",
         **surroundings(),

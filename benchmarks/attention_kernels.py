@@ -34,8 +34,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from trimtab.model.attention import attend_varlen
 from trimtab.model.attention_padded import attend_padded
-from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
 from trimtab.model.tiled.tiles import TILES, Tile
@@ -130,13 +130,13 @@ def drawn(kind, tokens, seed=0):
 def layouts(lengths):
     """The same segments for tiles, for FlashAttention, and for padded rows."""
     counts = torch.tensor(lengths)
-    boundaries = torch.cat([torch.zeros(1), counts.cumsum(0)]).to(torch.int32)
+    cu_seqlens = torch.cat([torch.zeros(1), counts.cumsum(0)]).to(torch.int32)
     segments = torch.repeat_interleave(torch.arange(len(lengths)), counts)
-    positions = torch.arange(len(segments)) - boundaries[:-1].repeat_interleave(counts)
-    stream = Stream(segments, positions, segments, boundaries, LONGEST).to(CUDA)
+    positions = torch.arange(len(segments)) - cu_seqlens[:-1].repeat_interleave(counts)
+    stream = Stream(segments, positions, segments, cu_seqlens, LONGEST).to(CUDA)
     return {
-        "tiled": SequenceLayout(stream.boundaries, LONGEST, None, None, spans_of(stream)),
-        "varlen": SequenceLayout(stream.boundaries, LONGEST, None, None),
+        "tiled": SequenceLayout(stream.cu_seqlens, LONGEST, None, None, spans_of(stream)),
+        "varlen": SequenceLayout(stream.cu_seqlens, LONGEST, None, None),
         "padded": sequence_layout(stream, padded=True),
     }
 

@@ -48,7 +48,7 @@ class Engine:
     """A converted model with the vocabulary of its run."""
 
     def __init__(self, job):
-        self.beam, self.longest = job["beam"], job["longest"]
+        self.beam, self.max_seqlen = job["beam"], job["longest"]
         self.pieces = sentencepiece.SentencePieceProcessor(model_file=job["vocabulary"])
         self.model = ctranslate2.Translator(
             job["model"], device=job["device"], compute_type=job["compute_type"]
@@ -69,8 +69,8 @@ class Engine:
 
     def translate(self, lines, batch_tokens):
         made = self.pieces.encode(lines, add_eos=not self.adds_end, num_threads=1)
-        rows = [row[-(self.longest - self.adds_end) :] for row in made]
-        limit = min(self.longest - 1, 2 * max(map(len, rows)) + 10)
+        rows = [row[-(self.max_seqlen - self.adds_end) :] for row in made]
+        limit = min(self.max_seqlen - 1, 2 * max(map(len, rows)) + 10)
         made = self.model.translate_batch(
             [[self.source[piece] for piece in row] for row in rows],
             beam_size=self.beam,

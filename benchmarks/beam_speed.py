@@ -35,7 +35,7 @@ from trimtab.decode.search import Search
 from trimtab.errors import TrimtabError
 from trimtab.export.targets import build_target
 from trimtab.inference import load_model
-from trimtab.inference.recorded import in_growing_shapes
+from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
 from trimtab.model.static.opener import StaticOpener
@@ -154,11 +154,11 @@ def translator_of(model, beam, stop, tokens=None, most=MOST_HYPOTHESES, how="rec
         return translator
     setup = replace(translator.setup, batch_tokens=int(tokens), most_hypotheses=int(most))
     if how == "plain":
-        setup = in_growing_shapes(setup)
+        setup = with_dynamic_shapes(setup)
     else:
         assert isinstance(setup.model, StaticOpener), "steps are recorded on a GPU in half precision"
-        setup.model.room.by_kernel &= how == "recorded"
-        print(how, "by the kernel" if setup.model.room.by_kernel else "by gathering", flush=True)
+        setup.model.memory.by_kernel &= how == "recorded"
+        print(how, "by the kernel" if setup.model.memory.by_kernel else "by gathering", flush=True)
     translator.setup = setup
     return translator
 

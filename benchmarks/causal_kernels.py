@@ -24,9 +24,8 @@ import torch.nn.functional as F
 from record import Record
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from trimtab.model.attention import attend
+from trimtab.model.attention import attend, attend_varlen
 from trimtab.model.attention_flash4 import attend_flash4
-from trimtab.model.attention_varlen import attend_varlen
 from trimtab.model.sequence_layout import SequenceLayout, spans_of
 from trimtab.model.tiled.attend import attend_tiled
 from trimtab.types import Stream
@@ -82,10 +81,10 @@ def drawn(args, size):
     shape = args.tokens, 3 * args.heads, size
     fused = torch.randn(shape, generator=generator, device=CUDA, dtype=torch.bfloat16)
     q, k, v = fused.split(args.heads, dim=1)
-    boundaries = torch.arange(0, args.tokens + 1, args.length, device=CUDA, dtype=torch.int32)
+    cu_seqlens = torch.arange(0, args.tokens + 1, args.length, device=CUDA, dtype=torch.int32)
     places = torch.arange(args.tokens, device=CUDA)
-    stream = Stream(places, places % args.length, places // args.length, boundaries, args.length)
-    layout = SequenceLayout(boundaries, args.length, None, None, spans_of(stream))
+    stream = Stream(places, places % args.length, places // args.length, cu_seqlens, args.length)
+    layout = SequenceLayout(cu_seqlens, args.length, None, None, spans_of(stream))
     return (q.contiguous(), k.contiguous(), v), layout
 
 

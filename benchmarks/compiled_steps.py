@@ -22,7 +22,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.device import set_arithmetic
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import TrainState
 
 WINDOWS, STEPS, PROFILED = 6, 30, 3
@@ -50,7 +50,7 @@ def measured(args, compiled):
     changes = [*data_in(args.data), model, f"step.compile={compiled}", *args.overrides]
     recipe = resolve_paths(load_recipe(RECIPE, changes))
     with tempfile.TemporaryDirectory() as folder:
-        sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
+        sources = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
         set_arithmetic(recipe)
         parts = build(recipe, sources)
         stream = parts.stream.batches(0)

@@ -31,7 +31,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.loader import POSITIONS_PER_CHUNK
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 REPETITIONS = 3
 CHUNKS_BEFORE, CHUNKS_EACH = 2, 2
@@ -84,14 +84,14 @@ def opened_for(args, kind, folder):
     """The recipe with its data opened."""
     changes = [*data_in(args.data), *KINDS[kind], "model.preset=tiny", *args.overrides]
     recipe = resolve_paths(load_recipe(args.recipe, changes))
-    return recipe, open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
 def delivered(args, recipe, sources, workers):
     """Windows that nobody trains on, for some seconds."""
     data = recipe.data.model_copy(update={"workers": workers})
     parts = build(recipe.model_copy(update={"data": data}), sources, device=torch.device("cpu"))
-    parts.packing.shape = shape_for(
+    parts.batching.shape = shape_for(
         recipe, sources.lengths, packed=True, slots_per_target=sources.slots_per_target
     )
     stream = parts.stream.host_batches(0)

@@ -32,7 +32,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.evaluation.translations import reference_loss
 from trimtab.inference import load_model
 from trimtab.launch import train
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 DECODER = "en_de_decoder.yaml"
@@ -93,7 +93,7 @@ def vocabulary(args):
     if not place.is_dir():
         changes = [f"data.root={Path(args.data).absolute()}"]
         recipe = resolve_paths(load_recipe(RECIPES / DECODER, changes))
-        open_sources(recipe, tokenizer_folder=place, progress=PlainProgress())
+        open_datasets(recipe, tokenizer_folder=place, progress=PlainProgress())
     return place
 
 

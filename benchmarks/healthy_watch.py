@@ -22,7 +22,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.health import HealthCheck
 from trimtab.types import TrainState
@@ -52,7 +52,7 @@ def main():
 def measured(changes, steps, folder):
     """One run: its numbers every 100 steps, and whatever was found."""
     parts = build(*opened(changes, steps, folder))
-    valid = next(iter(parts.sources.valid.values()))
+    valid = next(iter(parts.datasets.valid.values()))
     health, state, lines = (
         HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip),
         TrainState(),
@@ -94,7 +94,7 @@ def opened(changes, steps, folder):
     fixed = [f"data.root={demo / 'data'}", f"length={steps} steps", "evaluate.metrics=[loss]"]
     fixed += ["evaluate.best.metric=loss"]
     recipe = resolve_paths(load_recipe(str(demo / "recipe.yaml"), [*fixed, *changes]))
-    return recipe, open_sources(recipe, tokenizer_folder=folder, progress=Silent())
+    return recipe, open_datasets(recipe, tokenizer_folder=folder, progress=Silent())
 
 
 def numbers(health, look):

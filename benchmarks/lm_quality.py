@@ -20,8 +20,8 @@ from record import Record
 from timed_run import data_in, unchecked
 
 from trimtab.config.load import load_recipe
+from trimtab.decode.generation_config import GenerationConfig
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import Writing
 from trimtab.evaluation.texts import report_on_text
 from trimtab.inference import load_generator, load_model
 from trimtab.launch import train
@@ -91,8 +91,8 @@ def foreseen(args, run):
 def written(args, run):
     """A text for each prompt."""
     sampling = Sampling(temperature=TEMPERATURE, top_p=TOP_P, seed=SEED)
-    writing = Writing(max_tokens=args.max_tokens, sampling=sampling)
-    found = load_generator(f"{run}@last").generate(args.prompts, writing)
+    generation = GenerationConfig(max_tokens=args.max_tokens, sampling=sampling)
+    found = load_generator(f"{run}@last").generate(args.prompts, generation)
     return {
         "temperature": TEMPERATURE,
         "top_p": TOP_P,

@@ -227,7 +227,7 @@ def pack_of(args, rng, lengths):
         torch.from_numpy(ends.astype(np.int32)),
         args.length,
     )
-    source = Stream(nothing, nothing, nothing, torch.zeros_like(target.boundaries), 1)
+    source = Stream(nothing, nothing, nothing, torch.zeros_like(target.cu_seqlens), 1)
     return PackedBatch(source, target, ids.roll(-1), len(lengths), tokens, tokens).to(args.device)
 
 

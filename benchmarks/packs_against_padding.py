@@ -30,7 +30,7 @@ from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.progress import Silent
 from trimtab.step.precision import autocast
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import IGNORE, LossOutput, Stream
 
 WINDOWS = {"cpu": (3, 3), "cuda": (20, 3)}
@@ -51,7 +51,7 @@ def main():
     overrides = [f"data.root={Path(args.data).absolute()}", *args.overrides]
     loaded = load_recipe(args.recipe, overrides)
     recipe = resolve_paths(loaded)
-    sources = open_sources(recipe, tokenizer_folder=Path(args.tokenizer), progress=Silent())
+    sources = open_datasets(recipe, tokenizer_folder=Path(args.tokenizer), progress=Silent())
     arms = {}
     variants = [("packs", "off")] + ([("packs, compiled", "on")] if device == "cuda" else [])
     for name, compiled in variants:
@@ -67,7 +67,7 @@ def main():
     parts = parts_for(recipe, sources, "off")
     parts.model.kernel = "padded"
     windows = take(parts, count)
-    slots = parts.packing.shape.target_slots
+    slots = parts.batching.shape.target_slots
     for name, sort in (("padded by length", True), ("padded as it comes", False)):
         batches = [padded(window, slots, sort=sort, parts=parts) for window, _ in windows]
         arms[name] = measure(parts, batches, objective_of(parts), windows, repetitions)
@@ -164,16 +164,16 @@ class PaddedBatch:
 
 
 def batch_of(window, rows, longest, parts):
-    tokenizer, device = parts.sources.tokenizer, parts.device
+    tokenizer, device = parts.datasets.tokenizer, parts.device
     sides, layouts = [], []
     for ragged, width in ((window.source, int(longest[0])), (window.target, int(longest[1]))):
         ids = np.full((len(rows), width), tokenizer.pad)
         for place, row in enumerate(rows):
             ids[place, : len(ragged.row(row))] = ragged.row(row)
         real = torch.from_numpy(np.arange(width) < ragged.lengths[rows][:, None]).to(device)
-        boundaries = torch.arange(len(rows) + 1, dtype=torch.int32, device=device) * width
+        cu_seqlens = torch.arange(len(rows) + 1, dtype=torch.int32, device=device) * width
         layouts.append(
-            SequenceLayout(boundaries, width, torch.arange(len(rows) * width, device=device), real)
+            SequenceLayout(cu_seqlens, width, torch.arange(len(rows) * width, device=device), real)
         )
         sides.append((torch.from_numpy(ids).to(device), real))
     (source, _), (target, real) = sides
@@ -188,8 +188,8 @@ def stream_of(ids):
     rows, width = ids.shape
     positions = torch.arange(width, device=ids.device).repeat(rows)
     segments = torch.arange(rows, device=ids.device).repeat_interleave(width)
-    boundaries = torch.arange(rows + 1, dtype=torch.int32, device=ids.device) * width
-    return Stream(ids.flatten(), positions, segments, boundaries, width)
+    cu_seqlens = torch.arange(rows + 1, dtype=torch.int32, device=ids.device) * width
+    return Stream(ids.flatten(), positions, segments, cu_seqlens, width)
 
 
 def objective_of(parts):

@@ -31,7 +31,7 @@ from trimtab.choices import shape_for
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import every_check
 from trimtab.types import TrainState
@@ -46,7 +46,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         cold_caches(Path(folder))
         recipe = resolve_paths(load_recipe(*chosen(args)))
-        sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
+        sources = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
         for name, checks in (("with checks", every_check.of_the_model), ("without checks", None)):
             record.arm(
                 name, lambda checks=checks: arm(recipe, sources, checks, compiled=args.compile == "on")
@@ -97,7 +97,7 @@ def arm(recipe, sources, checks, *, compiled):
     parts = piece("building", lambda: built(recipe, sources, compiled=compiled))
     findings = piece("of_the_data", lambda: list(every_check.of_the_data(parts))) if checks else []
     for check in checks(parts) if checks else ():
-        findings += piece(check.__name__, lambda check=check: every_check.told(check, parts))
+        findings += piece(check.__name__, lambda check=check: every_check.run_check(check, parts))
     stream = parts.stream.batches(0)
     parts.model.train()
     for step in range(STEPS):
@@ -106,7 +106,7 @@ def arm(recipe, sources, checks, *, compiled):
         piece(f"step {step + 1}", lambda: parts.stepper.take_step(held["packs"], learning_rate=1e-4))
     stream.close()
     parts.model.eval()
-    valid = next(iter(parts.sources.valid.values()))
+    valid = next(iter(parts.datasets.valid.values()))
     piece(
         "loss of a validation set",
         lambda: loss_of(parts, parts.evaluation_model.copy().eval(), valid, pairs=256),
@@ -115,7 +115,7 @@ def arm(recipe, sources, checks, *, compiled):
         "parameters": parts.model.num_parameters(),
         "precision": parts.precision,
         "compiled": compiled,
-        "target_slots": parts.packing.shape.target_slots,
+        "target_slots": parts.batching.shape.target_slots,
         "findings": [str(each) for each in findings],
         "checks": total(pieces, ["of_the_data", *(each.__name__ for each in checks)]),
         "steps": total(pieces, [name for name in pieces if name.startswith("step ")]),
@@ -127,7 +127,7 @@ def built(recipe, sources, *, compiled):
     """The parts of the run; on a CPU they are compiled here."""
     parts = build(recipe, sources)
     if compiled and parts.device.type == "cpu":
-        parts.packing.shape = shape_for(parts.recipe, sources.lengths, packed=True)
+        parts.batching.shape = shape_for(parts.recipe, sources.lengths, packed=True)
         parts.model.compile_blocks()
     return parts
 

@@ -94,7 +94,7 @@ class Run:
         draw = torch.Generator().manual_seed(1)
         rows = torch.randint(4, NUM_IDS, (tokens // LENGTH, LENGTH), generator=draw).tolist()
         self.take_step = StepGraphs(device=self.device).take_step if self.device.type == "cuda" else take_step
-        self.packs = packs * [pack_of(rows, rows[::-1], longest=LENGTH).to(self.device)]
+        self.packs = packs * [pack_of(rows, rows[::-1], max_seqlen=LENGTH).to(self.device)]
 
     def step(self):
         """Seconds of one step; like the recorder of a run on a CPU it waits for the numbers of each."""
@@ -140,7 +140,7 @@ def measured(run, folder, *, repetitions):
     for _ in range(8):
         run.step()
     store = CheckpointStore(folder / "checkpoints", keep=1)
-    undisturbed, in_loop, returns, slower, saves, steps_beside, no_room = [], [], [], [], [], [], ""
+    undisturbed, in_loop, returns, slower, saves, steps_beside, out_of_memory = [], [], [], [], [], [], ""
     with BackgroundSaver(store) as saver:
         warm_up(run, saver)
         for repetition in range(1, repetitions + 1):
@@ -155,7 +155,7 @@ def measured(run, folder, *, repetitions):
                 beside.append(run.step())
                 saver.poll()
             saves.append(time.perf_counter() - begun)
-            no_room = no_room or saver.no_room
+            out_of_memory = out_of_memory or saver.out_of_memory
             slower.append(sum(seconds - usual for seconds in beside))
             steps_beside.append(len(beside))
     step = statistics.median(undisturbed)
@@ -175,7 +175,7 @@ def measured(run, folder, *, repetitions):
                 statistics.median(a / n for a, n in zip(slower, steps_beside, strict=True)) / step, 4
             ),
             "until the checkpoint is on the disk, seconds": told(saves),
-            "no room on the device": no_room,
+            "no room on the device": out_of_memory,
         },
         "bytes of a checkpoint": sum(path.stat().st_size for path in store.latest().folder.iterdir()),
     }

@@ -37,7 +37,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import TrainState
 
 RATE = 1e-4
@@ -167,7 +167,7 @@ def trained(run, preset, windows=None):
         load_recipe(run.args.recipe, [*chosen, *run.args.overrides, f"model.preset={preset}"])
     )
     if run.sources is None:
-        run.sources = open_sources(recipe, tokenizer_folder=Path(run.args.tokenizer), progress=Silent())
+        run.sources = open_datasets(recipe, tokenizer_folder=Path(run.args.tokenizer), progress=Silent())
     parts = build(recipe, run.sources, device=run.device)
     parts.model.train()
     steps, tokens = windows or taken(parts, run.args.windows)

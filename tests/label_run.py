@@ -52,10 +52,10 @@ def label_sources(folder: Path, **changes: Any) -> Any:
     from trimtab.config.load import load_recipe
     from trimtab.config.paths import resolve_paths
     from trimtab.progress import Silent
-    from trimtab.tasks.task_of import open_sources
+    from trimtab.tasks.task_of import open_datasets
 
     recipe = resolve_paths(load_recipe(label_recipe(folder, **changes)))
-    return recipe, open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
 def label_parts(folder: Path, **changes: Any) -> Any:

@@ -34,8 +34,8 @@ def windows_of(run: Path) -> Iterator[Any]:
     from trimtab.build import build  # late: tests of the light half need no torch
     from trimtab.config.load import load_recipe
     from trimtab.progress import Silent
-    from trimtab.tasks.task_of import open_sources
+    from trimtab.tasks.task_of import open_datasets
 
     recipe = load_recipe(run / "recipe.yaml").recipe
-    parts = build(recipe, open_sources(recipe, tokenizer_folder=run / "tokenizer", progress=Silent()))
+    parts = build(recipe, open_datasets(recipe, tokenizer_folder=run / "tokenizer", progress=Silent()))
     return (window for window, _ in parts.stream.host_batches(0))

@@ -62,7 +62,7 @@ def small_recipe(folder: Path, **changes: Any) -> Path:
 
 
 def small_parts(folder: Path, **changes: Any) -> Any:
-    """The parts of `small_recipe`, built and not trained; `parts.sources` are its opened data."""
+    """The parts of `small_recipe`, built and not trained; `parts.datasets` are its opened data."""
     from trimtab.build import build  # late: tests of the light half need no torch
 
     recipe, sources = small_sources(folder, **changes)
@@ -74,10 +74,10 @@ def small_sources(folder: Path, **changes: Any) -> Any:
     from trimtab.config.load import load_recipe
     from trimtab.config.paths import resolve_paths
     from trimtab.progress import Silent
-    from trimtab.tasks.task_of import open_sources
+    from trimtab.tasks.task_of import open_datasets
 
     recipe = resolve_paths(load_recipe(small_recipe(folder, **changes)))
-    return recipe, open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
 def _recipe() -> dict[str, Any]:

@@ -13,8 +13,8 @@ from trimtab.config.run import Recipe
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
-from trimtab.tasks.text.datasets import Sources
+from trimtab.tasks.task_of import open_datasets
+from trimtab.tasks.text.datasets import TextDatasets
 from trimtab.types import TrainState
 
 TOKENS = 1024
@@ -25,14 +25,14 @@ SAME_WEIGHTS, LATER = 1e-6, 5e-4
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recipe, Sources]:
+def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recipe, TextDatasets]:
     folder = tmp_path_factory.mktemp("accumulation")
     changes = {"step.tokens_per_step": TOKENS, "step.tokens_per_micro_batch": TOKENS, "model.dropout": 0.0}
     recipe = resolve_paths(load_recipe(small_recipe(folder, **changes, **{"step.precision": "fp32"})))
-    return recipe, open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
-def cut_finer(recipe: Recipe, sources: Sources, share: int) -> Parts:
+def cut_finer(recipe: Recipe, sources: TextDatasets, share: int) -> Parts:
     budget = recipe.step.tokens_per_step // share
     step = recipe.step.model_copy(update={"tokens_per_micro_batch": budget})
     parts = build(recipe.model_copy(update={"step": step}), sources, device=torch.device("cpu"))
@@ -99,7 +99,7 @@ def test_it_holds_on_real_text_with_a_real_vocabulary_and_the_tiny_preset(tmp_pa
     with as_file(files("trimtab.demo")) as demo:
         changes = ["step.tokens_per_step=4096", "length=1000 steps", f"data.root={demo / 'data'}"]
         recipe = resolve_paths(load_recipe(demo / "recipe.yaml", changes))
-        sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+        sources = open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
         runs = {share: run(cut_finer(recipe, sources, share), UPDATES) for share in SHARES}
     for share in SHARES[1:]:
         for step, bound in ((0, SAME_WEIGHTS), (-1, LATER)):

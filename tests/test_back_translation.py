@@ -13,7 +13,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 PAGE = (Path(__file__).parent.parent / "docs" / "how_to" / "back_translation.md").read_text(encoding="utf-8")
 LONG = {"length": "300 steps", "evaluate.every": "300 steps", "checkpoint.every": "300 steps"}
@@ -68,7 +68,7 @@ def test_what_one_model_translates_is_what_the_next_one_learns_from(tmp_path):
     ]
     recipe = small_recipe(tmp_path, **{"data.train": corpora, "data.tokenizer.vocabulary_size": 68}, **LONG)
     run = train(recipe, out=tmp_path / "en-de").run
-    sources = open_sources(
+    sources = open_datasets(
         resolve_paths(load_recipe(recipe)), tokenizer_folder=run / "tokenizer", progress=Silent()
     )
     tag = sources.tokenizer.id("<bt>")

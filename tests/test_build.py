@@ -26,8 +26,8 @@ def recipe_with(parts, **sections):
 
 
 def test_the_same_recipe_gives_the_same_weights_and_another_seed_gives_others(parts):
-    again = build(parts.recipe, parts.sources, device=CPU).model.state_dict()
-    other = build(recipe_with(parts, seed=2), parts.sources, device=CPU).model.state_dict()
+    again = build(parts.recipe, parts.datasets, device=CPU).model.state_dict()
+    other = build(recipe_with(parts, seed=2), parts.datasets, device=CPU).model.state_dict()
     for name, tensor in parts.model.state_dict().items():
         assert torch.equal(tensor, again[name]), name
     assert not torch.equal(parts.model.output_matrix, other["embedding.weight"])
@@ -36,8 +36,8 @@ def test_the_same_recipe_gives_the_same_weights_and_another_seed_gives_others(pa
 def test_the_objective_is_the_summed_loss_of_the_window_however_it_is_cut(parts):
     parts.model.eval()
     window, packs = next(parts.stream.batches(0))
-    whole = parts.packing.cut(
-        window, dataclasses.replace(parts.packing.shape, num_packs=1, target_slots=320, source_slots=640)
+    whole = parts.batching.cut(
+        window, dataclasses.replace(parts.batching.shape, num_packs=1, target_slots=320, source_slots=640)
     )
     with torch.no_grad():
         sums = [sum(float(parts.stepper.objective(pack).loss) for pack in cut) for cut in (packs, whole)]
@@ -49,12 +49,12 @@ def test_the_objective_is_the_summed_loss_of_the_window_however_it_is_cut(parts)
 def test_a_precision_that_the_device_lacks_is_wrong_input(parts):
     asked = recipe_with(parts, step={"precision": "fp16_mixed"})
     with pytest.raises(InputError, match="needs a GPU"):
-        build(asked, parts.sources, device=CPU)
+        build(asked, parts.datasets, device=CPU)
 
 
 def test_every_piece_is_made_from_the_recipe(parts):
     recipe = recipe_with(parts, seed=2, length="9 steps", evaluate={"patience": 4})
-    built = build(recipe, parts.sources, device=CPU)
+    built = build(recipe, parts.datasets, device=CPU)
     assert (built.stepper.seed, built.stop_rule.patience) == (2, 4)
     assert str(built.stop_rule.length) == str(built.learning_rate.length) == "9 steps"
     assert built.learning_rate.peak == 1e-2

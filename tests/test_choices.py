@@ -20,23 +20,23 @@ def test_what_was_left_to_be_chosen_stands_in_the_settled_recipe_and_is_chosen_a
     step = parts.recipe.step
     assert (step.precision, step.compile) == ("fp32", "off")
     assert step.tokens_per_micro_batch == 128
-    assert step.source_tokens_per_micro_batch == parts.packing.shape.source_slots
+    assert step.source_tokens_per_micro_batch == parts.batching.shape.source_slots
     written = parse_recipe(render_recipe(parts.recipe)).recipe
-    again = build(written, parts.sources, device=CPU)
+    again = build(written, parts.datasets, device=CPU)
     assert again.recipe == parts.recipe
-    assert again.packing.shape == parts.packing.shape
+    assert again.batching.shape == parts.batching.shape
 
 
 def test_a_given_source_budget_is_kept_but_never_below_the_longest_sentence(parts):
-    for given, slots in ((640, 640), (1, parts.packing.shape.source_longest)):
+    for given, slots in ((640, 640), (1, parts.batching.shape.source_max_seqlen)):
         step = parts.recipe.step.model_copy(update={"source_tokens_per_micro_batch": given})
         asked = parts.recipe.model_copy(update={"step": step})
-        assert build(asked, parts.sources, device=CPU).packing.shape.source_slots == slots
+        assert build(asked, parts.datasets, device=CPU).batching.shape.source_slots == slots
 
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_slots_that_are_only_context_count_in_packs(parts, packed):
-    recipe, lengths = parts.recipe, parts.sources.lengths
+    recipe, lengths = parts.recipe, parts.datasets.lengths
     plain = shape_for(recipe, lengths, packed=packed)
     wider = shape_for(recipe, lengths, packed=packed, slots_per_target=2.0)
     assert wider.num_packs >= 2 * plain.num_packs - 1

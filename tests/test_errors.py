@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import (
+    DiskFull,
     InputError,
     Interrupted,
-    NoRoom,
     NothingToResume,
     Problem,
     RunFailed,
@@ -44,7 +44,7 @@ def test_an_input_error_holds_every_problem():
         (InputError, 2),
         (RunFailed, 1),
         (NothingToResume, 3),
-        (NoRoom, 75),
+        (DiskFull, 75),
         (Terminated, 143),
         (Interrupted, 130),
         (TrimtabError, 1),

@@ -24,7 +24,7 @@ def gradients(kernel, precision, *, compiled=False, dtype=torch.float32, **chang
     loss = build_loss(CrossEntropyLoss(z_loss=1e-4), num_ids=500, device=CUDA)
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randint(4, 500, (n,), generator=generator).tolist() for n in (5, 40, 17, 60, 1, 33)]
-    pack = pack_of(rows, rows[::-1], longest=64).to(CUDA)
+    pack = pack_of(rows, rows[::-1], max_seqlen=64).to(CUDA)
     with autocast(precision, CUDA):
         out = loss(model(pack), model.output_matrix, pack.labels)
     out.objective.backward()

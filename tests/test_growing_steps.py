@@ -26,14 +26,14 @@ def test_each_window_is_as_large_as_its_number_says_in_as_many_packs_as_that_tak
         room = min(512, 64 + 56 * step)
         assert room - 32 < window.num_targets <= room
         assert len(packs) == -(-room // 128)
-        assert parts.packing.tokens_at(step) == room
+        assert parts.batching.tokens_at(step) == room
 
 
 def test_packs_of_fixed_shapes_have_the_same_one_in_every_step(tmp_path):
     parts = small_parts(tmp_path, **SIZES)
-    whole = parts.packing.shape_at(100)
-    assert whole == parts.packing.shape
-    assert {replaced.target_slots for replaced in map(parts.packing.shape_at, range(10))} == {
+    whole = parts.batching.shape_at(100)
+    assert whole == parts.batching.shape
+    assert {replaced.target_slots for replaced in map(parts.batching.shape_at, range(10))} == {
         whole.target_slots
     }
 

@@ -159,7 +159,7 @@ def test_the_map_agrees_with_the_contract():
         "progress",
         "config.load",
         "config.render",
-        "config.schema",
+        "config.reference",
         "checks.check",
         "cli.check",
         "cli.app",

@@ -63,7 +63,7 @@ def losses(parts, shape, steps):
     """The curve of a run whose packs have this shape."""
     made = []
     for step, (window, _) in zip(range(steps), parts.stream.host_batches(0), strict=False):
-        packs = cut(window, shape, **parts.sources.tokenizers.symbols)
+        packs = cut(window, shape, **parts.datasets.tokenizers.symbols)
         assert sum(pack.num_targets for pack in packs) == window.num_targets
         assert sum(int((pack.labels != IGNORE).sum()) for pack in packs) == window.num_targets
         rate = 1e-2 * min(1, (step + 1) / 5)
@@ -82,25 +82,25 @@ def losses(parts, shape, steps):
 @pytest.mark.parametrize("changes", [{}, PREFIX], ids=["text", "prefix"])
 def test_the_loss_curves_of_packed_and_padded_paths_agree(tmp_path, changes):
     padded = language_parts(tmp_path, **changes)
-    again = build(padded.recipe, padded.sources)
+    again = build(padded.recipe, padded.datasets)
     recipe = again.recipe
     fixed = shape_for(
-        recipe, again.sources.lengths, packed=True, slots_per_target=again.sources.slots_per_target
+        recipe, again.datasets.lengths, packed=True, slots_per_target=again.datasets.slots_per_target
     )
-    assert (fixed.fixed, fixed.source_slots, padded.packing.shape.fixed) == (True, 0, False)
-    one, other = losses(padded, padded.packing.shape, 25), losses(again, fixed, 25)
+    assert (fixed.fixed, fixed.source_slots, padded.batching.shape.fixed) == (True, 0, False)
+    one, other = losses(padded, padded.batching.shape, 25), losses(again, fixed, 25)
     assert one == pytest.approx(other, rel=2e-4)
     assert one[-1] < 0.8 * one[0]
 
 
 def test_packs_of_a_fixed_shape_are_all_alike_and_have_no_source(tmp_path):
     parts = language_parts(tmp_path)
-    shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    shape = shape_for(parts.recipe, parts.datasets.lengths, packed=True)
     shapes = set()
     for _, (window, _) in zip(range(30), parts.stream.host_batches(0), strict=False):
-        for pack in cut(window, shape, **parts.sources.tokenizers.symbols):
-            shapes.add((len(pack.target.ids), len(pack.target.boundaries), len(pack.source.ids)))
-            assert pack.source.boundaries.tolist() == [0] * len(pack.target.boundaries)
+        for pack in cut(window, shape, **parts.datasets.tokenizers.symbols):
+            shapes.add((len(pack.target.ids), len(pack.target.cu_seqlens), len(pack.source.ids)))
+            assert pack.source.cu_seqlens.tolist() == [0] * len(pack.target.cu_seqlens)
     assert len(shapes) == 1
     assert shape.num_packs == 2  # the few tokens that are given fit into the slack
 
@@ -111,8 +111,8 @@ def test_the_tokens_of_one_document_do_not_change_another(tmp_path):
     window, _ = next(parts.stream.host_batches(0))
     (pack,) = cut(
         window,
-        replace(parts.packing.shape, num_packs=1, target_slots=512),
-        **parts.sources.tokenizers.symbols,
+        replace(parts.batching.shape, num_packs=1, target_slots=512),
+        **parts.datasets.tokenizers.symbols,
     )
     first = pack.target.segments == 0
     other = replace(pack.target, ids=torch.where(first, pack.target.ids, (pack.target.ids + 7) % 300))

@@ -95,7 +95,7 @@ def test_evaluation_scores_the_mean_and_leaves_the_weights_alone(tmp_path):
     line = small_line(tmp_path, **EMA, **{"evaluate.metrics": ["chrf"]})
     state = line.train()
     before = line.weights()
-    valid = line.parts.sources.valid["valid"]
+    valid = line.parts.datasets.valid["valid"]
     averaged = line.parts.evaluation_model.copy().eval()
     scored = line.log("evaluations")[-1]["loss"]
     assert loss_of(line.parts, averaged, valid) == pytest.approx(scored, rel=1e-6)

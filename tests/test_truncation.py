@@ -11,7 +11,7 @@ from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import TrainState
 
 TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
@@ -39,7 +39,7 @@ def learned(parts, steps):
 def test_how_a_step_is_cut_changes_neither_what_is_truncated_nor_the_gradient(tmp_path):
     changes = {"step.tokens_per_step": 1024, "step.tokens_per_micro_batch": 1024, "model.dropout": 0.0}
     recipe = resolve_paths(load_recipe(small_recipe(tmp_path, **changes, **{"loss.truncate": TRUNCATE})))
-    sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    sources = open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
     parts = build(recipe, sources, device=torch.device("cpu"))
     learned(parts, 12)
     weights = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}

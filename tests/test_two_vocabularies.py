@@ -124,7 +124,7 @@ def test_preflight_finds_nothing_where_the_sides_differ_in_size(tmp_path, tied):
 
 def test_unknown_pieces_are_told_of_the_side_that_has_them(tmp_path):
     parts = small_parts(tmp_path, **SEPARATE)
-    parts.sources.sample.source.values[::10] = parts.sources.tokenizers.source.unknown
+    parts.datasets.sample.source.values[::10] = parts.datasets.tokenizers.source.unknown
     findings = [each for each in preflight(parts) if each.code == "D201"]
     assert [each.message.split(" of the ")[1].split()[0] for each in findings] == ["source"]
     assert "data.source_tokenizer.byte_fallback" in findings[0].fix

@@ -1,18 +1,18 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from trimtab.choices import settled
+from trimtab.choices import resolve_auto
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.model.evaluation_model import EvaluationModel
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
@@ -25,10 +25,25 @@ from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import WHOLE, Resolved, resolve_precision
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
-from trimtab.step.stepper import Stepper
-from trimtab.step.training_module import TrainingModule
+from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
+
+
+@dataclass(slots=True)
+class EvaluationModel:
+    """Makes the model of an evaluation from the one in training."""
+
+    model: Any
+    averaged: Callable[[Any], Any] | None = None
+    """Gives a copy with the averaged weights, where the recipe evaluates these."""
+    dtype: torch.dtype | None = None
+    """Half precision, in which decoding on a GPU is several times faster; None where the weights stay as they are."""
+
+    def copy(self) -> Any:
+        """The model to score now; the very model in training where neither applies."""
+        model = self.model if self.averaged is None else self.averaged(self.model)
+        return model if self.dtype is None else model.half_precision_copy(self.dtype)
 
 
 @dataclass(slots=True)
@@ -40,14 +55,14 @@ class Parts:
     task: Task
     device: torch.device
     precision: Resolved
-    sources: Any
+    datasets: Any
     """The opened data: the task's `Datasets`."""
     examples: Any
     """The task's `Examples`, for checks."""
     ledger: Ledger
-    pace: RunClock
+    clock: RunClock
     model: Any
-    packing: Any
+    batching: Any
     """The task's `Batching`."""
     stream: DataStream
     learning_rate: LearningRate
@@ -57,7 +72,7 @@ class Parts:
 
 
 def build(
-    recipe: Recipe, sources: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
+    recipe: Recipe, datasets: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
 ) -> Parts:
     """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together.
 
@@ -66,22 +81,22 @@ def build(
     task, device = task_of(recipe), device or choose_device()
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
-    pace = RunClock(sources.positions_per_epoch)
-    compiled = packed and wants_compile(recipe, targets_per_epoch=sources.targets_per_epoch)
+    clock = RunClock(datasets.positions_per_epoch)
+    compiled = packed and wants_compile(recipe, targets_per_epoch=datasets.targets_per_epoch)
     # Sums over ranks cannot be recorded yet.
     graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
-    packing = task.plan_batches(recipe, sources, packed=packed, device=device)
-    recipe = task.settled(recipe, sources)
-    recipe = settled(recipe, packing.settled, precision=precision, compiled=compiled, graphed=graphed)
-    model = task.build_model(recipe, sources, device=device)
+    batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
+    recipe = task.resolve_sizes(recipe, datasets)
+    recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
+    model = task.build_model(recipe, datasets, device=device)
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)
     model.kernel = "varlen" if packed else "padded"
-    loss = task.build_loss(recipe, sources, device=device)
+    loss = task.build_loss(recipe, datasets, device=device)
     if compiled:
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    stepper = build_stepper(recipe, objective, pace=pace, ranks=ranks)
+    stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
     return Parts(
@@ -89,22 +104,24 @@ def build(
         task=task,
         device=device,
         precision=precision,
-        sources=sources,
-        examples=task.examples(sources, packing, device),
-        ledger=Ledger.of(sources.corpora),
-        pace=pace,
+        datasets=datasets,
+        examples=task.examples(datasets, batching, device),
+        ledger=Ledger.of(datasets.corpora),
+        clock=clock,
         model=model,
-        packing=packing,
-        stream=DataStream(task.open_mixture(recipe, sources), sources.stages, packing.cut_at, device, ranks),
-        learning_rate=build_learning_rate(recipe, model, pace=pace),
-        stop_rule=StopRule(recipe.length, recipe.evaluate.patience, pace),
+        batching=batching,
+        stream=DataStream(
+            task.open_mixture(recipe, datasets), datasets.stages, batching.cut_at, device, ranks
+        ),
+        learning_rate=build_learning_rate(recipe, model, clock=clock),
+        stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
         evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer),
     )
 
 
 def build_stepper(
-    recipe: Recipe, objective: TrainingModule, *, pace: RunClock, ranks: Ranks = ONE_RANK
+    recipe: Recipe, objective: TrainingModule, *, clock: RunClock, ranks: Ranks = ONE_RANK
 ) -> Stepper:
     """What takes the steps of a recipe, launched kernel by kernel."""
     step, truncate = recipe.step, recipe.loss.truncate
@@ -121,20 +138,20 @@ def build_stepper(
         clip=build_clip(step.clip),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
         gate=OutlierGate(recipe.guard),
-        clock=pace,
+        clock=clock,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
         ranks=ranks,
     )
 
 
-def build_learning_rate(recipe: Recipe, model: nn.Module, *, pace: RunClock) -> LearningRate:
+def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) -> LearningRate:
     """The learning rate of each step of a recipe."""
     step, optimizer = recipe.step, recipe.step.optimizer
     return LearningRate(
         schedule=step.schedule,
         length=recipe.length,
-        clock=pace,
+        clock=clock,
         peak=optimizer.learning_rate * peak_factor(step.schedule, dim=recipe.model.dim),
         multipliers=multipliers_of(
             optimizer.learning_rate_multipliers, dict(model.named_parameters()), role_of=model.role_of

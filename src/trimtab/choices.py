@@ -33,10 +33,10 @@ def shape_for(
     )
     shape = replace(shape, prefix=recipe.model.reads_prefix)
     given = recipe.step.source_tokens_per_micro_batch
-    return shape if given is None else replace(shape, source_slots=max(given, shape.source_longest))
+    return shape if given is None else replace(shape, source_slots=max(given, shape.source_max_seqlen))
 
 
-def settled(
+def resolve_auto(
     recipe: Recipe, batching: Mapping[str, Any], *, precision: Resolved, compiled: bool, graphed: bool
 ) -> Recipe:
     """The recipe with what was left to be chosen filled in, so that a resumed run chooses the same; `batching` is what

@@ -127,7 +127,7 @@ def utf16_text(encoding: str, *, name: str, line: int) -> InputError:
 
 
 _NOT_OF_A_FILE = frozenset({None, errno.ENOSPC, errno.EDQUOT, errno.EPIPE})
-"""A full disk and a reader that has gone away are told elsewhere; without a number it is no refusal of the system."""
+"""Other code reports a full disk and a closed pipe; an error without a number does not come from the system."""
 
 
 @contextmanager
@@ -165,7 +165,7 @@ class NothingToResume(TrimtabError):
     exit_code = 3
 
 
-class NoRoom(TrimtabError):
+class DiskFull(TrimtabError):
     """The disk is full; what was committed before is intact. Exit code 75."""
 
     exit_code = 75

@@ -29,7 +29,7 @@ def export_model(
     A language model is compared on 200 texts, of which `source` may name the file: by all logits, and by what both
     write greedily after the first half of a text.
 
-    Raises InputError with every key of the recipe that stands in the way, before anything is written; RunFailed, with
+    Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
     quantized = quantized_by(quantized)

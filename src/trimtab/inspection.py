@@ -2,7 +2,7 @@
 
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.paths import resolve_paths
-from trimtab.config.written import places_told
+from trimtab.config.written import lines_added
 from trimtab.data.inspect import Report, render
 from trimtab.errors import input_error
 from trimtab.progress import Progress, Silent
@@ -20,7 +20,7 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     the texts. Raises InputError where data cannot be read, and where there are texts alone.
     """
     recipe = resolve_paths(loaded)
-    with places_told(loaded):
+    with lines_added(loaded):
         if recipe.facts.writes_text and not recipe.translates:
             raise input_error(
                 "data.train: its documents are no pairs, which is what is inspected",

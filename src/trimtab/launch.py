@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.load import Checkpoint
@@ -16,20 +18,19 @@ from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
-from trimtab.config.written import places_told
+from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
-from trimtab.tasks.task_of import open_sources
-from trimtab.training.announce import describe
+from trimtab.tasks.task_of import open_datasets
 from trimtab.training.comparison import compared_anew
 from trimtab.training.early_checks import (
     check_exports,
     check_metrics,
-    check_room_for_one,
+    check_space_for_checkpoint,
     check_tokenizers_outside,
 )
 from trimtab.training.findings import HeldFindings
@@ -41,12 +42,12 @@ from trimtab.training.recovery import train_with_recovery
 from trimtab.training.restore import restore
 from trimtab.training.resumed import (
     MAY_CHANGE,
-    as_begun,
     as_marked_now,
+    as_started,
+    current,
     forget,
     newest_line,
-    standing,
-    without_places,
+    without_paths,
 )
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
@@ -87,7 +88,7 @@ def train(
         recipe = load_recipe(text, overrides, begun=run_folder(text, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
     found = () if resume else checked(loaded, progress)
-    with places_told(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
+    with lines_added(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
         return train_in(run, resolve_paths(loaded), progress=progress, found=found)
@@ -152,19 +153,19 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
         # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
         shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
-        recipe = as_begun(recipe, run)
+        recipe = as_started(recipe, run)
     check_metrics(recipe)
     check_exports(recipe)
-    sources = open_sources(recipe, tokenizer_folder=run.tokenizer, progress=progress)
+    datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
-    parts = built(recipe, sources)
+    parts = built(recipe, datasets)
     if checkpoint is None and recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
     # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
-    marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
+    marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
     if checkpoint is not None:
-        stored = recipe_fingerprints(without_places(load_recipe(run.recipe).recipe))
+        stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
         check_fingerprints(
             as_marked_now(checkpoint.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
         )
@@ -177,7 +178,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     Raises RunFailed where a check finds an error, and NoRoom where not one checkpoint fits on the disk.
     """
     run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
-    was_begun = run.is_run
+    was_started = run.is_run
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
     run.write_recipe(render_recipe(parts.recipe))
     state, changes = TrainState(), list[Finding]()
@@ -187,16 +188,16 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
-    recorder.findings.standing = standing(run, state)
+    recorder.findings.current = current(run, state)
     prepared.held.pass_on_to(recorder.finding)
     for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     prepared.progress.message(describe(parts, state))
     if parts.stop_rule.reached(state):
-        say_it_is_over(parts, state, recorder)
+        report_already_done(parts, state, recorder)
     if checkpoint is None:
-        check_room_for_one(prepared.store, parts.model, parts.recipe.step)
-        if was_begun:
+        check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
+        if was_started:
             prepared.progress.message(
                 f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
             )
@@ -216,22 +217,22 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
         raise stopped(signals, state)
     if parts.stop_rule.ended_early(state) and not was_over:
         prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
-    return RunResult(prepared.run.path, state, recorder.findings.standing)
+    return RunResult(prepared.run.path, state, recorder.findings.current)
 
 
-def say_it_is_over(parts: Parts, state: TrainState, recorder: Recorder) -> None:
+def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """That nothing is left to do, and the errors that the run ended with."""
     recorder.progress.message(
         f"nothing to do: the run is at step {state.step}, {parts.stop_rule.reason(state)}"
     )
-    for finding in recorder.findings.standing:
+    for finding in recorder.findings.current:
         recorder.progress.finding(finding)
 
 
-def built(recipe: Recipe, sources: Datasets) -> Parts:
+def built(recipe: Recipe, datasets: Datasets) -> Parts:
     """The parts of the run; RunFailed where there is no memory for the model."""
     try:
-        return build(recipe, sources)
+        return build(recipe, datasets)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -256,5 +257,28 @@ def smoke(
 ) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
-    with places_told(loaded):
+    with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())
+
+
+def describe(parts: Parts, state: TrainState) -> str:
+    """One line on what is about to run."""
+    step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
+    kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
+    targets, batches = (
+        ("examples", "batches") if parts.recipe.facts.one_target else ("target tokens", "packs")
+    )
+    return (
+        f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
+        f"{batch_warmup_start(parts)}{step.tokens_per_step} {targets} a step "
+        f"in {parts.batching.num_batches} {batches}; "
+        f"{parts.datasets.examples_per_epoch} an epoch; "
+        f"peak rate {parts.learning_rate.peak:.2g}; "
+        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
+    )
+
+
+def batch_warmup_start(parts: Parts) -> str:
+    """What steps begin with, where they grow."""
+    warmup = parts.recipe.step.batch_warmup
+    return f"{warmup.start}, growing to " if warmup else ""

@@ -7,7 +7,7 @@ from trimtab.checkpoint.disk_space import RESUME
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 from trimtab.inference import load_model
 
 
@@ -39,13 +39,13 @@ def test_it_is_never_written_beside_other_things(run, tmp_path):
 @pytest.mark.parametrize("was_there", [False, True])
 def test_a_disk_that_is_full_leaves_nothing_and_no_word_of_resuming(run, tmp_path, monkeypatch, was_there):
     def full(*_, **__):
-        raise NoRoom(f"the disk is full\n  fix     {RESUME}")
+        raise DiskFull(f"the disk is full\n  fix     {RESUME}")
 
     monkeypatch.setattr(CheckpointStore, "save", full)
     member, folder = open_member(f"{run}@30"), tmp_path / "r"
     if was_there:
         folder.mkdir()
-    with pytest.raises(NoRoom, match="nothing was left there") as error:
+    with pytest.raises(DiskFull, match="nothing was left there") as error:
         write_result(folder, member.load(), like=member, members=[member], tokenizer=plain_tokenizer(member))
     assert "--resume" not in str(error.value)
     assert [path.name for path in tmp_path.rglob("*")] == (["r"] if was_there else [])

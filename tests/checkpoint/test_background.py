@@ -32,7 +32,7 @@ from trimtab.checkpoint.load import open_checkpoint
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.loader import chunks
-from trimtab.errors import NoRoom, RunFailed
+from trimtab.errors import DiskFull, RunFailed
 from trimtab.finding import Finding
 
 
@@ -179,7 +179,7 @@ def test_a_failed_save_is_raised_where_the_loop_is_and_once(
         patch.setattr(os, "fsync", full)
         begin(saver, 2)
         wait_for(saver)
-    with pytest.raises(NoRoom, match="no room on the disk") as caught:
+    with pytest.raises(DiskFull, match="no room on the disk") as caught:
         begin(saver, 3) if call == "begin" else getattr(saver, call)()
     assert caught.value.exit_code == 75
     assert saver.is_idle
@@ -252,7 +252,7 @@ def test_a_report_is_put_in_place_after_its_checkpoint_and_not_if_that_failed(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         begin(saver, 2, **{str(report): b"two"})
-        with pytest.raises(NoRoom):
+        with pytest.raises(DiskFull):
             saver.finish()
     assert report.read_bytes() == b"one"
 
@@ -285,17 +285,17 @@ def test_a_copy_that_the_loop_waits_for_is_told_once(
     saver: BackgroundSaver, told: Told, monkeypatch: pytest.MonkeyPatch
 ):
     def without_room(tensors: dict[str, torch.Tensor]) -> Copies:
-        return Copies(copy_now(tensors).tensors, no_room="2.4 GB to copy, 0.8 GB free on cuda:0")
+        return Copies(copy_now(tensors).tensors, out_of_memory="2.4 GB to copy, 0.8 GB free on cuda:0")
 
     monkeypatch.setattr(backgrounds, "copy_now", without_room)
     for step in (1, 2):
         begin(saver, step)
-        assert saver.no_room == "2.4 GB to copy, 0.8 GB free on cuda:0"
+        assert saver.out_of_memory == "2.4 GB to copy, 0.8 GB free on cuda:0"
     assert told.codes == ["K910"]
     assert "2.4 GB to copy, 0.8 GB free on cuda:0" in told.findings[0].message
     monkeypatch.setattr(backgrounds, "copy_now", copy_now)
     begin(saver, 3)
-    assert saver.no_room == ""
+    assert saver.out_of_memory == ""
 
 
 def test_tensors_that_share_memory_are_refused_before_anything_is_begun(saver: BackgroundSaver):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.checkpoint.small_run import assert_equal, model_at
 from tests.checkpoint.test_tensor_file import tensor_sets
 from trimtab.checkpoint import copies
-from trimtab.checkpoint.copies import Copies, clones_beside, copy_now, fetch, through
+from trimtab.checkpoint.copies import Copies, clones_beside, copy_now, copy_through, fetch
 from trimtab.checkpoint.tensor_file import snapshot
 
 
@@ -31,7 +31,9 @@ def test_clones_on_the_device_are_what_the_slow_twin_copies(tensors: dict[str, t
 @settings(max_examples=60, deadline=None)
 def test_whatever_the_size_of_the_stage_nothing_is_lost(tensors: dict[str, torch.Tensor], size: int):
     stage, waits = torch.empty(size, dtype=torch.uint8), []
-    brought = {name: through(stage, tensor, wait=lambda: waits.append(1)) for name, tensor in tensors.items()}
+    brought = {
+        name: copy_through(stage, tensor, wait=lambda: waits.append(1)) for name, tensor in tensors.items()
+    }
     assert_equal(brought, tensors)
     assert len(waits) == sum(-(-tensor.nbytes // size) for tensor in tensors.values())
 
@@ -90,7 +92,7 @@ class TestOnGpu:
         for _ in range(100):
             for tensor in model.values():
                 tensor.add_(1)
-        assert not taken.no_room
+        assert not taken.out_of_memory
         assert taken.tensors["gpu.scale"].device.type == "cuda"
         assert_equal(fetch(taken), self.expected())
 
@@ -110,7 +112,7 @@ class TestOnGpu:
     ):
         monkeypatch.setattr(copies, "SPARE_BYTES", 2**60)
         taken = copy_now(self.model())
-        assert "free on cuda:0" in taken.no_room
+        assert "free on cuda:0" in taken.out_of_memory
         assert all(tensor.device.type == "cpu" for tensor in taken.tensors.values())
         assert_equal(fetch(taken), self.expected())
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.checkpoint.disk_space import check_room, failures_reported, in_words
-from trimtab.errors import NoRoom, RunFailed
+from trimtab.checkpoint.disk_space import check_disk_space, failures_reported, in_words
+from trimtab.errors import DiskFull, RunFailed
 
 
 def test_bytes_are_said_in_words():
@@ -19,14 +19,14 @@ def test_bytes_are_said_in_words():
 
 
 def test_enough_room_is_said_nothing_of(tmp_path: Path):
-    check_room(tmp_path, 1)
-    with pytest.raises(NoRoom):
-        check_room(tmp_path, 10**18)
+    check_disk_space(tmp_path, 1)
+    with pytest.raises(DiskFull):
+        check_disk_space(tmp_path, 10**18)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_says_what_was_needed_what_is_free_and_what_to_do(tmp_path: Path, number: int):
-    with pytest.raises(NoRoom) as caught, failures_reported("file", folder=tmp_path, needed=1500):
+    with pytest.raises(DiskFull) as caught, failures_reported("file", folder=tmp_path, needed=1500):
         raise OSError(number, "full")
     lines = str(caught.value).splitlines()
     assert lines[0] == f"no room on the disk of {tmp_path}"
@@ -37,7 +37,7 @@ def test_a_full_disk_says_what_was_needed_what_is_free_and_what_to_do(tmp_path: 
 
 
 def test_what_nobody_counted_is_not_said_and_the_advice_is_the_callers(tmp_path: Path):
-    with pytest.raises(NoRoom) as caught, failures_reported("file", folder=tmp_path, fix="buy a disk"):
+    with pytest.raises(DiskFull) as caught, failures_reported("file", folder=tmp_path, fix="buy a disk"):
         raise OSError(errno.ENOSPC, "full")
     lines = str(caught.value).splitlines()
     assert len(lines) == 3
@@ -46,7 +46,10 @@ def test_what_nobody_counted_is_not_said_and_the_advice_is_the_callers(tmp_path:
 
 
 def test_a_folder_that_is_gone_has_an_unknown_amount_free(tmp_path: Path):
-    with pytest.raises(NoRoom, match="free    unknown"), failures_reported("file", folder=tmp_path / "gone"):
+    with (
+        pytest.raises(DiskFull, match="free    unknown"),
+        failures_reported("file", folder=tmp_path / "gone"),
+    ):
         raise OSError(errno.ENOSPC, "full")
 
 

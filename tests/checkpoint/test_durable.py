@@ -6,7 +6,7 @@ import pytest
 
 from tests.checkpoint.dying import dies_before_call
 from trimtab.checkpoint.durable import replace_file, sync_folder, write_file
-from trimtab.errors import NoRoom, RunFailed
+from trimtab.errors import DiskFull, RunFailed
 
 
 def test_size_and_hash_are_of_what_lies_on_the_disk(tmp_path: Path):
@@ -41,7 +41,9 @@ def test_a_kill_at_any_moment_of_a_replacement_leaves_the_old_file_or_the_new_on
     assert set(seen) == {b"old", b"new"}
 
 
-@pytest.mark.parametrize(("number", "error"), [(28, NoRoom), (122, NoRoom), (5, RunFailed), (30, RunFailed)])
+@pytest.mark.parametrize(
+    ("number", "error"), [(28, DiskFull), (122, DiskFull), (5, RunFailed), (30, RunFailed)]
+)
 def test_a_replacement_that_fails_leaves_the_old_file_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
 ):

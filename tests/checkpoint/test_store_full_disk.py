@@ -12,7 +12,7 @@ import torch
 from tests.checkpoint.small_run import FINGERPRINTS, assert_whole, content_of, save, state_at
 from tests.children import run_in_child
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import NoRoom, RunFailed
+from trimtab.errors import DiskFull, RunFailed
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_disk_that_is_too_small_is_seen_before_anything_is_written(small_disk:
     store = CheckpointStore(small_disk / "checkpoints", keep=2)
     save(store, 1)
     before = content_of(store.folder)
-    with pytest.raises(NoRoom, match=r"needed  2\.3 MB\n  free    \d") as caught:
+    with pytest.raises(DiskFull, match=r"needed  2\.3 MB\n  free    \d") as caught:
         save_much(store, 2, megabytes=2)
     assert caught.value.exit_code == 75
     assert content_of(store.folder) == before
@@ -52,8 +52,8 @@ def test_a_disk_that_fills_while_writing_loses_the_draft_only(
     store = CheckpointStore(small_disk / "checkpoints", keep=2)
     save(store, 1)
     before = content_of(store.folder)
-    monkeypatch.setattr(store, "check_room", lambda _: None)
-    with pytest.raises(NoRoom, match="no room on the disk"):
+    monkeypatch.setattr(store, "check_disk_space", lambda _: None)
+    with pytest.raises(DiskFull, match="no room on the disk"):
         save_much(store, 2, megabytes=2)
     assert content_of(store.folder) == before
     assert_whole(store.latest())
@@ -63,9 +63,9 @@ def test_a_disk_that_fills_while_writing_loses_the_draft_only(
 
 def test_asking_for_room_says_what_is_needed_and_what_is_free(in_memory: Path):
     store = CheckpointStore(in_memory / "checkpoints", keep=1)
-    store.check_room(0)
-    with pytest.raises(NoRoom, match=r"needed  1000000\.0 TB"):
-        store.check_room(10**18)
+    store.check_disk_space(0)
+    with pytest.raises(DiskFull, match=r"needed  1000000\.0 TB"):
+        store.check_disk_space(10**18)
 
 
 def test_a_file_that_may_not_grow_fails_the_save_and_leaves_the_older_checkpoint(in_memory: Path):

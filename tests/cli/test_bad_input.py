@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.refusal import has_four_parts, refused
 from tests.small_run import small_recipe
-from trimtab.errors import NoRoom
+from trimtab.errors import DiskFull
 
 # Without a validation set, whose translations would rightly be called collapsed after so few steps.
 SHORT = {
@@ -201,5 +201,5 @@ def test_a_disk_without_room_for_the_index_or_the_tokenizer_is_told_with_75(call
     monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(os, "fsync", full)
     for command in (["train", recipe, "--out", tmp_path / "run"], ["data", "inspect", recipe]):
-        refused(call(*command), "no room", "fix", code=NoRoom.exit_code)
+        refused(call(*command), "no room", "fix", code=DiskFull.exit_code)
     assert not list((tmp_path / "cache").glob("*"))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.refusal import has_four_parts, refused
 from tests.small_run import small_recipe
-from trimtab.errors import NoRoom
+from trimtab.errors import DiskFull
 
 # Without a validation set, whose translations would rightly be called collapsed after so few steps.
 SHORT = {
@@ -114,7 +114,7 @@ def test_a_full_disk_ends_the_run_with_75_and_loses_no_checkpoint(call, finished
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full_where("model.safetensors"))
         result = call("train", recipe, *more)
-    refused(result, "no room on the disk", "needed", "free", "fix", code=NoRoom.exit_code)
+    refused(result, "no room on the disk", "needed", "free", "fix", code=DiskFull.exit_code)
     assert "checkpoint-not-saved" in result.stderr
     assert {name: mark for name, mark in contents(run).items() if name.startswith("checkpoints")} == before
     result = call("train", recipe, *more)
@@ -139,7 +139,7 @@ def test_a_full_disk_under_the_translation_is_told_with_75(call, finished, tmp_p
     _, run = finished
     (tmp_path / "in").write_text("the wind\n")
     result = call("translate", run, "--input", tmp_path / "in", "--output", "/dev/full")
-    refused(result, "no room left to write", "fix", code=NoRoom.exit_code)
+    refused(result, "no room left to write", "fix", code=DiskFull.exit_code)
 
 
 def test_a_run_or_checkpoint_that_is_not_there_names_those_that_are(call, finished, tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.refusal import has_four_parts, refused
 from trimtab.decode.continuation import Continuation
+from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import USUAL, Writing
 from trimtab.errors import input_error
 
 
@@ -17,7 +17,7 @@ class Echo:
     """Goes on from a prompt with its capitals, two characters at a time."""
 
     def __init__(self, spec: str, *, device) -> None:
-        self.spec, self.device, self.writings = spec, device, []
+        self.spec, self.device, self.generations = spec, device, []
 
     def whole(self, prompt: str) -> str:
         return prompt
@@ -27,18 +27,18 @@ class Echo:
             if len(prompt) > 20:
                 raise input_error(f"prompt {number + 1}: longer than {self.spec} can read")
 
-    def generate(self, prompts, writing, *, first=0):
-        self.writings.append(writing)
+    def generate(self, prompts, generation, *, first=0):
+        self.generations.append(generation)
         for number, prompt in enumerate(prompts, start=first):
             if len(prompt) > 20:
                 raise input_error(f"prompt {number + 1}: longer than {self.spec} can read")
-            for sample in range(writing.samples):
+            for sample in range(generation.samples):
                 yield made(number, sample, prompt)
 
-    def stream(self, prompt, writing, *, line=0):
+    def stream(self, prompt, generation, *, line=0):
         if len(prompt) > 20:
             raise input_error(f"prompt {line + 1}: longer than {self.spec} can read")
-        self.writings.append(writing)
+        self.generations.append(generation)
         return self._parts(made(line, 0, prompt))
 
     def _parts(self, made):
@@ -68,10 +68,10 @@ def test_a_prompt_is_shown_with_what_follows_its_line_ends_kept(call, loaded):
     result = call("generate", "runs/x@last", "--prompt", "a boat")
     assert (result.exit_code, result.stdout) == (0, "a boat A BOAT\n00 ö\n")
     assert result.stderr == "1 text, 5 tokens: 1 came to an end; 0% of 4-grams repeated\n"
-    assert (loaded[0].spec, loaded[0].device, loaded[0].writings) == (
+    assert (loaded[0].spec, loaded[0].device, loaded[0].generations) == (
         "runs/x@last",
         None,
-        [Writing(sampling=USUAL)],
+        [GenerationConfig(sampling=USUAL)],
     )
 
 
@@ -108,15 +108,15 @@ def test_files_and_options(call, loaded, tmp_path):
     assert (result.exit_code, result.stdout) == (0, "")
     assert (tmp_path / "out").read_text() == "a A 00 ö\na A 01 ö\na A 02 ö\n"
     sampling = Sampling(temperature=1.5, top_p=1.0, min_p=0.1, top_k=50, seed=4)
-    assert (loaded[0].device, loaded[0].writings) == (
+    assert (loaded[0].device, loaded[0].generations) == (
         "cpu",
-        [Writing(max_tokens=9, samples=3, sampling=sampling)],
+        [GenerationConfig(max_tokens=9, samples=3, sampling=sampling)],
     )
 
 
 def test_a_temperature_of_zero_is_greedy(call, loaded):
     call("generate", "run", "--temperature", 0, stdin="a\n")
-    assert loaded[0].writings == [Writing(sampling=None)]
+    assert loaded[0].generations == [GenerationConfig(sampling=None)]
 
 
 REFUSED = {
@@ -162,7 +162,7 @@ def test_prompts_of_a_file_are_all_looked_at_before_the_first_text(call, loaded,
     assert (result.exit_code, result.stdout) == (2, "")
     assert "error: prompt 2: longer than run can read" in result.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["in"]
-    assert loaded[0].writings == []
+    assert loaded[0].generations == []
 
 
 def test_prompts_of_a_pipe_leave_no_part_of_an_output_file(call, loaded, tmp_path):

@@ -2,8 +2,8 @@ import pytest
 import typer
 
 from trimtab.cli.generate_options import Temperature, choice_of
+from trimtab.decode.generation_config import USUAL
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import USUAL
 from trimtab.errors import InputError
 
 NOTHING = {"temperature": None, "top_p": None, "min_p": None, "top_k": None, "seed": None}

@@ -5,8 +5,8 @@ import sys
 import pytest
 import typer
 
-from trimtab.cli.shell import MOST_TOLD, guarded, tell
-from trimtab.errors import InputError, NoRoom, NothingToResume, Problem, RunFailed, Terminated, input_error
+from trimtab.cli.shell import MOST_SHOWN, guarded, tell
+from trimtab.errors import DiskFull, InputError, NothingToResume, Problem, RunFailed, Terminated, input_error
 
 
 def outcome(error):
@@ -27,7 +27,7 @@ def outcome(error):
         (input_error("x: wrong"), 2),
         (RunFailed("diverged"), 1),
         (NothingToResume("no checkpoint"), 3),
-        (NoRoom("full"), 75),
+        (DiskFull("full"), 75),
         (Terminated("SIGTERM"), 143),
         (KeyboardInterrupt(), 130),
     ],
@@ -51,10 +51,10 @@ def test_all_problems_are_told_with_what_got_allowed_and_fix(capsys):
 def test_of_very_many_problems_the_first_are_told_and_the_others_counted(capsys):
     tell(InputError(*(Problem(what=f"data.train.{number}: wrong") for number in range(30_000))))
     *told, rest = capsys.readouterr().err.splitlines()
-    assert told == [f"error: data.train.{number}: wrong" for number in range(MOST_TOLD)]
-    assert rest == f"error: and {30_000 - MOST_TOLD:,} more, not shown"
-    tell(InputError(*(Problem(what="a") for _ in range(MOST_TOLD))))
-    assert capsys.readouterr().err == "error: a\n" * MOST_TOLD
+    assert told == [f"error: data.train.{number}: wrong" for number in range(MOST_SHOWN)]
+    assert rest == f"error: and {30_000 - MOST_SHOWN:,} more, not shown"
+    tell(InputError(*(Problem(what="a") for _ in range(MOST_SHOWN))))
+    assert capsys.readouterr().err == "error: a\n" * MOST_SHOWN
 
 
 def test_being_told_to_stop_is_not_called_an_error(capsys):

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from trimtab.cli.streams import opened_input, opened_output
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 
 
 def test_input_is_a_file_or_stdin(tmp_path, monkeypatch):
@@ -54,7 +54,7 @@ def test_what_was_there_stays_when_writing_fails(tmp_path):
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    with pytest.raises(NoRoom, match="disk is full"), opened_output(tmp_path / "out.de"):
+    with pytest.raises(DiskFull, match="disk is full"), opened_output(tmp_path / "out.de"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert os.listdir(tmp_path) == []
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.load import parse_recipe
-from trimtab.config.written import places_told
+from trimtab.config.written import lines_added
 from trimtab.errors import InputError, Problem
 
 LOADED = parse_recipe(
@@ -15,7 +15,7 @@ LOADED = parse_recipe(
 
 
 def told(what, **parts):
-    with pytest.raises(InputError) as caught, places_told(LOADED):
+    with pytest.raises(InputError) as caught, lines_added(LOADED):
         raise InputError(Problem(what=what, **parts))
     assert str(caught.value) == str(caught.value.problems[0])
     return caught.value.problems[0]
@@ -51,5 +51,5 @@ def test_a_place_in_a_file_is_kept():
 
 
 def test_other_errors_pass():
-    with pytest.raises(ZeroDivisionError), places_told(LOADED):
+    with pytest.raises(ZeroDivisionError), lines_added(LOADED):
         raise ZeroDivisionError

@@ -23,13 +23,13 @@ def window_of(pairs):
     )
 
 
-def pairs_up_to(longest, *, most=80):
+def pairs_up_to(max_seqlen, *, most=80):
     """Examples as (source length, target length)."""
-    length = st.integers(1, longest)
+    length = st.integers(1, max_seqlen)
     return st.lists(st.tuples(length, length), min_size=1, max_size=most)
 
 
 def segments_of(stream, count):
     """The first so many segments of a stream as lists of ids."""
-    bounds = stream.boundaries.tolist()
+    bounds = stream.cu_seqlens.tolist()
     return [stream.ids[bounds[i] : bounds[i + 1]].tolist() for i in range(count)]

@@ -21,11 +21,11 @@ def slow_split(table: PieceTable, alpha: float, text: str, key: int) -> list[int
             choices = _choices(table, alpha, word)
             place = 0
             while place < len(word):
-                chances, pieces = choices[place]
+                probabilities, pieces = choices[place]
                 number = 0
                 if len(pieces) > 1:
                     draw = uniform(np.array([key], np.uint64), np.array([start + place]))[0]
-                    number = bisect(chances, draw * chances[-1])
+                    number = bisect(probabilities, draw * probabilities[-1])
                 spelled = table.spell(pieces[number])
                 # A run of unknown characters is one.
                 ids += [] if spelled == [table.unknown] == ids[-1:] else spelled

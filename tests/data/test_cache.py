@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.data.cache import committed, default_cache, writable_folder
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 
 
 def test_the_default_cache_is_looked_up_at_each_call_own_variable_first(monkeypatch):
@@ -67,7 +67,7 @@ def test_nothing_is_left_of_a_file_whose_writing_failed(tmp_path):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_no_room_and_names_the_folder(tmp_path, code):
-    with pytest.raises(NoRoom, match=str(tmp_path)):
+    with pytest.raises(DiskFull, match=str(tmp_path)):
         write_and_fail(tmp_path / "file", OSError(code, os.strerror(code)))
     assert os.listdir(tmp_path) == []
 
@@ -75,7 +75,7 @@ def test_a_full_disk_is_no_room_and_names_the_folder(tmp_path, code):
 def test_a_really_full_device_is_no_room(tmp_path):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    with pytest.raises(NoRoom), committed(tmp_path / "file"), open("/dev/full", "wb", buffering=0) as full:
+    with pytest.raises(DiskFull), committed(tmp_path / "file"), open("/dev/full", "wb", buffering=0) as full:
         full.write(b"text")
 
 

@@ -11,7 +11,7 @@ from trimtab.config.load import parse_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.chunk import encode_chunk
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 DATA = Path(trimtab.__file__).parent / "demo" / "data"
 RECIPE = """\
@@ -41,7 +41,7 @@ def test_real_text_comes_back_from_any_split_and_its_noise_is_as_strong_as_was_a
     (tmp_path / "mono.de").write_text("".join(line.split("\t")[1] + "\n" for line in pairs[:100]))
     text = RECIPE.replace("MODEL", model).replace("SAMPLING", sampling)
     recipe = resolve_paths(parse_recipe(text, path=tmp_path / "r.yaml"))
-    sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    sources = open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
     tokenizer, stages = sources.tokenizer, sources.stages
     assert stages.mixtures[0].draws == (500, 0)
     assert stages.mixtures[1].shares == pytest.approx((4 ** (1 / 3) / (4 ** (1 / 3) + 1), 0.386), abs=0.01)

@@ -40,7 +40,7 @@ train: checks
 
 dev: source and target are exchanged, compared with train
 
-validation lines that stand in training
+validation lines that are in the training data
   dev in train: 4 sources (40.00%), 2 pairs (20.00%); without case, digits and punctuation 5 and 3
     line 1 is line 17"""
     )

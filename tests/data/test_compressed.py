@@ -7,7 +7,7 @@ import lzma
 import pytest
 import zstandard
 
-from trimtab.data.compressed import copied, packing_of, read_blocks, unpacked
+from trimtab.data.compressed import compression_of, copied, read_blocks, unpacked
 from trimtab.errors import InputError
 
 TEXT = b"".join(b"line %d of a text\n" % number for number in range(60_000))
@@ -30,35 +30,35 @@ def on_disk(tmp_path):
         yield opened
 
 
-@pytest.mark.parametrize(("packing", "pack"), [("plain", bytes), *PACKERS])
-def test_blocks_joined_are_the_text(tmp_path, on_disk, packing, pack):
-    blocks = list(read_blocks(on_disk(pack(TEXT)), path=tmp_path, packing=packing))
+@pytest.mark.parametrize(("compression", "pack"), [("plain", bytes), *PACKERS])
+def test_blocks_joined_are_the_text(tmp_path, on_disk, compression, pack):
+    blocks = list(read_blocks(on_disk(pack(TEXT)), path=tmp_path, compression=compression))
     assert len(blocks) > 1
     assert b"".join(blocks) == TEXT
 
 
-@pytest.mark.parametrize(("packing", "pack"), PACKERS)
-def test_parts_packed_one_after_another_are_one_text(tmp_path, on_disk, packing, pack):
+@pytest.mark.parametrize(("compression", "pack"), PACKERS)
+def test_parts_packed_one_after_another_are_one_text(tmp_path, on_disk, compression, pack):
     file = on_disk(pack(b"one\n") + pack(b"two\n"))
-    assert b"".join(read_blocks(file, path=tmp_path, packing=packing)) == b"one\ntwo\n"
+    assert b"".join(read_blocks(file, path=tmp_path, compression=compression)) == b"one\ntwo\n"
 
 
-@pytest.mark.parametrize(("packing", "pack"), PACKERS)
+@pytest.mark.parametrize(("compression", "pack"), PACKERS)
 @pytest.mark.parametrize("share", [0.3, 0.99])
-def test_a_file_cut_short_is_named(tmp_path, on_disk, packing, pack, share):
+def test_a_file_cut_short_is_named(tmp_path, on_disk, compression, pack, share):
     packed = pack(TEXT)
     file = on_disk(packed[: int(share * len(packed))])
     with pytest.raises(InputError, match=r"train\.gz: the file is cut short") as caught:
-        list(read_blocks(file, path=tmp_path / "train.gz", packing=packing))
+        list(read_blocks(file, path=tmp_path / "train.gz", compression=compression))
     assert caught.value.problems[0].got.startswith(f"{int(share * len(packed)):,} bytes, then the end")
 
 
-@pytest.mark.parametrize(("packing", "pack"), PACKERS)
-def test_a_damaged_file_is_named(tmp_path, on_disk, packing, pack):
+@pytest.mark.parametrize(("compression", "pack"), PACKERS)
+def test_a_damaged_file_is_named(tmp_path, on_disk, compression, pack):
     packed = bytearray(pack(TEXT))
     packed[len(packed) // 2] ^= 255
     with pytest.raises(InputError, match=r"train\.gz: the file is (damaged|cut short)"):
-        list(read_blocks(on_disk(bytes(packed)), path=tmp_path / "train.gz", packing=packing))
+        list(read_blocks(on_disk(bytes(packed)), path=tmp_path / "train.gz", compression=compression))
 
 
 def test_a_disk_that_fails_while_reading_is_named(tmp_path):
@@ -68,22 +68,22 @@ def test_a_disk_that_fails_while_reading_is_named(tmp_path):
 
     (tmp_path / "train.en").touch()
     with Broken(tmp_path / "train.en") as file, pytest.raises(InputError, match="cannot be read"):
-        list(read_blocks(file, path=tmp_path / "train.en", packing="plain"))
+        list(read_blocks(file, path=tmp_path / "train.en", compression="plain"))
 
 
 def test_the_first_bytes_tell_the_packing_whatever_the_name(tmp_path):
-    assert packing_of(tmp_path / "train.en", b"plain text") == "plain"
-    assert packing_of(tmp_path / "train.en", b"") == "plain"
-    assert packing_of(tmp_path / "train.en", gzip.compress(b"x")) == "gzip"
-    assert packing_of(tmp_path / "train.GZ", gzip.compress(b"x")) == "gzip"
-    assert packing_of(tmp_path / "train.en", lzma.compress(b"x")) == "xz"
-    assert packing_of(tmp_path / "train.en", zstandard.compress(b"x")) == "zstd"
+    assert compression_of(tmp_path / "train.en", b"plain text") == "plain"
+    assert compression_of(tmp_path / "train.en", b"") == "plain"
+    assert compression_of(tmp_path / "train.en", gzip.compress(b"x")) == "gzip"
+    assert compression_of(tmp_path / "train.GZ", gzip.compress(b"x")) == "gzip"
+    assert compression_of(tmp_path / "train.en", lzma.compress(b"x")) == "xz"
+    assert compression_of(tmp_path / "train.en", zstandard.compress(b"x")) == "zstd"
 
 
 @pytest.mark.parametrize("head", [b"plain text", b"", lzma.compress(b"x")])
 def test_a_name_that_promises_what_the_content_is_not_is_an_error(tmp_path, head):
     with pytest.raises(InputError, match="the name says gzip, the content does not"):
-        packing_of(tmp_path / "train.gz", head)
+        compression_of(tmp_path / "train.gz", head)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_a_name_that_promises_what_the_content_is_not_is_an_error(tmp_path, head
 )
 def test_packings_that_are_not_read_are_named(tmp_path, head, name):
     with pytest.raises(InputError, match=f"packed with {name}"):
-        packing_of(tmp_path / "train.en", head)
+        compression_of(tmp_path / "train.en", head)
 
 
-@pytest.mark.parametrize(("packing", "pack"), [("plain", bytes), *PACKERS])
-def test_a_packed_file_is_read_line_by_line_like_a_plain_one(tmp_path, on_disk, packing, pack):
+@pytest.mark.parametrize(("compression", "pack"), [("plain", bytes), *PACKERS])
+def test_a_packed_file_is_read_line_by_line_like_a_plain_one(tmp_path, on_disk, compression, pack):
     assert list(unpacked(on_disk(pack(TEXT)), path=tmp_path / "train.en")) == TEXT.splitlines(keepends=True)
 
 

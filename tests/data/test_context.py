@@ -13,12 +13,12 @@ from trimtab.data.chunk import encode_chunk
 from trimtab.data.context import fitting, joined
 from trimtab.data.order import random_stream
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 
 def sources_of(folder, context, **changes):
     recipe = resolve_paths(load_recipe(document_recipe(folder, **{"data.transforms": [context], **changes})))
-    return open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
 def by_hand(sources, corpus, line, count, *, sides, max_tokens):
@@ -38,9 +38,9 @@ def by_hand(sources, corpus, line, count, *, sides, max_tokens):
 
 
 @pytest.mark.parametrize("sides", ["both", "source"])
-@pytest.mark.parametrize(("vary", "room"), [(True, 32), (False, 32), (False, 14)])
-def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary, room):
-    sources = sources_of(tmp_path, {**CONTEXT, "sides": sides, "vary": vary}, **{"data.max_tokens": room})
+@pytest.mark.parametrize(("vary", "capacity"), [(True, 32), (False, 32), (False, 14)])
+def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary, capacity):
+    sources = sources_of(tmp_path, {**CONTEXT, "sides": sides, "vary": vary}, **{"data.max_tokens": capacity})
     chunk = encode_chunk(sources.feed, start=0, count=150)
     turns = sources.feed.mixture.at(chunk.position).turn
     with_context = 0
@@ -49,13 +49,13 @@ def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary, room):
         if vary:
             count = int(random_stream(sources.feed.mixture.seed, int(turns[number]), 0, line, 2).integers(3))
         source, target, prompt = by_hand(
-            sources, sources.corpora[0], line, count, sides=sides, max_tokens=room
+            sources, sources.corpora[0], line, count, sides=sides, max_tokens=capacity
         )
         assert chunk.source.row(number).tolist() == source
         assert chunk.target.row(number).tolist() == target
         assert chunk.prompt[number] == prompt
         with_context += len(source) > len(sources.tokenizer.encode([sources.corpora[0].pair(line)[0]])[0])
-    assert with_context > (50 if room == 32 else 20)
+    assert with_context > (50 if capacity == 32 else 20)
 
 
 def test_where_all_is_learned_the_same_rows_count_whole(tmp_path):
@@ -151,10 +151,10 @@ def test_a_chunk_depends_on_nothing_but_its_positions(tmp_path):
     assert late.target.values.tolist() == whole.target.take(np.flatnonzero(kept)).values.tolist()
 
 
-@given(lengths=st.lists(st.integers(0, 9), max_size=8), room=st.integers(0, 40))
-def test_as_many_of_the_last_sentences_fit_as_there_is_room_for(lengths, room):
-    best = max(n for n in range(len(lengths) + 1) if sum(lengths[len(lengths) - n :]) + n <= room)
-    assert fitting(lengths, room) == best
+@given(lengths=st.lists(st.integers(0, 9), max_size=8), capacity=st.integers(0, 40))
+def test_as_many_of_the_last_sentences_fit_as_there_is_room_for(lengths, capacity):
+    best = max(n for n in range(len(lengths) + 1) if sum(lengths[len(lengths) - n :]) + n <= capacity)
+    assert fitting(lengths, capacity) == best
 
 
 def test_a_separator_stands_after_each_sentence():

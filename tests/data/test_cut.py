@@ -38,7 +38,7 @@ def examples_of(packs):
     found = []
     for pack in packs:
         labels = pack.labels.tolist()
-        bounds = pack.target.boundaries.tolist()
+        bounds = pack.target.cu_seqlens.tolist()
         inputs = segments_of(pack.target, pack.num_segments)
         for number, source in enumerate(segments_of(pack.source, pack.num_segments)):
             target = labels[bounds[number] : bounds[number + 1]]
@@ -53,9 +53,9 @@ def examples_in(source, target):
 
 def check_budgets(packs, shape):
     for pack in packs:
-        assert 0 < pack.num_segments <= shape.segment_room
-        assert pack.num_targets <= shape.target_room
-        assert pack.num_tokens - pack.num_targets <= shape.source_room
+        assert 0 < pack.num_segments <= shape.segment_capacity
+        assert pack.num_targets <= shape.target_capacity
+        assert pack.num_tokens - pack.num_targets <= shape.source_capacity
 
 
 @settings(max_examples=120, deadline=None)
@@ -82,9 +82,9 @@ def test_a_whole_set_is_packed_in_its_order_or_sorted_and_each_pack_takes_all_th
         first += pack.num_segments
         source, target = found[first]
         assert (
-            pack.num_segments == shape.segment_room
-            or pack.num_targets + len(target) > shape.target_room
-            or pack.num_tokens - pack.num_targets + len(source) > shape.source_room
+            pack.num_segments == shape.segment_capacity
+            or pack.num_targets + len(target) > shape.target_capacity
+            or pack.num_tokens - pack.num_targets + len(source) > shape.source_capacity
         )
 
 
@@ -148,7 +148,7 @@ def test_a_sorted_window_gives_packs_of_like_lengths_even_where_it_does_not_fit_
     draw = np.random.default_rng(1)
     window = window_of(draw.integers(1, LONGEST + 1, (120, 2)).tolist())
     packs = cut(window, roomy(4, sort=True, source_slots=source_slots), start_symbol=START, pad_symbol=PAD)
-    lengths = [pack.target.boundaries.diff()[: pack.num_segments].tolist() for pack in packs]
+    lengths = [pack.target.cu_seqlens.diff()[: pack.num_segments].tolist() for pack in packs]
     assert [length for pack in lengths for length in pack] == sorted(window.target.lengths.tolist())
 
 

@@ -19,7 +19,7 @@ def parts(tmp_path_factory):
 
 def test_the_packs_of_a_window_hold_its_pairs_and_nothing_else(parts):
     for window, packs in itertools.islice(parts.stream.batches(0), 3):
-        assert len(packs) == parts.packing.shape.num_packs == 2
+        assert len(packs) == parts.batching.shape.num_packs == 2
         assert sum(pack.num_targets for pack in packs) == window.num_targets <= 256
         assert sum(int((pack.labels != IGNORE).sum()) for pack in packs) == window.num_targets
         held = [pair for pack in packs for pair in pairs_of(pack)]
@@ -30,7 +30,7 @@ def test_the_packs_of_a_window_hold_its_pairs_and_nothing_else(parts):
 
 
 def pairs_of(pack):
-    source, target = pack.source.boundaries.tolist(), pack.target.boundaries.tolist()
+    source, target = pack.source.cu_seqlens.tolist(), pack.target.cu_seqlens.tolist()
     return [
         (
             pack.source.ids[source[i] : source[i + 1]].tolist(),

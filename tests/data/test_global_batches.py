@@ -188,7 +188,7 @@ def test_windows_of_different_sizes_are_each_filled_to_their_own_and_lose_nothin
         sizes=iter([*sizes, LONGEST]),
     )
     position = 0
-    for room, window in zip(sizes, made, strict=False):
-        (alone,) = itertools.islice(windows_of(feed, from_position=position, tokens_per_step=room), 1)
+    for capacity, window in zip(sizes, made, strict=False):
+        (alone,) = itertools.islice(windows_of(feed, from_position=position, tokens_per_step=capacity), 1)
         assert plain(window) == plain(alone)
         position = window.position

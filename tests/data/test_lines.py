@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from tests.children import run_in_child
 from tests.forking import ended, forked, needs_threads_counted
-from trimtab.data import line_blocks
 from trimtab.data import lines as lines_module
 from trimtab.data.lines import open_lines
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 
 TEXTS = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"bc", b"\x00", b"\xff", b"\x85"]), max_size=30).map(
     b"".join
@@ -117,7 +116,7 @@ def test_a_full_disk_is_no_room_and_names_the_cache(tmp_path, monkeypatch):
 
     monkeypatch.setattr(lines_module, "write_index", full)
     (tmp_path / "text").write_bytes(b"one\n")
-    with pytest.raises(NoRoom, match=str(tmp_path / "cache")):
+    with pytest.raises(DiskFull, match=str(tmp_path / "cache")):
         open_lines(tmp_path / "text", cache=tmp_path / "cache")
     assert os.listdir(tmp_path / "cache") == []
 
@@ -270,8 +269,8 @@ def test_a_fork_reads_the_lines_of_the_open_files(tmp_path):
 @settings(max_examples=100, deadline=None)
 def test_several_lines_at_once_are_those_that_are_read_one_by_one(text, data, block, gap):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_blocks, "BLOCK_BYTES", block)
-        patch.setattr(line_blocks, "GAP_BYTES", gap)
+        patch.setattr(lines_module, "BLOCK_BYTES", block)
+        patch.setattr(lines_module, "GAP_BYTES", gap)
         (Path(folder) / "text").write_bytes(text)
         lines = open_lines(Path(folder) / "text", cache=Path(folder) / "cache")
         numbers = data.draw(st.lists(st.integers(0, len(lines) - 1))) if len(lines) else []

@@ -21,7 +21,7 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import IGNORE, GlobalBatch, Ragged
 
 SYMBOLS = {"start_symbol": START, "pad_symbol": PAD}
@@ -64,8 +64,8 @@ def test_a_prefix_is_what_is_given_and_the_start_symbol_before_it(found, fixed, 
     }
     for pack in cut(window, shape, **SYMBOLS):
         assert pack.target.prefix.dtype == torch.int32
-        assert len(pack.target.prefix) == len(pack.target.boundaries) - 1, "one for each segment"
-        ends = pack.target.boundaries[1 : pack.num_segments + 1].tolist()
+        assert len(pack.target.prefix) == len(pack.target.cu_seqlens) - 1, "one for each segment"
+        ends = pack.target.cu_seqlens[1 : pack.num_segments + 1].tolist()
         assert pack.target.prefix.tolist()[: pack.num_segments] == [
             of_row[int(pack.labels[end - 1])] for end in ends
         ]
@@ -109,7 +109,7 @@ def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it
     recipe = resolve_paths(
         load_recipe(document_recipe(tmp_path, **{"model.dropout": 0.0, "step.precision": "fp32"}))
     )
-    sources = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    sources = open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
     gradients = []
     for micro in (256, 64, 32):
         step = recipe.step.model_copy(update={"tokens_per_micro_batch": micro})
@@ -124,7 +124,7 @@ def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it
     summed, count = 0.0, 0
     for row in range(len(window.target)):
         source, target = window.source.between(row, row + 1), window.target.between(row, row + 1)
-        pack = next(iter(pack_pairs(source, target, parts.packing.shape, **sources.tokenizers.symbols)))
+        pack = next(iter(pack_pairs(source, target, parts.batching.shape, **sources.tokenizers.symbols)))
         with torch.no_grad():
             logits = parts.model(pack) @ parts.model.output_matrix.T
             losses = torch.nn.functional.cross_entropy(

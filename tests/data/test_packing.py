@@ -15,14 +15,14 @@ def parts(tmp_path_factory):
 
 
 def test_a_set_is_packed_whole(parts):
-    valid = parts.sources.valid["valid"]
-    packs = list(parts.packing.pack_pairs(valid.source, valid.target))
+    valid = parts.datasets.valid["valid"]
+    packs = list(parts.batching.pack_pairs(valid.source, valid.target))
     assert sum(pack.num_segments for pack in packs) == 24
     assert sum(pack.num_targets for pack in packs) == int(valid.target.offsets[-1])
 
 
 def test_a_smaller_step_has_fewer_packs_of_the_same_size(tmp_path):
-    packing = small_parts(tmp_path, **GROWING).packing
+    packing = small_parts(tmp_path, **GROWING).batching
     assert [packing.tokens_at(step) for step in (0, 4, 8)] == [64, 160, 256]
     shapes = [packing.shape_at(step) for step in (0, 4, 8)]
     assert [shape.num_packs for shape in shapes] == [1, 3, packing.shape.num_packs] == [1, 3, 4]
@@ -31,5 +31,5 @@ def test_a_smaller_step_has_fewer_packs_of_the_same_size(tmp_path):
 
 def test_the_packs_of_a_step_have_its_shape(parts):
     window, packs = next(parts.stream.host_batches(0))
-    again = parts.packing.cut_at(window, 0)
+    again = parts.batching.cut_at(window, 0)
     assert [pack.target.ids.tolist() for pack in again] == [pack.target.ids.tolist() for pack in packs]

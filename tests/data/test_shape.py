@@ -29,7 +29,7 @@ def test_a_step_of_four_micro_batches_has_four_packs_with_a_twentieth_of_slack()
     shape = shape_of()
     assert shape.num_packs == 4
     assert shape.target_slots == 8640
-    assert shape.source_longest == shape.target_longest == 256
+    assert shape.source_max_seqlen == shape.target_max_seqlen == 256
     assert 1.05 * 8192 * 0.88 < shape.source_slots < 1.1 * 8192 * 0.92
 
 
@@ -56,11 +56,14 @@ def test_every_shape_has_room_for_its_share_and_for_any_single_example(
     )
     assert shape.num_packs % ranks == 0
     assert shape.num_packs * micro >= step
-    assert shape.num_packs * shape.target_room >= 1.05 * step
+    assert shape.num_packs * shape.target_capacity >= 1.05 * step
     assert shape.source_slots % 64 == shape.target_slots % 64 == 0
-    assert shape.source_longest % 8 == 0
-    assert min(shape.source_room, shape.target_room, shape.source_longest, shape.target_longest) >= max_tokens
-    assert shape.segment_room >= 1
+    assert shape.source_max_seqlen % 8 == 0
+    assert (
+        min(shape.source_capacity, shape.target_capacity, shape.source_max_seqlen, shape.target_max_seqlen)
+        >= max_tokens
+    )
+    assert shape.segment_capacity >= 1
 
 
 @pytest.mark.parametrize(("ranks", "num_packs"), [(1, 5), (2, 6), (4, 8)])
@@ -77,7 +80,7 @@ def test_four_standard_errors_hold_in_nearly_every_pack_of_fresh_data(sort):
         order = np.lexsort((source, target)) if sort else np.arange(len(target))
         ends = np.cumsum(target[order])
         for piece in np.split(order, np.searchsorted(ends, ends[-1] * np.arange(1, 4) / 4)):
-            misses += source[piece].sum() > shape.source_room or len(piece) > shape.segment_room
+            misses += source[piece].sum() > shape.source_capacity or len(piece) > shape.segment_capacity
     assert misses <= 2
 
 
@@ -87,10 +90,10 @@ def test_a_smaller_sample_is_trusted_less():
 
 def test_rooms_of_a_fixed_shape_leave_place_for_its_tail_and_those_of_another_are_all_of_it():
     fixed, loose = shape_of(), shape_of(fixed=False)
-    tail = -(-fixed.target_slots // fixed.target_longest)
-    assert fixed.source_slots - fixed.source_room == tail
-    assert fixed.max_segments - fixed.segment_room >= tail
-    assert (loose.source_room, loose.segment_room) == (loose.source_slots, loose.max_segments)
+    tail = -(-fixed.target_slots // fixed.target_max_seqlen)
+    assert fixed.source_slots - fixed.source_capacity == tail
+    assert fixed.max_segments - fixed.segment_capacity >= tail
+    assert (loose.source_capacity, loose.segment_capacity) == (loose.source_slots, loose.max_segments)
 
 
 def test_an_example_that_might_not_fit_into_a_micro_batch_is_an_error_that_says_how_large_it_must_be():

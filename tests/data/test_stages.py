@@ -123,7 +123,7 @@ def test_workers_and_a_run_across_the_boundaries_see_the_windows_of_one_process(
     parts = staged_parts(tmp_path, **{"data.workers": 0})
     whole = [window for window, _ in itertools.islice(parts.stream.host_batches(0), 12)]
     data = parts.recipe.data.model_copy(update={"workers": workers})
-    parts = build(parts.recipe.model_copy(update={"data": data}), parts.sources)
+    parts = build(parts.recipe.model_copy(update={"data": data}), parts.datasets)
     for start in (0, 4, 5, 7):
         position = whole[start - 1].position if start else 0
         made = itertools.islice(parts.stream.host_batches(position, step=start), 12 - start)

@@ -5,11 +5,11 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 
 def opened_again(recipe, folder):
-    return open_sources(recipe, tokenizer_folder=folder, progress=Silent())
+    return open_datasets(recipe, tokenizer_folder=folder, progress=Silent())
 
 
 def test_data_of_which_nothing_is_left_is_wrong_input(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.data.demo_pairs import Listed, demo_pairs
-from trimtab.data.swapped import Swapped, alike, find_swapped, profiles
+from trimtab.data.swapped import Swapped, find_swapped, profiles, similarity
 
 
 def turned(pairs):
@@ -36,6 +36,6 @@ def test_a_few_lines_say_nothing():
 def test_a_text_is_like_itself_and_unlike_another_language():
     english, german = profiles(Listed(TRAIN))
     more_english, _ = profiles(Listed(VALID))
-    assert alike(english, english) == pytest.approx(1)
-    assert alike(english, more_english) > 0.7 > alike(german, more_english)
-    assert alike(english, type(english)()) == 0
+    assert similarity(english, english) == pytest.approx(1)
+    assert similarity(english, more_english) > 0.7 > similarity(german, more_english)
+    assert similarity(english, type(english)()) == 0

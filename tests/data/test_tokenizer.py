@@ -18,7 +18,7 @@ from trimtab.data import cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.tokenizer import adopt_tokenizer, load_tokenizer, sample_lines, train_tokenizer
 from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep, build_transforms
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 
 SMALL = SentencePieceTokenizer(vocabulary_size=400)
 
@@ -97,9 +97,9 @@ def test_no_text_to_train_on_is_an_error(tmp_path, lines):
 def test_an_error_in_the_lines_comes_out_as_it_is(tmp_path):
     def lines():
         yield from sentences(300)
-        raise NoRoom("the disk is full")
+        raise DiskFull("the disk is full")
 
-    with pytest.raises(NoRoom, match="the disk is full"):
+    with pytest.raises(DiskFull, match="the disk is full"):
         train_tokenizer(SMALL, lines=lines(), symbols=[], out=tmp_path)
 
 
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_model(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(cache.os, "fsync", full)
-    with pytest.raises(NoRoom, match=str(tmp_path)):
+    with pytest.raises(DiskFull, match=str(tmp_path)):
         train_tokenizer(SMALL, lines=sentences(300), symbols=[], out=tmp_path)
     assert os.listdir(tmp_path) == []
 

@@ -10,7 +10,7 @@ from trimtab.data.tokenizer import sample_lines
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},
@@ -23,7 +23,7 @@ TAGS = {"data.train.0.tags": ["<ui>"], "data.valid.tags": ["<ui>"]}
 def opened_again(folder, **changes):
     """The data of another recipe, with the tokenizers that lie there."""
     recipe = resolve_paths(load_recipe(small_recipe(folder, **changes)))
-    return open_sources(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    return open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
 
 
 def test_one_tokenizer_is_the_same_object_on_both_sides(tmp_path):

@@ -37,7 +37,7 @@ def test_the_chance_of_each_split_is_its_share_among_all_that_there_are(words, a
         for split, power in powers.items():
             chance, left = 1.0, len(word)
             for piece in split:
-                steps = np.concatenate([[0.0], lattices.chances[:, lattices.offsets[left] + number]])
+                steps = np.concatenate([[0.0], lattices.probabilities[:, lattices.offsets[left] + number]])
                 chance *= steps[len(piece)] - steps[len(piece) - 1]
                 left -= len(piece)
             assert chance == pytest.approx(power / sum(powers.values()), rel=1e-9, abs=1e-13)
@@ -45,7 +45,7 @@ def test_the_chance_of_each_split_is_its_share_among_all_that_there_are(words, a
 
 def test_a_draw_takes_the_piece_in_whose_stretch_it_falls():
     lattices = word_lattices(["aba", "x"], TRIE, alpha=1.0, unknown_score=UNKNOWN)
-    first = lattices.chances[:, lattices.offsets[3]]
+    first = lattices.probabilities[:, lattices.offsets[3]]
     just = np.nextafter(first[:2], 0)
     draws = np.array([0.0, just[0], first[0], just[1], first[1], np.nextafter(1, 0)])
     ids, sizes = lattices.next_pieces(np.zeros(6, int), np.full(6, 3), draws)

@@ -32,15 +32,15 @@ def assert_undisturbed(found, feed):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced(workers, caplog):
     feed = fake_feed(pipeline=FakePipeline(every=5, needs_random=True))
-    crew = WorkerPool(feed, first=0, workers=workers)
-    found = [crew.receive()]
+    pool = WorkerPool(feed, first=0, workers=workers)
+    found = [pool.receive()]
     victim = multiprocessing.active_children()[0]
     # A pipe holds less than a chunk, so a worker of whose chunk something has come stands within it.
     assert len(pickle.dumps(make_chunk(feed, 1))) > PIPE_BYTES
-    assert all(pipe.poll(LONG_SECONDS) for pipe in crew._pipes)
+    assert all(pipe.poll(LONG_SECONDS) for pipe in pool._pipes)
     os.kill(victim.pid, signal.SIGKILL)
-    found += [crew.receive() for _ in range(NUM_CHUNKS)]
-    crew.dismiss()
+    found += [pool.receive() for _ in range(NUM_CHUNKS)]
+    pool.shut_down()
     assert_undisturbed(found, feed)
     assert [record.message for record in caplog.records] == [
         f"data.workers: a worker (process {victim.pid}) was killed by SIGKILL; another one makes its chunk again"
@@ -63,15 +63,15 @@ def test_a_worker_that_is_stopped_is_ended_and_replaced(monkeypatch, caplog):
 
 
 def test_every_worker_may_be_lost_again_and_again(caplog):
-    feed, crew = fake_feed(), None
-    crew = WorkerPool(feed, first=0, workers=2)
+    feed, pool = fake_feed(), None
+    pool = WorkerPool(feed, first=0, workers=2)
     found = []
     for turn in range(8):
-        found.append(crew.receive())
+        found.append(pool.receive())
         if turn % 2:
             for victim in multiprocessing.active_children():
                 victim.kill()
-    crew.dismiss()
+    pool.shut_down()
     assert_undisturbed(found, feed)
     assert caplog.text.count("SIGKILL") >= 4
 

@@ -42,9 +42,9 @@ class CopyingModel:
         """Rows, width and longest source of each session."""
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "CopyingSession":
-        assert source.boundaries.tolist()[0] == 0
-        assert len(source.boundaries) == rows + 1
-        self.batches.append((rows, width, source.longest))
+        assert source.cu_seqlens.tolist()[0] == 0
+        assert len(source.cu_seqlens) == rows + 1
+        self.batches.append((rows, width, source.max_seqlen))
         table = torch.full((rows, max_length), CharacterTokenizer.end)
         fits = source.positions < max_length
         table[source.segments[fits], source.positions[fits]] = source.ids[fits]

@@ -29,12 +29,12 @@ class PromptModel:
 
     def open_prompts(self, *, rows: int, width: int, max_length: int) -> "PromptSession":
         self.sessions.append((rows, width, max_length))
-        return PromptSession(self, rows=rows, width=width, room=max_length)
+        return PromptSession(self, rows=rows, width=width, capacity=max_length)
 
 
 class PromptSession:
-    def __init__(self, model: PromptModel, *, rows: int, width: int, room: int) -> None:
-        self.model, self.width, self.room = model, width, room
+    def __init__(self, model: PromptModel, *, rows: int, width: int, capacity: int) -> None:
+        self.model, self.width, self.capacity = model, width, capacity
         self.state = torch.zeros(rows, width, model.recurrent.shape[0], dtype=torch.float64)
         self.lengths = torch.zeros(rows, dtype=torch.long)
         self.slots = 0
@@ -52,7 +52,7 @@ class PromptSession:
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         assert tokens.shape == self.state.shape[:2]
         self.slots, self.lengths = self.slots + 1, self.lengths + 1
-        assert self.slots <= self.room, "more tokens than there was room for"
+        assert self.slots <= self.capacity, "more tokens than there was room for"
         assert int(self.lengths.max()) <= self.model.window, "a row was fed beyond the window"
         self.state = self._next(tokens)
         return self.state @ self.model.output.T

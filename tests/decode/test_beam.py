@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.reference.beam_search import slow_beam_search
 from tests.reference.recurrent_model import RecurrentModel
 from trimtab.decode.beam import beam_search
-from trimtab.decode.decode_loop import pace_of
+from trimtab.decode.decode_loop import check_interval
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.search import Search
@@ -152,7 +152,7 @@ def test_an_end_that_cannot_be_beaten_stops_the_search_long_before_the_limit():
     model = Table([-99.0, -99.0, 0.0, -40.0])
     (found,) = beam_search(model, stream_of([[2]], CPU), limits=[36], symbols=SYMBOLS, search=Search())
     assert found.ids == []
-    assert model.num_steps == pace_of(CPU)[0]  # the first look
+    assert model.num_steps == check_interval(CPU)[0]  # the first look
 
 
 def test_no_rows_give_no_hypotheses():

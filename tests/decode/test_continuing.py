@@ -18,9 +18,9 @@ prompts = st.lists(
 )
 
 
-def texts(model, rows, *, limits, drawing=None) -> dict[tuple[int, int], list[int]]:
+def texts(model, rows, *, limits, sampled=None) -> dict[tuple[int, int], list[int]]:
     found = {}
-    for step in continuations(model, rows, limits=limits, symbols=SYMBOLS, drawing=drawing, device=CPU):
+    for step in continuations(model, rows, limits=limits, symbols=SYMBOLS, sampled=sampled, device=CPU):
         for each in step:
             found.setdefault((each.row, each.sample), []).append(each)
     return {key: [each.id for each in written] for key, written in found.items()}
@@ -64,10 +64,10 @@ def test_what_is_drawn_for_a_row_is_the_same_alone_and_in_any_batch(rows, seed, 
     model = PromptModel(seed, vocabulary=12)
     options = {"samples": samples, "length": 8, "temperature": 1.3, "seed": 5}
     together = texts(
-        model, rows, limits=[8] * len(rows), drawing=drawn_by([Draw(n) for n in range(len(rows))], **options)
+        model, rows, limits=[8] * len(rows), sampled=drawn_by([Draw(n) for n in range(len(rows))], **options)
     )
     for number, row in enumerate(rows):
-        alone = texts(model, [row], limits=[8], drawing=drawn_by([Draw(number)], **options))
+        alone = texts(model, [row], limits=[8], sampled=drawn_by([Draw(number)], **options))
         assert [alone[0, sample] for sample in range(samples)] == [
             together[number, sample] for sample in range(samples)
         ]
@@ -76,7 +76,7 @@ def test_what_is_drawn_for_a_row_is_the_same_alone_and_in_any_batch(rows, seed, 
 def test_a_longer_limit_only_goes_on_from_a_shorter_one():
     model = PromptModel(3, vocabulary=12)
     short, long = (
-        texts(model, [[2, 5]], limits=[n], drawing=drawn_by([Draw(0)], samples=2, length=n, temperature=2.0))
+        texts(model, [[2, 5]], limits=[n], sampled=drawn_by([Draw(0)], samples=2, length=n, temperature=2.0))
         for n in (4, 9)
     )
     assert all(long[key][: len(ids)] == ids for key, ids in short.items())
@@ -85,8 +85,8 @@ def test_a_longer_limit_only_goes_on_from_a_shorter_one():
 def test_draws_follow_the_models_distribution():
     model, count = PromptModel(4, vocabulary=9, sharpness=0.6), 4000
     sampling = {"temperature": 0.9, "min_p": 0.05}
-    drawing = drawn_by([Draw(n) for n in range(count)], samples=1, length=1, **sampling)
-    found = texts(model, [[2, 7]] * count, limits=[1] * count, drawing=drawing)
+    sampled = drawn_by([Draw(n) for n in range(count)], samples=1, length=1, **sampling)
+    found = texts(model, [[2, 7]] * count, limits=[1] * count, sampled=sampled)
     logits = model.logits([2, 7])
     logits[list(SYMBOLS.suppress)] = -torch.inf
     expected = allowed_probabilities(logits[None, None], Sampling(**sampling))[0, 0]
@@ -97,9 +97,9 @@ def test_draws_follow_the_models_distribution():
 
 def test_log_probabilities_are_the_models_own():
     model = PromptModel(5, vocabulary=12)
-    drawing = drawn_by([Draw(0)], samples=1, length=5, temperature=3.0, top_k=4)
+    sampled = drawn_by([Draw(0)], samples=1, length=5, temperature=3.0, top_k=4)
     ids = [2, 6]
-    for step in continuations(model, [ids], limits=[5], symbols=SYMBOLS, drawing=drawing, device=CPU):
+    for step in continuations(model, [ids], limits=[5], symbols=SYMBOLS, sampled=sampled, device=CPU):
         (written,) = step
         expected = model.logits(ids).log_softmax(-1)[written.id]
         assert written.log_probability == pytest.approx(float(expected))
@@ -108,9 +108,9 @@ def test_log_probabilities_are_the_models_own():
 
 def test_the_end_symbol_ends_a_text_and_rows_that_are_done_are_fed_no_more():
     model = PromptModel(6, vocabulary=12, window=9)
-    drawing = drawn_by([Draw(n) for n in range(6)], samples=2, length=9, temperature=4.0)
+    sampled = drawn_by([Draw(n) for n in range(6)], samples=2, length=9, temperature=4.0)
     rows = [[2, *range(4, 4 + n)] for n in range(6)]
-    found = texts(model, rows, limits=[9 - len(row) + 1 for row in rows], drawing=drawing)
+    found = texts(model, rows, limits=[9 - len(row) + 1 for row in rows], sampled=sampled)
     assert any(ids[-1] == SYMBOLS.end for ids in found.values())
     assert all(SYMBOLS.end not in ids[:-1] for ids in found.values())
     longest = {row: 10 - len(rows[row]) for row in range(6)}

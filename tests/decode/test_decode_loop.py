@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from trimtab.decode import decode_loop as module
-from trimtab.decode.decode_loop import CHECK_EVERY, decode_loop, pace_of
+from trimtab.decode.decode_loop import CHECK_EVERY, check_interval, decode_loop
 from trimtab.decode.hypothesis import Hypothesis
 
 
@@ -56,8 +56,8 @@ def test_every_row_gets_its_own_result_whenever_it_leaves(lengths):
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    gpu = pace_of(torch.device("cuda"))
-    monkeypatch.setattr(module, "pace_of", lambda device: gpu)
+    gpu = check_interval(torch.device("cuda"))
+    monkeypatch.setattr(module, "check_interval", lambda device: gpu)
 
 
 def test_on_a_cpu_rows_leave_as_soon_as_a_tenth_of_the_batch_is_done():

@@ -19,7 +19,7 @@ SOURCES, GIVEN, LIMITS = [[5, 6, 7, 3], [8, 9, 3], [10, 3]], [[11, 12, 13], [], 
 @torch.inference_mode()
 def test_it_finds_what_the_plain_search_finds_that_counts_only_what_comes_after(tmp_path):
     parts = small_parts(tmp_path, **{"model.dropout": 0.0})
-    opener, symbols = parts.model.eval(), Symbols.of(parts.sources.tokenizer)
+    opener, symbols = parts.model.eval(), Symbols.of(parts.datasets.tokenizer)
 
     def distribution(row, ids):
         session = opener.open_session(stream_of([SOURCES[row]], CPU), rows=1, width=1, max_length=30)

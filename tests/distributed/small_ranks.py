@@ -52,7 +52,7 @@ def train(folder, ranks):
         report = stepper.take_step(batches, learning_rate=parts.learning_rate.at(state))
         stepper.objective = whole
         numbers = {key: float(getattr(report, key)) for key in ("loss", "objective", "grad_norm", "clipped")}
-        counts = (report.num_targets, report.num_tokens, int(report.truncated or 0), int(report.refusal))
+        counts = (report.num_targets, report.num_tokens, int(report.truncated or 0), int(report.skip_reason))
         lines.append(numbers | {"counts": counts, "batches": len(batches)})
         state = replace(state, step=state.step + 1, position=window.position)
     kept = {**parts.model.state_dict(), **stepper.optimizer.state_tensors()}

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from trimtab.errors import InputError, NoRoom, Terminated
+from trimtab.errors import DiskFull, InputError, Terminated
 from trimtab.export.draft import check_place, draft_folder, sync_tree
 
 
@@ -109,7 +109,7 @@ def test_an_error_leaves_nothing(tmp_path, error):
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
-    with pytest.raises(NoRoom) as caught, draft_folder(tmp_path / "out"):
+    with pytest.raises(DiskFull) as caught, draft_folder(tmp_path / "out"):
         raise OSError(28, os.strerror(28))
     assert "another disk by --out" in str(caught.value)
     assert "--resume" not in str(caught.value)

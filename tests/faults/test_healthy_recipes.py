@@ -13,7 +13,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.launch import train
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.training.preflight import preflight
 
 TAGS = {
@@ -138,7 +138,7 @@ TRAINED = {
 
 def built(path: Path) -> Parts:
     recipe = resolve_paths(load_recipe(path))
-    return build(recipe, open_sources(recipe, tokenizer_folder=path.parent / "tokenizer", progress=Silent()))
+    return build(recipe, open_datasets(recipe, tokenizer_folder=path.parent / "tokenizer", progress=Silent()))
 
 
 @pytest.mark.parametrize(("write", "changes"), RECIPES.values(), ids=RECIPES)

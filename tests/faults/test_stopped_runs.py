@@ -22,7 +22,7 @@ from tests.faults.killing import (
     waiting,
 )
 from trimtab.launch import train
-from trimtab.training.stall import MOST_SECONDS
+from trimtab.training.step_judge import MOST_SECONDS
 
 Deed = Callable[["subprocess.Popen[str]"], None]
 

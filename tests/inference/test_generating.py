@@ -4,8 +4,8 @@ import pytest
 
 import trimtab
 from tests.language_run import PAIRS, language_recipe
+from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import USUAL, Writing
 from trimtab.errors import InputError
 from trimtab.inference.generating import generate, load_generator
 from trimtab.launch import train
@@ -37,9 +37,9 @@ def test_the_export_writes_the_same_texts(text_run, exported_text):
 
 
 def test_several_samples_of_prompts_of_different_lengths_are_the_same_by_the_export(text_run, exported_text):
-    writing = Writing(max_tokens=30, samples=3, sampling=Sampling(seed=2))
+    generation = GenerationConfig(max_tokens=30, samples=3, sampling=Sampling(seed=2))
     ours, theirs = (
-        list(load_generator(str(spec)).generate(PROMPTS, writing)) for spec in (text_run, exported_text)
+        list(load_generator(str(spec)).generate(PROMPTS, generation)) for spec in (text_run, exported_text)
     )
     assert facts(ours) == facts(theirs)
 

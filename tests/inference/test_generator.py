@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.decode.prompt_model import PromptModel
 from tests.decode.test_incremental_detokenizer import Bytes
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.decode.generation_config import GenerationConfig
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import Writing
 from trimtab.errors import InputError
 from trimtab.inference.generator import PROMPTS_AT_ONCE, Generator
 from trimtab.model.decoder_only import DecoderOnly
@@ -42,12 +42,12 @@ prompts = st.lists(st.text(max_size=8), min_size=1, max_size=6)
 @settings(max_examples=25, deadline=None)
 @given(lines=prompts, samples=st.integers(1, 3), budget=st.sampled_from([30, 300, 8192]))
 def test_texts_come_in_order_and_are_the_same_however_they_are_batched(lines, samples, budget):
-    writing = Writing(max_tokens=6, samples=samples, sampling=Sampling(seed=3))
-    found = list(recurrent(batch_tokens=budget).generate(lines, writing))
+    generation = GenerationConfig(max_tokens=6, samples=samples, sampling=Sampling(seed=3))
+    found = list(recurrent(batch_tokens=budget).generate(lines, generation))
     assert [(each.line, each.sample) for each in found] == [
         (line + 1, sample + 1) for line in range(len(lines)) for sample in range(samples)
     ]
-    alone = list(recurrent(batch_tokens=20).generate(lines, writing))
+    alone = list(recurrent(batch_tokens=20).generate(lines, generation))
     assert [each.to_dict() for each in found] == [pytest.approx(each.to_dict()) for each in alone]
     assert [each.prompt for each in found[::samples]] == lines
     assert all(each.whole == each.prompt + each.text for each in found)
@@ -55,18 +55,18 @@ def test_texts_come_in_order_and_are_the_same_however_they_are_batched(lines, sa
 
 @pytest.mark.parametrize("make", [recurrent, transformer])
 def test_a_short_prompt_with_a_long_way_to_go_stands_beside_a_long_one(make):
-    lines, writing = ["", "a prompt of some length", "b"], Writing(max_tokens=64, sampling=None)
-    together = [each.text for each in make().generate(lines, writing)]
-    assert together == [next(iter(make().generate([line], writing))).text for line in lines]
+    lines, generation = ["", "a prompt of some length", "b"], GenerationConfig(max_tokens=64, sampling=None)
+    together = [each.text for each in make().generate(lines, generation)]
+    assert together == [next(iter(make().generate([line], generation))).text for line in lines]
 
 
 @pytest.mark.parametrize("make", [recurrent, transformer, lambda: transformer(kv_heads=2, qk_norm=True)])
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.7, min_p=0.02)])
 def test_a_text_that_is_streamed_is_the_one_that_is_given_whole(make, sampling):
-    generator, writing = make(), Writing(max_tokens=12, sampling=sampling)
-    whole = list(generator.generate(["a", "the boat", ""], writing))
+    generator, generation = make(), GenerationConfig(max_tokens=12, sampling=sampling)
+    whole = list(generator.generate(["a", "the boat", ""], generation))
     for line, prompt in enumerate(["a", "the boat", ""]):
-        stream, parts = generator.stream(prompt, writing, line=line), []
+        stream, parts = generator.stream(prompt, generation, line=line), []
         try:
             while True:
                 parts.append(next(stream))
@@ -80,7 +80,9 @@ def test_another_seed_gives_another_text_and_the_same_seed_the_same():
     texts = [
         [
             each.text
-            for each in recurrent().generate(["ab"] * 3, Writing(max_tokens=20, sampling=Sampling(seed=seed)))
+            for each in recurrent().generate(
+                ["ab"] * 3, GenerationConfig(max_tokens=20, sampling=Sampling(seed=seed))
+            )
         ]
         for seed in (1, 2, 1)
     ]
@@ -90,7 +92,9 @@ def test_another_seed_gives_another_text_and_the_same_seed_the_same():
 
 def test_a_text_ends_with_the_end_symbol_the_number_of_tokens_or_the_window():
     found = list(
-        recurrent(window=12).generate(["a" * n for n in (0, 5, 11) for _ in range(20)], Writing(max_tokens=9))
+        recurrent(window=12).generate(
+            ["a" * n for n in (0, 5, 11) for _ in range(20)], GenerationConfig(max_tokens=9)
+        )
     )
     assert {each.stopped for each in found} == {"end", "max_tokens", "window"}
     for each in found:
@@ -102,9 +106,9 @@ def test_a_text_ends_with_the_end_symbol_the_number_of_tokens_or_the_window():
 
 def test_a_prompt_that_fills_the_window_still_gets_one_token_and_a_longer_one_is_refused():
     generator = recurrent(window=10)
-    (found,) = generator.generate(["123456789"], Writing(max_tokens=5))
+    (found,) = generator.generate(["123456789"], GenerationConfig(max_tokens=5))
     assert found.num_tokens == 1
-    given = generator.generate(["ok", "1234567890", "never"], Writing(max_tokens=2))
+    given = generator.generate(["ok", "1234567890", "never"], GenerationConfig(max_tokens=2))
     assert next(given).prompt == "ok"
     with pytest.raises(
         InputError, match=r"prompt 2: longer than runs/x can read\n  got     11 tokens.*\n.*at most 10"
@@ -131,7 +135,7 @@ def test_one_text_in_place_of_a_list_is_refused_at_once():
 
 def test_repetition_is_of_what_was_written_alone():
     generator = transformer()
-    (found,) = generator.generate(["abcabcabcabc"], Writing(max_tokens=25, sampling=None))
+    (found,) = generator.generate(["abcabcabcabc"], GenerationConfig(max_tokens=25, sampling=None))
     ids = Bytes().encode([found.text])[0][:-1]
     assert found.repeated == pytest.approx(
         1 - len({tuple(ids[n : n + 4]) for n in range(len(ids) - 3)}) / (len(ids) - 3), abs=0.2
@@ -140,7 +144,7 @@ def test_repetition_is_of_what_was_written_alone():
 
 def test_the_transformer_writes_what_it_would_without_a_cache():
     generator = transformer(kv_heads=2)
-    (found,) = generator.generate(["boat"], Writing(max_tokens=10, sampling=None))
+    (found,) = generator.generate(["boat"], GenerationConfig(max_tokens=10, sampling=None))
     ids = [Bytes.start, *b"boat"]
     with torch.inference_mode():
         for _ in range(10):

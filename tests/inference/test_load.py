@@ -57,7 +57,7 @@ def test_a_tokenizer_of_another_run_is_wrong_input(copied, tmp_path):
     other = small_parts(tmp_path / "other", **{"data.tokenizer.vocabulary_size": 64})
     shutil.rmtree(copied / "tokenizer")
     shutil.copytree(tmp_path / "other" / "tokenizer", copied / "tokenizer")
-    assert other.sources.tokenizer.num_ids == 64
+    assert other.datasets.tokenizer.num_ids == 64
     with pytest.raises(InputError, match="not the tokenizer that the model was trained with"):
         load_model(str(copied))
 

@@ -20,9 +20,9 @@ from trimtab.inference.recorded import (
     ROOMY_HYPOTHESES,
     ROOMY_TOKENS,
     bytes_of_large_batches,
-    in_fixed_shapes,
-    in_growing_shapes,
     recorded,
+    with_dynamic_shapes,
+    with_static_shapes,
 )
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.source_prompts import SourcePrompts
@@ -47,7 +47,7 @@ def loaded(trained_run):
 def both(translator):
     """The setup of a translator, and the same in fixed shapes."""
     setup = replace(translator.setup, batch_tokens=600)  # several batches
-    return setup, replace(setup, model=in_fixed_shapes(setup.model))
+    return setup, replace(setup, model=with_static_shapes(setup.model))
 
 
 def translations(translator, setup, *, n=1, **options):
@@ -83,7 +83,7 @@ def test_ensembles_translate_the_same(trained_run, mode):
     translator = load_translator(specs, beam=3, device="cpu", ensemble=mode)
     growing, fixed = both(translator)
     assert all(isinstance(each, StaticOpener) for each in fixed.model.models)
-    back = in_growing_shapes(fixed)
+    back = with_dynamic_shapes(fixed)
     assert (back.model.models, back.model.mode) == (growing.model.models, mode)
     assert_alike(translator)
 
@@ -103,7 +103,7 @@ def test_rows_go_on_from_what_is_given_in_the_same_way(loaded):
 def test_documents_keep_sessions_that_rows_can_join(loaded):
     translator = loaded.translator(search=Search(beam=2))
     growing, fixed = both(translator)
-    assert in_growing_shapes(fixed).model is growing.model
+    assert with_dynamic_shapes(fixed).model is growing.model
     documents = [LINES[:3], LINES[3:4], LINES[4:9]]
     translator.setup = growing
     want = list(translator.translate_documents(documents))
@@ -116,7 +116,7 @@ def test_real_text_is_translated_the_same(loaded):
     lines = [line.split("\t")[0] for line in lzma.decompress(packed).decode().splitlines()][:100]
     translator = loaded.translator(search=Search(beam=4, stop="enough"))
     growing = translator.translate(lines)
-    translator.setup = replace(translator.setup, model=in_fixed_shapes(translator.setup.model))
+    translator.setup = replace(translator.setup, model=with_static_shapes(translator.setup.model))
     assert translator.translate(lines) == growing
 
 
@@ -135,24 +135,25 @@ def on_a_gpu(setup, monkeypatch, *, free):
 @pytest.mark.parametrize(("share", "hypotheses"), [(1.2, MOST_HYPOTHESES), (1.3, ROOMY_HYPOTHESES)])
 def test_batches_are_as_large_as_the_memory_allows(loaded, monkeypatch, share, hypotheses):
     plain = loaded.translator(search=Search()).setup
-    needed = bytes_of_large_batches(in_fixed_shapes(plain.model))
+    needed = bytes_of_large_batches(with_static_shapes(plain.model))
     setup = on_a_gpu(plain, monkeypatch, free=int(share * needed))
     found = recorded(setup)
     assert isinstance(found.model, StaticOpener)
     assert found.most_hypotheses == hypotheses
     assert (found.batch_tokens == ROOMY_TOKENS) == (hypotheses == ROOMY_HYPOTHESES)
-    back = in_growing_shapes(found)
+    back = with_dynamic_shapes(found)
     assert (back.batch_tokens, back.most_hypotheses) == (setup.batch_tokens, setup.most_hypotheses)
 
 
 def test_what_a_large_batch_needs_is_what_it_has_room_for(loaded):
-    opener = in_fixed_shapes(loaded.translator(search=Search()).setup.model)
+    opener = with_static_shapes(loaded.translator(search=Search()).setup.model)
     most = 0
     for source in range(1, 2049):
         rows = max(1, min(ROOMY_HYPOTHESES // 4, ROOMY_TOKENS // (4 * source)))
-        shape = Shape.holding(rows=rows, width=4, source=source, room=2 * source + 10)
+        shape = Shape.holding(rows=rows, width=4, source=source, memory=2 * source + 10)
         most = max(
-            most, sum(math.prod(dims) * dtype.itemsize for dims, dtype in opener.room._layout(shape).values())
+            most,
+            sum(math.prod(dims) * dtype.itemsize for dims, dtype in opener.memory._layout(shape).values()),
         )
     assert most <= bytes_of_large_batches(opener)
 

@@ -11,12 +11,12 @@ from trimtab.decode.search import Search
 from trimtab.inference.setup import CPU_BATCH_TOKENS, document_context, translation_setup
 from trimtab.inference.tagged import Tagged
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 
 def test_a_wider_beam_has_larger_batches_on_a_cpu_and_lines_are_limited_as_in_training(tmp_path):
     parts = small_parts(tmp_path)
-    tagged = Tagged(parts.sources.tokenizers, ())
+    tagged = Tagged(parts.datasets.tokenizers, ())
     for beam in (1, 3):
         setup = translation_setup(
             parts.model, tagged, str.upper, recipe=parts.recipe, search=Search(beam=beam)
@@ -27,7 +27,7 @@ def test_a_wider_beam_has_larger_batches_on_a_cpu_and_lines_are_limited_as_in_tr
 
 def test_a_model_that_never_saw_documents_reads_each_sentence_alone(tmp_path):
     parts = small_parts(tmp_path)
-    assert document_context(parts.recipe, parts.sources.tokenizers, num_tags=2) == replace(ALONE, num_tags=2)
+    assert document_context(parts.recipe, parts.datasets.tokenizers, num_tags=2) == replace(ALONE, num_tags=2)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_model_that_never_saw_documents_reads_each_sentence_alone(tmp_path):
 def test_a_context_is_read_as_it_was_in_training(tmp_path, sides, loss, both, whole):
     transform = {**CONTEXT, "sides": sides, "loss": loss}
     recipe = resolve_paths(load_recipe(document_recipe(tmp_path, **{"data.transforms": [transform]})))
-    tokenizers = open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent()).tokenizers
+    tokenizers = open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent()).tokenizers
     separator = tokenizers.target.id("<sep>")
     assert document_context(recipe, tokenizers, num_tags=1) == DocumentContext(
         sentences=2,

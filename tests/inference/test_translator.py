@@ -180,8 +180,8 @@ def test_a_line_that_is_not_utf_8_is_named_after_those_before_it_are_written(loa
 
 def test_a_model_in_training_translates_behind_its_tags(tmp_path):
     parts = small_parts(tmp_path, **TAGS)
-    model, inner = parts.model.eval(), parts.sources.tokenizer
-    tagged = Tagged(parts.sources.tokenizers, ("<ui>",))
+    model, inner = parts.model.eval(), parts.datasets.tokenizer
+    tagged = Tagged(parts.datasets.tokenizers, ("<ui>",))
     translator = Translator.of(parts, model, beam=1, tags=("<ui>",))
     wanted = [greedily(model, inner, row, max_tokens=32) for row in tagged.encode(LINES[:6])]
     assert translator.translate([*LINES[:6], "\u200b"]) == [*inner.decode(wanted), ""]

@@ -7,7 +7,7 @@ from tests.gpu.triton_here import DEVICE
 from tests.loss.test_rows import pieces, summed
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.row_kernels import KERNELS
-from trimtab.loss.rows import told
+from trimtab.loss.rows import loss_output
 from trimtab.loss.terms import Terms
 
 pytestmark = pytest.mark.gpu if DEVICE.type == "cuda" else []
@@ -30,7 +30,7 @@ def test_the_kernels_give_what_their_slow_twins_give(rows, num_ids, width, smoot
 
 
 def vars_of(labels, sums, terms):
-    out = told(labels, sums, terms)
+    out = loss_output(labels, sums, terms)
     return out.objective, out.loss, out.truncated
 
 
@@ -51,7 +51,7 @@ def test_a_logit_that_is_no_number_shows_in_the_loss(bad):
     labels[:] = 3
     logits[1, 7] = bad
     sums, _ = summed(logits.to(DEVICE), labels.to(DEVICE), Terms(50, 0.1, 0.0), 64, KERNELS)
-    assert not torch.isfinite(told(labels.to(DEVICE), sums, Terms(50, 0.1, 0.0)).objective)
+    assert not torch.isfinite(loss_output(labels.to(DEVICE), sums, Terms(50, 0.1, 0.0)).objective)
 
 
 @pytest.mark.parametrize("chunk_bytes", [2**20, 20_000])

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.loss.rows import PLAIN, kept, log_partition, no_sums, told
+from trimtab.loss.rows import PLAIN, kept, log_partition, loss_output, no_sums
 from trimtab.loss.terms import Terms
 from trimtab.types import IGNORE
 
@@ -58,7 +58,7 @@ def test_however_a_row_is_cut_sums_and_gradient_are_those_of_autograd(
     smooth = F.cross_entropy(part, labels, ignore_index=IGNORE, reduction="none", label_smoothing=smoothing)
     objective = ((smooth + z_loss * part.logsumexp(1) ** 2) * (counts & (norms <= truncate))).sum()
     objective.backward()
-    out = told(labels, sums, terms)
+    out = loss_output(labels, sums, terms)
     torch.testing.assert_close(out.objective, objective.detach())
     torch.testing.assert_close(out.loss, plain.sum().detach())
     assert out.truncated == (counts & (norms > truncate)).sum()
@@ -71,7 +71,7 @@ def test_a_logit_that_is_no_number_shows_in_the_loss(bad):
     labels[:] = 3
     logits[1, 7] = bad
     terms = Terms(20, 0.1, 0.0)
-    assert not torch.isfinite(told(labels, summed(logits, labels, terms, 8)[0], terms).objective)
+    assert not torch.isfinite(loss_output(labels, summed(logits, labels, terms, 8)[0], terms).objective)
 
 
 def test_tokens_that_do_not_count_have_no_gradient_even_where_their_logits_are_large():

@@ -121,10 +121,10 @@ def flash4():
 @pytest.mark.usefixtures("flash4")
 class TestOnGpu:
     @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("longest", [64, 700])
+    @pytest.mark.parametrize("max_seqlen", [64, 700])
     @pytest.mark.parametrize("causal", [False, True])
-    def test_it_errs_no_more_than_padded_rows_in_the_same_precision(self, causal, longest, size):
-        check_errors(attend_flash4, causal=causal, longest=longest, size=size)
+    def test_it_errs_no_more_than_padded_rows_in_the_same_precision(self, causal, max_seqlen, size):
+        check_errors(attend_flash4, causal=causal, max_seqlen=max_seqlen, size=size)
 
     def test_empty_segments_and_a_filled_tail_give_finite_gradients_and_change_nothing(self):
         check_empty_segments(attend_flash4)

@@ -35,14 +35,14 @@ def build(num_ids=90, max_positions=32, **changes):
     return DecoderOnly(config(**changes), num_ids=num_ids, max_positions=max_positions, seed=1)
 
 
-def documents(rows, *, longest=None):
+def documents(rows, *, max_seqlen=None):
     """A pack of rows of text."""
     inputs = [[START, *row[:-1]] for row in rows]
     labels = torch.tensor([i for row in rows for i in row])
     nothing = torch.zeros(0, dtype=torch.int64)
     return PackedBatch(
         Stream(nothing, nothing, nothing, torch.zeros(len(rows) + 1, dtype=torch.int32), 1),
-        stream_of(inputs, longest=longest),
+        stream_of(inputs, max_seqlen=max_seqlen),
         labels,
         len(rows),
         len(labels),
@@ -65,7 +65,7 @@ def test_documents_of_a_pack_never_see_each_other(variant):
     together = logits(model, DOCUMENTS).split([len(row) for row in DOCUMENTS])
     for row, in_pack in zip(DOCUMENTS, together, strict=True):
         torch.testing.assert_close(in_pack, logits(model, [row]), atol=2e-5, rtol=1e-4)
-    wide = logits(model, DOCUMENTS, longest=16)
+    wide = logits(model, DOCUMENTS, max_seqlen=16)
     torch.testing.assert_close(torch.cat(together), wide, atol=2e-5, rtol=1e-4)
 
 
@@ -161,7 +161,7 @@ def test_packed_and_padded_text_is_learned_by_the_same_curve():
         curves.append([])
         for step in range(12):
             chosen = rows[10 * (step % 4) :][:10]
-            packs = [documents(chosen)] if together else [documents([row], longest=64) for row in chosen]
+            packs = [documents(chosen)] if together else [documents([row], max_seqlen=64) for row in chosen]
             found = [loss_of(model, pack) for pack in packs]
             targets = sum(pack.num_targets for pack in packs)
             (sum(each.objective for each in found) / targets).backward()
@@ -220,17 +220,17 @@ def test_it_is_transformers_llama_with_the_same_weights(tied):
         torch.testing.assert_close(logits(model, [row]), theirs, atol=1e-4, rtol=1e-4)
 
 
-def gradients_on_gpu(kernel, precision, *, longest, compiled=False, dtype=torch.float32, **changes):
+def gradients_on_gpu(kernel, precision, *, max_seqlen, compiled=False, dtype=torch.float32, **changes):
     cuda = torch.device("cuda")
     model = DecoderOnly(
-        DecoderModel(preset="tiny", **changes), num_ids=500, max_positions=longest, seed=1
+        DecoderModel(preset="tiny", **changes), num_ids=500, max_positions=max_seqlen, seed=1
     ).to(cuda, dtype)
     model.kernel = kernel
     if compiled:
         model.compile_blocks()
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randint(4, 500, (n,), generator=generator).tolist() for n in (5, 40, 17, 60, 1, 33)]
-    pack = documents(rows, longest=longest)
+    pack = documents(rows, max_seqlen=max_seqlen)
     prefix = torch.tensor([3, 40, 0, 17, 1, 20], dtype=torch.int32)
     pack = replace(pack, target=replace(pack.target, prefix=prefix)).to(cuda)
     with autocast(precision, cuda):
@@ -241,17 +241,17 @@ def gradients_on_gpu(kernel, precision, *, longest, compiled=False, dtype=torch.
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("longest", [64, 2048], ids=["tiles", "flash"])
+@pytest.mark.parametrize("max_seqlen", [64, 2048], ids=["tiles", "flash"])
 @pytest.mark.parametrize(
     "variant",
     [{}, {"qk_norm": True, "kv_heads": 1}, {"prefix": "bidirectional", "residual": "float32"}],
     ids=str,
 )
-def test_packs_in_bf16_err_no_more_than_padded_rows_in_bf16(variant, longest, compiled):
+def test_packs_in_bf16_err_no_more_than_padded_rows_in_bf16(variant, max_seqlen, compiled):
     # Padded rows of 64 slots hold the same segments as those of 2048, and fit into memory.
-    truth = gradients_on_gpu("padded", "fp32", longest=64, dtype=torch.float64, **variant)
-    slow = gradients_on_gpu("padded", "bf16_mixed", longest=64, **variant)
-    fast = gradients_on_gpu("varlen", "bf16_mixed", longest=longest, compiled=compiled, **variant)
+    truth = gradients_on_gpu("padded", "fp32", max_seqlen=64, dtype=torch.float64, **variant)
+    slow = gradients_on_gpu("padded", "bf16_mixed", max_seqlen=64, **variant)
+    fast = gradients_on_gpu("varlen", "bf16_mixed", max_seqlen=max_seqlen, compiled=compiled, **variant)
     for exact, obvious, ours in zip(truth, slow, fast, strict=True):
         scale = exact.norm()
         assert (ours - exact).norm() / scale <= 1.1 * (obvious - exact).norm() / scale + 1e-3

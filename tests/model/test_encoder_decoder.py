@@ -57,7 +57,7 @@ def test_segments_of_a_pack_never_see_each_other(variant):
     for source, target, in_pack in zip(SOURCES, TARGETS, together, strict=True):
         torch.testing.assert_close(in_pack, logits(model, [source], [target]), atol=2e-5, rtol=1e-4)
     torch.testing.assert_close(
-        torch.cat(together), logits(model, SOURCES, TARGETS, longest=16), atol=2e-5, rtol=1e-4
+        torch.cat(together), logits(model, SOURCES, TARGETS, max_seqlen=16), atol=2e-5, rtol=1e-4
     )
 
 

@@ -19,7 +19,7 @@ def weights(q, k, causal):
     return scores.softmax(-1), scores.logsumexp(-1).T
 
 
-def forward(q, k, v, of, to, longest, longest_key, causal):
+def forward(q, k, v, of, to, max_seqlen, longest_key, causal):
     out, sums = torch.zeros_like(q), q.new_zeros(q.shape[:2])
     for a, b in pieces(of, to):
         shares, sums[a] = weights(q[a], k[b], causal)
@@ -27,7 +27,7 @@ def forward(q, k, v, of, to, longest, longest_key, causal):
     return out, sums.view(-1)
 
 
-def backward(d, q, k, v, out, sums, of, to, longest, longest_key, causal):
+def backward(d, q, k, v, out, sums, of, to, max_seqlen, longest_key, causal):
     dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
     for a, b in pieces(of, to):
         shares, again = weights(q[a], k[b], causal)
@@ -57,8 +57,8 @@ def check(lengths, key_lengths, *, causal):
     inputs = [make(lengths), make(key_lengths), make(key_lengths)]
     weight = torch.randn(inputs[0].shape, generator=generator, dtype=torch.float64)
     rows = [[[1] * n for n in each] for each in (lengths, key_lengths)]
-    flat = [sequence_layout(stream_of(each, longest=16), padded=False) for each in rows]
-    dense = [sequence_layout(stream_of(each, longest=16), padded=True) for each in rows]
+    flat = [sequence_layout(stream_of(each, max_seqlen=16), padded=False) for each in rows]
+    dense = [sequence_layout(stream_of(each, max_seqlen=16), padded=True) for each in rows]
     ours, scaled = results(attend, inputs, weight, of=flat[0], to=flat[1], causal=causal)
     naively = lambda q, k, v, *, of, to, causal: naive(q, k, v, of, to, causal=causal)  # noqa: E731
     truth, _ = results(naively, inputs, weight, of=dense[0], to=dense[1], causal=causal)

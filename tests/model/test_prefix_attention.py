@@ -40,7 +40,7 @@ def by_explicit_mask(queries, keys, values, lengths, prefixes):
 def test_it_is_attention_under_the_explicit_mask_with_its_gradients(segments, kv_heads, slack):
     lengths, prefixes = (list(each) for each in zip(*segments, strict=True))
     lengths[0] = max(1, lengths[0])
-    stream = stream_of([[1] * length for length in lengths], longest=max(lengths) + slack)
+    stream = stream_of([[1] * length for length in lengths], max_seqlen=max(lengths) + slack)
     stream = with_prefix(stream, prefixes)
     generator = torch.Generator().manual_seed(sum(lengths))
     parts = [
@@ -64,12 +64,12 @@ def test_the_layout_without_padding_has_the_same_halves_and_the_streams_sizes(se
     stream = with_prefix(stream_of([[1] * length for length in lengths]), prefixes)
     halves = prefix_layout_of(stream, padded=False).halves
     own = [min(one, other) for one, other in zip(lengths, prefixes, strict=True)]
-    assert halves.boundaries.dtype == torch.int32
-    assert halves.boundaries.diff().tolist() == [
+    assert halves.cu_seqlens.dtype == torch.int32
+    assert halves.cu_seqlens.diff().tolist() == [
         size for length, prefix in zip(lengths, own, strict=True) for size in (prefix, length - prefix)
     ]
-    assert halves.boundaries[-1] == stream.boundaries[-1]
-    assert halves.longest == stream.longest
+    assert halves.cu_seqlens[-1] == stream.cu_seqlens[-1]
+    assert halves.max_seqlen == stream.max_seqlen
 
 
 @pytest.mark.parametrize("prefix", [0, 1])

@@ -7,7 +7,7 @@ from trimtab.model.tiled.tiles import LONGEST
 
 
 def test_places_and_real_slots_agree_with_the_segments():
-    layout = sequence_layout(stream_of([[1, 1, 1], [1], [1, 1]], longest=4), padded=True)
+    layout = sequence_layout(stream_of([[1, 1, 1], [1], [1, 1]], max_seqlen=4), padded=True)
     assert layout.places.tolist() == [0, 1, 2, 4, 8, 9]
     assert layout.real.sum(1).tolist() == [3, 1, 2]
     assert layout.real.flatten().nonzero().flatten().tolist() == layout.places.tolist()
@@ -17,15 +17,15 @@ def test_a_layout_for_packed_kernels_holds_boundaries_only():
     layout = sequence_layout(stream_of([[1, 1], [1]]), padded=False)
     assert layout.places is None
     assert layout.real is None
-    assert layout.boundaries.tolist() == [0, 2, 3]
+    assert layout.cu_seqlens.tolist() == [0, 2, 3]
 
 
-@pytest.mark.parametrize(("longest", "tiled"), [(3, True), (LONGEST, True), (LONGEST + 1, False)])
+@pytest.mark.parametrize(("max_seqlen", "tiled"), [(3, True), (LONGEST, True), (LONGEST + 1, False)])
 def test_where_tiles_run_it_has_segment_numbers_and_boundaries_unless_segments_may_be_long(
-    monkeypatch, longest, tiled
+    monkeypatch, max_seqlen, tiled
 ):
     monkeypatch.setattr(module, "triton_runs_on", lambda device: True)
-    layout = sequence_layout(stream_of([[1, 1], [1]], longest=longest), padded=False)
+    layout = sequence_layout(stream_of([[1, 1], [1]], max_seqlen=max_seqlen), padded=False)
     assert (None if layout.spans is None else layout.spans.tolist()) == (
         [0, 0, 1, 0, 2, 3] if tiled else None
     )

@@ -29,10 +29,10 @@ def test_a_session_goes_on_from_what_was_fed_at_once_as_from_single_symbols(tmp_
     # Of the last block only keys and values are read on; what comes out of a block is seen by the next one.
     opener = small_parts(tmp_path, **{"model.layers": 2, **changes}).model.eval()
     cpu = torch.device("cpu")
-    longest = max(map(len, GIVEN))
+    max_seqlen = max(map(len, GIVEN))
     session = opener.open_session(stream_of(SOURCES, cpu), rows=3, width=2, max_length=20)
-    tokens = torch.tensor([[2] * (longest - len(row)) + row for row in GIVEN])
-    session.feed(tokens, torch.tensor([longest - len(row) for row in GIVEN]))
+    tokens = torch.tensor([[2] * (max_seqlen - len(row)) + row for row in GIVEN])
+    session.feed(tokens, torch.tensor([max_seqlen - len(row) for row in GIVEN]))
     first = session.step(torch.tensor(NEXT))
     session.reorder(torch.tensor([[1, 0]] * 3))
     session.keep(torch.tensor([2, 0]))

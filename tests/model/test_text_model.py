@@ -9,15 +9,15 @@ from trimtab.model.text_model import build_model
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(("longest", "positions"), [(32, 64), (64, 64), (65, 128)])
-def test_vocabularies_and_the_longest_example_size_the_model(tmp_path, longest, positions):
+@pytest.mark.parametrize(("max_seqlen", "positions"), [(32, 64), (64, 64), (65, 128)])
+def test_vocabularies_and_the_longest_example_size_the_model(tmp_path, max_seqlen, positions):
     recipe = small_parts(tmp_path).recipe
     model, data = (
         recipe.model.model_copy(update={"positions": "learned", "tie_embeddings": "none"}),
         recipe.data,
     )
     recipe = recipe.model_copy(
-        update={"model": model, "data": data.model_copy(update={"max_tokens": longest})}
+        update={"model": model, "data": data.model_copy(update={"max_tokens": max_seqlen})}
     )
     sides = SimpleNamespace(source=SimpleNamespace(num_ids=70), target=SimpleNamespace(num_ids=90))
     built = build_model(recipe, sides, device=CPU)

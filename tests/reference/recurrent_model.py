@@ -30,7 +30,7 @@ class RecurrentModel:
         """Rows and width of each session that was opened."""
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "RecurrentSession":
-        assert source.boundaries.shape[0] == rows + 1
+        assert source.cu_seqlens.shape[0] == rows + 1
         self.batches.append((rows, width))
         self.num_steps.append(0)
         return RecurrentSession(self, source, width=width, max_length=max_length)
@@ -61,7 +61,7 @@ class RecurrentSession:
         self.embedding, self.recurrent, self.output = map(
             double, (model.embedding, model.recurrent, model.output)
         )
-        lengths = source.boundaries.diff().long()
+        lengths = source.cu_seqlens.diff().long()
         places = torch.arange(lengths.max())
         assert torch.equal(source.positions, torch.cat([places[:length] for length in lengths]))
         embedded = double(model.source_embedding)[source.ids]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.small_run import small_parts
-from trimtab.replaying.rerun import copy_of, is_finite, measure, recorded, recorded_steps, take, was_refused
+from trimtab.replaying.rerun import copy_of, is_finite, measure, recorded, recorded_steps, take, was_skipped
 from trimtab.types import LossOutput, TrainState
 
 
@@ -89,7 +89,7 @@ def test_a_line_of_the_metrics_is_read_with_the_words_for_what_is_no_number():
     assert not is_finite({"loss": "nan", "grad_norm": "inf"})
     assert is_finite({"loss": 1.5, "grad_norm": 2})
     assert recorded({"loss": 1.5}) is None
-    assert was_refused({"skipped": True, "refused": "loss_spike"})
-    assert not any(was_refused({"skipped": True, "refused": name}) for name in ("masked", "overflow"))
-    assert not was_refused({})
+    assert was_skipped({"skipped": True, "refused": "loss_spike"})
+    assert not any(was_skipped({"skipped": True, "refused": name}) for name in ("masked", "overflow"))
+    assert not was_skipped({})
     assert recorded({"loss": "many", "grad_norm": 1.0}) is None

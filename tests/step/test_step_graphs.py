@@ -38,7 +38,7 @@ def taken(parts, count, *, state=None, left_out=()):
         parts.stepper.begin(state)
         parts.stepper.gate.masked = state.step in left_out
         report = parts.stepper.take_step(packs, learning_rate=parts.learning_rate.at(state))
-        reports.append((float(report.loss), float(report.grad_norm), int(report.refusal)))
+        reports.append((float(report.loss), float(report.grad_norm), int(report.skip_reason)))
         state = replace(state, step=state.step + 1, position=window.position)
     return reports
 
@@ -198,4 +198,4 @@ class TestOnGpu:
             reports = taken(parts, WARM_UP_STEPS + 3)
         assert parts.stepper.graphs.given_up == "no room"
         assert parts.stepper.graphs.recordings == {}
-        assert all(refusal == 0 for _, _, refusal in reports)
+        assert all(skip_reason == 0 for _, _, skip_reason in reports)

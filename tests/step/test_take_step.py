@@ -126,7 +126,7 @@ def test_images_with_labels_are_stepped_on_like_text():
     assert [(report.num_targets, report.num_tokens) for report in reports] == [(12, 12)] * 20
     assert reports[-1].loss < reports[1].loss
     guarded, reports = trained(5, 4, 3, spoilt={2: torch.nan, 18: 100.0})
-    assert {step: int(each.refusal) for step, each in enumerate(reports) if each.skipped} == {
+    assert {step: int(each.skip_reason) for step, each in enumerate(reports) if each.skipped} == {
         2: SkipReason.NOT_FINITE,
         18: SkipReason.LOSS_SPIKE,
     }

@@ -14,7 +14,7 @@ from trimtab.training.activation_statistics import MOST_LOGITS, MOST_ROWS, one_p
 def built(folder, **changes):
     parts = small_parts(folder, **changes)
     parts.model.eval()
-    return parts, parts.sources.valid["valid"]
+    return parts, parts.datasets.valid["valid"]
 
 
 def seen_in(parts, valid):
@@ -26,7 +26,7 @@ def seen_in(parts, valid):
 @pytest.mark.parametrize("budget", [16, 32, 1024])
 def test_one_pack_of_a_set_is_looked_at_however_many_there_are(tmp_path, budget):
     parts, valid = built(tmp_path, **{"step.tokens_per_micro_batch": budget, "data.max_tokens": 16})
-    packs = [*parts.packing.pack_pairs(valid.source, valid.target)]
+    packs = [*parts.batching.pack_pairs(valid.source, valid.target)]
     assert (len(packs) > 1) == (budget < 1024)
     (inside,), loss = seen_in(parts, valid)
     assert loss == loss_of(parts, parts.model, valid)
@@ -67,7 +67,7 @@ def fail(*given):
 )
 def test_the_logits_are_those_of_the_queries_and_keys_that_the_model_uses(tmp_path, changes):
     parts, valid = built(tmp_path, **changes)
-    pack = max(parts.packing.pack_pairs(valid.source, valid.target), key=lambda each: each.num_tokens)
+    pack = max(parts.batching.pack_pairs(valid.source, valid.target), key=lambda each: each.num_tokens)
     kept = {}
 
     def keep(name):
@@ -90,14 +90,14 @@ def test_the_logits_are_those_of_the_queries_and_keys_that_the_model_uses(tmp_pa
     rows = rows_of(pack) + 1
     assert rows == MOST_ROWS + 1
     for name, (queries, keys, of, to, causal) in kept.items():
-        largest, share = slow_twin(queries, keys, of.boundaries[:rows], to.boundaries[:rows], causal=causal)
+        largest, share = slow_twin(queries, keys, of.cu_seqlens[:rows], to.cu_seqlens[:rows], causal=causal)
         assert inside.largest[name] == pytest.approx(largest, rel=1e-4)
         assert inside.shares[name] == pytest.approx(share.tolist(), rel=1e-3, nan_ok=True)
 
 
 def test_the_residual_path_is_measured_where_the_blocks_hand_it_on(tmp_path):
     parts, valid = built(tmp_path, **{"model.layers": 2})
-    pack = next(iter(parts.packing.pack_pairs(valid.source, valid.target)))
+    pack = next(iter(parts.batching.pack_pairs(valid.source, valid.target)))
     with torch.no_grad(), one_pass(parts.model, pack) as inside:
         hidden = parts.model(pack)
     names = [f"{side}.blocks.{i}" for side in ("encoder", "decoder") for i in range(2)]
@@ -110,9 +110,9 @@ def test_the_residual_path_is_measured_where_the_blocks_hand_it_on(tmp_path):
 
 def test_fewer_sentences_are_looked_at_where_they_may_be_long(tmp_path):
     parts, valid = built(tmp_path)
-    pack = next(iter(parts.packing.pack_pairs(valid.source, valid.target)))
+    pack = next(iter(parts.batching.pack_pairs(valid.source, valid.target)))
     for longest, rows in ((32, MOST_ROWS), (512, 4), (1024, 1), (5000, 1)):
-        longer = replace(pack, source=replace(pack.source, longest=longest))
+        longer = replace(pack, source=replace(pack.source, max_seqlen=longest))
         assert rows_of(longer) == rows
         assert rows == 1 or rows * longest**2 <= MOST_LOGITS
     assert rows_of(replace(pack, num_segments=3)) == 3

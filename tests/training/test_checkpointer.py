@@ -5,7 +5,7 @@ import pytest
 from tests.training.small_line import small_line
 from trimtab.checkpoint.healthy import is_marked
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import NoRoom
+from trimtab.errors import DiskFull
 
 
 def test_the_same_state_is_saved_once(tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ def full_disk(monkeypatch, *, at):
     def may_fail(self, contents):
         tried.append(contents.step)
         if contents.step in at:
-            raise NoRoom("no room on the disk")
+            raise DiskFull("no room on the disk")
         return write(self, contents)
 
     monkeypatch.setattr(CheckpointStore, "write", may_fail)
@@ -47,7 +47,7 @@ EACH_STEP = {"checkpoint.every": "1 steps", "checkpoint.keep": 50, "evaluate.eve
 def test_a_full_disk_stops_the_training_only_at_the_third_try(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP)
     tried = full_disk(monkeypatch, at={3, 4, 5, 6})
-    with pytest.raises(NoRoom):
+    with pytest.raises(DiskFull):
         line.train()
     assert tried == [1, 2, 3, 4, 5]
     assert line.saved_steps() == [1, 2]
@@ -66,7 +66,7 @@ def test_room_found_again_begins_the_count_anew(tmp_path, monkeypatch):
 def test_the_last_save_of_a_run_must_find_room(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP, length="4 steps")
     full_disk(monkeypatch, at={4})
-    with pytest.raises(NoRoom):
+    with pytest.raises(DiskFull):
         line.train()
     assert line.saved_steps() == [1, 2, 3]
 
@@ -75,7 +75,7 @@ def test_a_save_before_a_stop_must_find_room(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP)
     full_disk(monkeypatch, at={3})
     line.told.watch = lambda step: step == 3 and setattr(line.recorder, "must_stop", True)
-    with pytest.raises(NoRoom):
+    with pytest.raises(DiskFull):
         line.train()
 
 

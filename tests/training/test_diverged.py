@@ -97,14 +97,14 @@ def test_a_run_whose_last_steps_are_not_finite_ends_with_an_error(tmp_path, firs
     line = small_line(tmp_path, **{**ALONE, "length": "5 steps"})
     line.poison(from_step=first, until_step=5)
     line.train()
-    assert [each.code for each in line.recorder.findings.standing if each.severity == "error"] == ["S908"]
+    assert [each.code for each in line.recorder.findings.current if each.severity == "error"] == ["S908"]
 
 
 def test_what_a_shorter_part_of_the_run_ended_with_is_over_where_it_goes_on_and_recovers(tmp_path):
     line = small_line(tmp_path, **{**ALONE, "length": "4 steps"})
-    line.recorder.findings.standing = [ended_diverged(steps(UNTRAINED, "nan", "nan"), **OF_HUNDRED_IDS)]
+    line.recorder.findings.current = [ended_diverged(steps(UNTRAINED, "nan", "nan"), **OF_HUNDRED_IDS)]
     line.train()
-    assert line.recorder.findings.standing == []
+    assert line.recorder.findings.current == []
 
 
 def test_a_healthy_run_of_few_steps_is_told_nothing(own_cache, tmp_path):

@@ -8,7 +8,7 @@ from tests.small_run import small_recipe
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.load import load_recipe
-from trimtab.errors import InputError, NoRoom
+from trimtab.errors import DiskFull, InputError
 from trimtab.launch import train
 from trimtab.training.early_checks import check_exports
 
@@ -49,7 +49,7 @@ def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step
 @pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
 def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
     asked = []
-    monkeypatch.setattr(CheckpointStore, "check_room", lambda store, size: asked.append(size))
+    monkeypatch.setattr(CheckpointStore, "check_disk_space", lambda store, size: asked.append(size))
     run = train(small_recipe(tmp_path, **SHORT | changes), out=tmp_path / "run").run
     saved = max(list_steps(run / "checkpoints"))
     files = (run / "checkpoints" / step_name(saved)).glob("*.safetensors")
@@ -60,6 +60,6 @@ def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatc
 def test_a_disk_without_room_for_one_checkpoint_is_told_before_the_first_step(tmp_path, monkeypatch):
     free = shutil.disk_usage(tmp_path)._replace(free=10_000)
     monkeypatch.setattr("trimtab.checkpoint.disk_space.shutil.disk_usage", lambda _: free)
-    with pytest.raises(NoRoom):
+    with pytest.raises(DiskFull):
         train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
     assert list(log(tmp_path / "run", "metrics")) == []

@@ -51,7 +51,7 @@ def alone(parts, window):
     found = []
     with torch.no_grad():
         for number in range(len(window.target)):
-            (pack,) = parts.packing.cut(only(window, number))
+            (pack,) = parts.batching.cut(only(window, number))
             found.append(float(parts.stepper.objective(pack.to(parts.device)).loss) / pack.num_targets)
     parts.model.train()
     return found
@@ -63,7 +63,7 @@ def broken_source(parts, row, monkeypatch):
 
     def embedded(stream):
         x = embed(stream)
-        bounds = stream.boundaries.tolist()
+        bounds = stream.cu_seqlens.tolist()
         for start, stop in itertools.pairwise(bounds):
             if stream.ids[start:stop].tolist() == row:
                 x = x.index_fill(0, torch.arange(start, stop), float("nan"))
@@ -109,8 +109,8 @@ def test_an_example_that_is_far_worse_is_named_as_it_stands_in_its_corpus(parts,
     monkeypatch.setattr("trimtab.training.example_losses.example_losses", lambda parts, window: told)
     (worst,) = suspect_examples(parts, window, step=31)
     line = int(window.line[number])
-    assert (worst.step, worst.corpus, worst.line) == (31, parts.sources.corpora[0].name, line + 1)
-    assert (worst.source, worst.target) == parts.sources.corpora[0].pair(line)
+    assert (worst.step, worst.corpus, worst.line) == (31, parts.datasets.corpora[0].name, line + 1)
+    assert (worst.source, worst.target) == parts.datasets.corpora[0].pair(line)
     assert worst.place.endswith(f"train.en:{line + 1}")
     assert (worst.loss, worst.targets) == (9.0, int(window.target.lengths[number]))
     assert worst.stands_out

@@ -22,7 +22,7 @@ def test_what_is_found_is_told_written_with_its_step_and_stands_until_it_is_over
     assert [each.code for each in told.findings] == ["E901", "M901"]
     assert not any("of_an_evaluation" in line for line in lines)
     findings.look_again_for("E901", "S901")
-    assert [each.code for each in findings.standing] == ["M901"]
+    assert [each.code for each in findings.current] == ["M901"]
 
 
 def test_what_an_evaluation_finds_is_marked_though_it_ends_badly(tmp_path):

@@ -201,9 +201,9 @@ def look_at_first(model):
 
 def test_an_encoder_all_of_whose_heads_look_at_one_token_is_told(tmp_path):
     blind = ready(tmp_path, **LARGE, **{"model.positions": "learned"})
-    valid = blind.parts.sources.valid["valid"]
+    valid = blind.parts.datasets.valid["valid"]
     longer = [Ragged(each.values, each.offsets[::2]) for each in (valid.source, valid.target)]
-    blind.parts.sources.valid["valid"] = replace(valid, source=longer[0], target=longer[1])
+    blind.parts.datasets.valid["valid"] = replace(valid, source=longer[0], target=longer[1])
     look_at_first(blind.parts.model)
     blind.train(1, every=1)
     assert "2 of the 2 heads of the encoder give more than 90%" in blind.finding("M906").message

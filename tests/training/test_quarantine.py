@@ -5,9 +5,9 @@ from trimtab.training import quarantine
 from trimtab.types import SkipReason
 
 
-def looked_into(line, refusal, *, traced=True):
+def looked_into(line, skip_reason, *, traced=True):
     window, _ = next(line.parts.stream.host_batches(0))
-    found = line.recorder.judge.quarantine.look_into(window, refusal, step=1, traced=traced)
+    found = line.recorder.judge.quarantine.look_into(window, skip_reason, step=1, traced=traced)
     return [each.code for each in found]
 
 

@@ -14,7 +14,7 @@ from trimtab.types import TrainState
 def test_a_healthy_run_goes_through_once(tmp_path):
     line = small_line(tmp_path, **{"length": "4 steps", "evaluate.every": "50 steps"})
     assert train_with_recovery(line.parts, TrainState(), line.recorder).step == 4
-    assert line.recorder.refusals.rewound == []
+    assert line.recorder.skips.rewound == []
 
 
 def test_a_run_that_cannot_rewind_ends(tmp_path):

@@ -22,7 +22,7 @@ def lasting(parts, length):
 @pytest.mark.parametrize("unit", ["epochs", "tokens"])
 def test_a_length_in_epochs_or_tokens_is_judged_by_the_steps_that_it_makes(tmp_path, parts_of, unit):
     parts = parts_of(tmp_path, **{**SELDOM, "length": "100000 tokens"})
-    per_epoch = parts.sources.targets_per_epoch if unit == "epochs" else 1
+    per_epoch = parts.datasets.targets_per_epoch if unit == "epochs" else 1
     per_step = parts.recipe.step.tokens_per_step / per_epoch
 
     def judged(refreshes):
@@ -37,12 +37,12 @@ def test_steps_are_about_those_that_the_run_makes(tmp_path):
     growing = {"step.batch_warmup": {"start": 64, "over": "20 steps"}}
     for changes in ({}, growing):
         parts = small_parts(tmp_path / str(len(changes)), **changes, length="12 epochs")
-        taken, positions = 0, parts.pace.examples_per_epoch * 12
+        taken, positions = 0, parts.clock.examples_per_epoch * 12
         for window, _ in parts.stream.host_batches(0):
             taken += 1
             if window.position >= positions:
                 break
-        assert steps_of(parts, 12 * parts.sources.targets_per_epoch) == pytest.approx(taken, rel=0.1)
+        assert steps_of(parts, 12 * parts.datasets.targets_per_epoch) == pytest.approx(taken, rel=0.1)
 
 
 def test_minutes_are_judged_by_the_pace_and_not_too_early(tmp_path):

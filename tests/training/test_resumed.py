@@ -22,7 +22,7 @@ from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_marked_now, forget, without_places
+from trimtab.training.resumed import as_marked_now, forget, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -68,10 +68,10 @@ def test_no_path_of_a_corpus_is_part_of_what_a_run_is(tmp_path, kind):
     here, there = (
         with_corpus(recipe, corpus.with_paths(lambda path, to=to: to + path)) for to in ("here/", "there/")
     )
-    assert without_places(here) == without_places(there)
+    assert without_paths(here) == without_paths(there)
     if kind not in ("text", "source"):
         changed = with_corpus(here, here.data.train[0].model_copy(update={"source": "another"}))
-        assert without_places(here) != without_places(changed)
+        assert without_paths(here) != without_paths(changed)
 
 
 def with_corpus(recipe, corpus):

@@ -211,7 +211,7 @@ def test_what_was_seen_on_the_branch_that_was_left_survives_a_later_resume(tmp_p
 
     def until(step):
         stop(step)
-        line.recorder.must_stop = line.recorder.refusals.rewound != [] and step == 85
+        line.recorder.must_stop = line.recorder.skips.rewound != [] and step == 85
 
     line.told.watch = until
     state = line.train()

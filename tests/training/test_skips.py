@@ -9,11 +9,11 @@ from trimtab.training.skips import MARGIN, Skips
 from trimtab.types import SkipReason
 
 
-def steps(refusals: Skips, verdicts: list[SkipReason], *, first: int = 1) -> list[str]:
+def steps(skips: Skips, verdicts: list[SkipReason], *, first: int = 1) -> list[str]:
     """Codes of what was told of these steps, one position each."""
     told = []
-    for step, refusal in enumerate(verdicts, first):
-        found = refusals.after(refusal, step=step, position=step - 1, loss=2.0, grad_norm=1.0)
+    for step, skip_reason in enumerate(verdicts, first):
+        found = skips.after(skip_reason, step=step, position=step - 1, loss=2.0, grad_norm=1.0)
         told += [finding.code for finding in found]
     return told
 
@@ -22,48 +22,48 @@ GOOD = [SkipReason.NONE] * 20
 
 
 def test_each_refusal_is_told_by_its_own_code_and_the_eighth_in_a_row_besides():
-    refusals = Skips(GuardConfig())
-    assert steps(refusals, GOOD) == []
+    skips = Skips(GuardConfig())
+    assert steps(skips, GOOD) == []
     verdicts = [SkipReason.NOT_FINITE, SkipReason.LOSS_SPIKE, *[SkipReason.GRADIENT_SPIKE] * 5]
-    assert steps(refusals, verdicts, first=21) == ["S901", "S902", *["S903"] * 5]
-    assert not refusals.must_decide
-    assert steps(refusals, [SkipReason.LOSS_SPIKE], first=28) == ["S902", "S904"]
-    assert refusals.must_decide
-    assert (refusals.onset, refusals.broken) == (21, 21)
+    assert steps(skips, verdicts, first=21) == ["S901", "S902", *["S903"] * 5]
+    assert not skips.must_decide
+    assert steps(skips, [SkipReason.LOSS_SPIKE], first=28) == ["S902", "S904"]
+    assert skips.must_decide
+    assert (skips.onset, skips.broken) == (21, 21)
 
 
 def test_an_accepted_step_ends_a_streak():
-    refusals = Skips(GuardConfig())
-    steps(refusals, [*GOOD, *[SkipReason.LOSS_SPIKE] * 7, SkipReason.NONE])
-    assert (refusals.streak.length, refusals.onset, refusals.broken) == (0, 0, 0)
+    skips = Skips(GuardConfig())
+    steps(skips, [*GOOD, *[SkipReason.LOSS_SPIKE] * 7, SkipReason.NONE])
+    assert (skips.streak.length, skips.onset, skips.broken) == (0, 0, 0)
 
 
 def test_what_the_loss_scale_and_the_mask_skip_is_no_refusal():
-    refusals = Skips(GuardConfig())
-    assert steps(refusals, [SkipReason.OVERFLOW, SkipReason.MASKED] * 100) == []
-    assert not refusals.must_decide
-    assert len(refusals.accepted) == 0
+    skips = Skips(GuardConfig())
+    assert steps(skips, [SkipReason.OVERFLOW, SkipReason.MASKED] * 100) == []
+    assert not skips.must_decide
+    assert len(skips.accepted) == 0
 
 
 def test_more_than_one_in_twenty_ends_the_run_though_none_is_in_a_row():
-    refusals = Skips(GuardConfig())
-    told = steps(refusals, [SkipReason.NONE, SkipReason.LOSS_SPIKE] * 51)
-    assert refusals.must_decide
+    skips = Skips(GuardConfig())
+    told = steps(skips, [SkipReason.NONE, SkipReason.LOSS_SPIKE] * 51)
+    assert skips.must_decide
     assert told.count("S902") == 51
     assert told.count("S905") == 2  # a warning above 1%, an error above 5%
 
 
 def test_the_oldest_remembered_step_is_a_window_ago():
-    refusals = Skips(GuardConfig(window=16, active_from=8))
-    steps(refusals, [SkipReason.NONE] * 50)
-    assert (refusals.accepted[0].step, refusals.accepted[0].position) == (35, 34)
+    skips = Skips(GuardConfig(window=16, active_from=8))
+    steps(skips, [SkipReason.NONE] * 50)
+    assert (skips.accepted[0].step, skips.accepted[0].position) == (35, 34)
 
 
 def test_a_run_goes_back_only_so_often_in_a_thousand_steps():
-    refusals = Skips(GuardConfig(rewinds=2))
-    refusals.rewound = [100, 900]
-    assert not refusals.may_rewind(1000)
-    assert refusals.may_rewind(1101)
+    skips = Skips(GuardConfig(rewinds=2))
+    skips.rewound = [100, 900]
+    assert not skips.may_rewind(1000)
+    assert skips.may_rewind(1101)
     assert not Skips(GuardConfig(rewinds=0)).may_rewind(10)
 
 
@@ -90,13 +90,13 @@ def test_a_run_that_went_back_has_refused_what_it_refused_though_it_leaves_the_s
 
 
 def test_a_run_that_goes_back_again_and_again_is_told_of_and_ends_by_its_budget():
-    refusals, told, step = Skips(GuardConfig()), [], 0
+    skips, told, step = Skips(GuardConfig()), [], 0
     for _ in range(7):
-        refusals.masked.append([step + 1, step + 2 * MARGIN + 8])
-        told += steps(refusals, [SkipReason.MASKED] * (2 * MARGIN + 8), first=step + 1)
+        skips.masked.append([step + 1, step + 2 * MARGIN + 8])
+        told += steps(skips, [SkipReason.MASKED] * (2 * MARGIN + 8), first=step + 1)
         step += 2 * MARGIN + 8
     assert set(told) == {"S905"}
-    assert refusals.must_decide
+    assert skips.must_decide
 
 
 @given(st.lists(st.sampled_from(list(SkipReason)), max_size=60), st.integers(0, 60))
@@ -116,22 +116,22 @@ def test_counts_that_were_saved_as_json_go_on_as_if_never_stopped(verdicts, cut)
 
 
 def test_a_loss_that_is_no_number_is_told_as_such():
-    refusals = Skips(GuardConfig())
-    found = refusals.after(SkipReason.NOT_FINITE, step=3, position=0, loss=math.nan, grad_norm=math.inf)
+    skips = Skips(GuardConfig())
+    found = skips.after(SkipReason.NOT_FINITE, step=3, position=0, loss=math.nan, grad_norm=math.inf)
     assert found[0].message.startswith("step 3 was not applied: loss nan, gradient norm inf")
 
 
 def test_a_streak_that_reached_the_cap_is_decided_though_an_accepted_step_came_meanwhile():
     """On a GPU the host looks every ten steps."""
-    refusals = Skips(GuardConfig())
-    steps(refusals, [*GOOD, *[SkipReason.LOSS_SPIKE] * 8, SkipReason.NONE, SkipReason.NONE])
-    assert refusals.must_decide
-    assert refusals.unsettled == [21, 28, 0]
-    refusals.settled()
-    assert not refusals.must_decide
+    skips = Skips(GuardConfig())
+    steps(skips, [*GOOD, *[SkipReason.LOSS_SPIKE] * 8, SkipReason.NONE, SkipReason.NONE])
+    assert skips.must_decide
+    assert skips.unsettled == [21, 28, 0]
+    skips.resolve_streak()
+    assert not skips.must_decide
 
 
 def test_the_first_step_of_a_streak_that_is_not_finite_is_known():
-    refusals = Skips(GuardConfig())
-    steps(refusals, [*GOOD, SkipReason.LOSS_SPIKE, SkipReason.NOT_FINITE, SkipReason.NOT_FINITE])
-    assert (refusals.onset, refusals.broken) == (21, 22)
+    skips = Skips(GuardConfig())
+    steps(skips, [*GOOD, SkipReason.LOSS_SPIKE, SkipReason.NOT_FINITE, SkipReason.NOT_FINITE])
+    assert (skips.onset, skips.broken) == (21, 22)

@@ -57,9 +57,9 @@ def test_the_last_step_is_evaluated_whether_due_or_not_and_once(tmp_path):
 
 
 def test_a_set_whose_pairs_are_all_too_long_has_no_loss_and_no_finding_about_its_sources(line):
-    valid = line.parts.sources.valid["valid"]
+    valid = line.parts.datasets.valid["valid"]
     empty = Ragged.of([])
-    line.parts.sources.valid["valid"] = replace(valid, source=empty, target=empty, too_long=24)
+    line.parts.datasets.valid["valid"] = replace(valid, source=empty, target=empty, too_long=24)
     state = validate(line.parts, AT_THE_END, line.recorder)
     assert [each["loss"] for each in line.log("evaluations")] == ["nan"]
     assert "M901" not in [each.code for each in line.told.findings]
@@ -129,7 +129,7 @@ def test_a_collapse_is_an_error_once_the_loss_says_that_something_was_learned(
 def collapse(parts):
     """Ends every translation at once, whatever was read."""
     parts.model.decoder.norm.weight.zero_()
-    parts.model.decoder.norm.bias.copy_(10 * parts.model.output_matrix[parts.sources.tokenizer.end])
+    parts.model.decoder.norm.bias.copy_(10 * parts.model.output_matrix[parts.datasets.tokenizer.end])
 
 
 def test_training_on_lines_that_do_not_belong_together_is_found(tmp_path):
@@ -178,10 +178,10 @@ def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
     model, healthy = line.parts.model, line.weights()
     collapse(line.parts)
     validate(line.parts, TrainState(step=40), line.recorder)
-    assert [each.code for each in line.recorder.findings.standing] == ["E901"]
+    assert [each.code for each in line.recorder.findings.current] == ["E901"]
     model.load_state_dict(healthy)
     validate(line.parts, TrainState(step=60), line.recorder)
-    assert line.recorder.findings.standing == []
+    assert line.recorder.findings.current == []
     assert [(each["code"], each["severity"]) for each in line.log("findings")] == [("E901", "warning")]
 
 

@@ -34,7 +34,7 @@ def started(folder, run, vocabulary, **changes):
 
 def loss_at_start(parts):
     parts.model.eval()
-    return loss_of(parts, parts.model, parts.sources.valid["valid"])
+    return loss_of(parts, parts.model, parts.datasets.valid["valid"])
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_one_vocabulary_becomes_two_and_the_loss_stays(trained_run, vocabulary, 
     for tied in ("decoder", "none"):
         changes = {**own, "model.tie_embeddings": tied}
         parts = started(tmp_path / tied, f"{trained_run}@last", vocabulary, **changes)
-        assert not parts.sources.tokenizers.shared
+        assert not parts.datasets.tokenizers.shared
         assert loss_at_start(parts) == validated(trained_run)
 
 
@@ -70,7 +70,7 @@ def test_a_vocabulary_in_another_order_gives_the_same_loss(trained_run, vocabula
         return random.Random(3).sample(pieces, len(pieces))
 
     parts = started(tmp_path, f"{trained_run}@last", with_pieces(vocabulary, shuffled))
-    assert parts.sources.tokenizer.start != load_model(str(trained_run), device="cpu").tokenizer.start
+    assert parts.datasets.tokenizer.start != load_model(str(trained_run), device="cpu").tokenizer.start
     # The sum over the softmax is taken in another order.
     assert loss_at_start(parts) == pytest.approx(validated(trained_run), rel=1e-6)
 
@@ -80,11 +80,11 @@ def test_with_more_pieces_old_sentences_keep_their_logits(trained_run, vocabular
         return [*pieces, piece("▁das▁kleine", score=-99), piece("▁ß", score=-99)]
 
     parts = started(tmp_path, f"{trained_run}@last", with_pieces(vocabulary, longer))
-    old, valid = load_model(f"{trained_run}@last", device="cpu"), parts.sources.valid["valid"]
-    assert old.tokenizer.encode(valid.sources) == parts.sources.tokenizer.encode(valid.sources)
+    old, valid = load_model(f"{trained_run}@last", device="cpu"), parts.datasets.valid["valid"]
+    assert old.tokenizer.encode(valid.sources) == parts.datasets.tokenizer.encode(valid.sources)
     parts.model.eval()
     count = old.tokenizer.num_ids
-    for pack in parts.packing.pack_pairs(valid.source, valid.target):
+    for pack in parts.batching.pack_pairs(valid.source, valid.target):
         found, before = (
             (model(pack) @ model.output_matrix.T)[:, :count] for model in (parts.model, old.model)
         )

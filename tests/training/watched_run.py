@@ -60,7 +60,7 @@ class Watched:
 
     def look(self) -> Look:
         """As an evaluation does."""
-        valid = next(iter(self.parts.sources.valid.values()), None)
+        valid = next(iter(self.parts.datasets.valid.values()), None)
         self.parts.model.eval()
         with self.health.watching(self.parts.model, valid.rows if valid else 0):
             if valid is not None:

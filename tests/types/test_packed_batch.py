@@ -10,7 +10,7 @@ from trimtab.types import PackedBatch, Stream
 def stream() -> Stream:
     return Stream(
         torch.tensor([5, 6, 7]), torch.tensor([0, 1, 0]), torch.tensor([0, 0, 1]),
-        torch.tensor([0, 2, 3], dtype=torch.int32), longest=2,
+        torch.tensor([0, 2, 3], dtype=torch.int32), max_seqlen=2,
     )  # fmt: skip
 
 
@@ -19,10 +19,10 @@ def test_a_pack_moves_as_a_whole():
         stream(), stream(), torch.tensor([6, 7, 8]), num_segments=2, num_targets=3, num_tokens=6
     )
     moved = pack.to(torch.device("meta"))
-    assert {moved.source.ids.device.type, moved.target.boundaries.device.type, moved.labels.device.type} == {
+    assert {moved.source.ids.device.type, moved.target.cu_seqlens.device.type, moved.labels.device.type} == {
         "meta"
     }
-    assert (moved.num_segments, moved.num_targets, moved.num_tokens, moved.source.longest) == (2, 3, 6, 2)
+    assert (moved.num_segments, moved.num_targets, moved.num_tokens, moved.source.max_seqlen) == (2, 3, 6, 2)
 
 
 def test_a_prefix_moves_with_its_stream_and_may_be_missing():
@@ -47,7 +47,7 @@ def test_packs_of_one_shape_are_told_from_others_by_their_tensors_and_their_long
     assert pack.static_key == pack_of([[6, 3], [5, 4, 3]], [[7, 3], [5, 3]]).static_key
     assert pack.static_key == replace(pack, num_targets=1, num_tokens=2).static_key
     assert pack.static_key != pack_of([[5, 3], [6, 3]], [[8, 3], [9, 3]]).static_key
-    assert pack.static_key != pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]], longest=64).static_key
+    assert pack.static_key != pack_of([[5, 3], [6, 7, 3]], [[8, 3], [9, 3]], max_seqlen=64).static_key
 
 
 def test_a_pack_gives_all_its_tensors_and_the_share_of_its_slots_in_use():

@@ -49,7 +49,7 @@ def test_it_is_what_attention_is_token_by_token(lengths, causal, heads):
     pairs = [(n, n) for n, _ in lengths] if causal else lengths
     of, to = (bounds(each) for each in zip(*pairs, strict=True))
     queries, keys = torch.randn(int(of[-1]), heads[0], 6), torch.randn(int(to[-1]), heads[1], 6)
-    found = look_at_attention(queries, keys, of=of, to=to, longest=(12, 12), causal=causal)
+    found = look_at_attention(queries, keys, of=of, to=to, max_seqlen=(12, 12), causal=causal)
     largest, share = slow_twin(queries, keys, of, to, causal=causal)
     assert float(found.largest) == pytest.approx(largest, rel=1e-4)
     torch.testing.assert_close(found.share, share, equal_nan=True, atol=1e-5, rtol=1e-4)
@@ -59,7 +59,7 @@ def test_a_head_that_looks_at_one_place_has_all_of_its_attention_there():
     of = bounds([10, 12])
     keys = torch.zeros(22, 2, 4)
     keys[of[:-1].long(), 0] = 40.0
-    found = look_at_attention(torch.ones(22, 2, 4), keys, of=of, to=of, longest=(12, 12), causal=False)
+    found = look_at_attention(torch.ones(22, 2, 4), keys, of=of, to=of, max_seqlen=(12, 12), causal=False)
     assert found.share.tolist() == pytest.approx([1.0, (1 / 10 + 1 / 12) / 2], rel=1e-4)
 
 

@@ -70,7 +70,7 @@ class _Watch(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Goes on from the checkpoint that the Trainer has resumed from, and stands before the optimizer."""
+        """Continues from the checkpoint that the Trainer has resumed from, and wraps the optimizer."""
         saved = Path(args.output_dir or ".") / f"checkpoint-{state.global_step}" / GUARD_FILE
         if state.global_step and saved.is_file():
             self.guard.from_dict(json.loads(saved.read_text(encoding="utf-8")))
@@ -79,7 +79,7 @@ class _Watch(TrainerCallback):
             self.optimizer = optimizer
             step = optimizer.step
 
-            # What a scheduler wrote on it stays on it; else it warns that somebody stands in between.
+            # What a scheduler wrote on it stays on it; else it warns about the wrapper.
             @wraps(step)
             def guarded_step(*arguments: Any, **keywords: Any) -> Any:
                 return None if self.refused else step(*arguments, **keywords)

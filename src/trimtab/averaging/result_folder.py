@@ -18,7 +18,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe
 from trimtab.data.input_file import open_input
 from trimtab.data.tokenizers import load_tokenizers
-from trimtab.errors import NoRoom, input_error, reading
+from trimtab.errors import DiskFull, input_error, reading
 
 
 def check_result_place(folder: Path) -> None:
@@ -68,11 +68,11 @@ def nothing_left(folder: Path) -> Iterator[None]:
     was_there = folder.exists()
     try:
         yield
-    except NoRoom as error:
+    except DiskFull as error:
         shutil.rmtree(folder, ignore_errors=True)
         if was_there:
             folder.mkdir(exist_ok=True)
-        raise NoRoom(
+        raise DiskFull(
             str(error).replace(RESUME, "free some space, then say it again; nothing was left there")
         ) from None
 

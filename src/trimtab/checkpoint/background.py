@@ -16,7 +16,7 @@ from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.save import Contents
 from trimtab.checkpoint.state_file import render_state
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import NoRoom, RunFailed, TrimtabError
+from trimtab.errors import DiskFull, RunFailed, TrimtabError
 from trimtab.finding import Finding
 from trimtab.run_findings.checkpoints import (
     LAST_CHECKPOINT_NOT_SAVED,
@@ -29,7 +29,7 @@ from trimtab.types import TrainState
 class BackgroundSaver:
     """Saves into a store from a thread of its own; call it from one thread, and the store only when it is idle.
 
-    Findings of the thread wait until the next call and are told from there, since those who take them, such as
+    Findings of the thread wait until the next call and are reported from there, since those who take them, such as
     journals, know of one thread only.
     """
 
@@ -41,9 +41,9 @@ class BackgroundSaver:
         # One thread, so what is asked for happens in its order; the interpreter waits for it when it ends.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._under_way: list[Future[None]] = []
-        self.no_room = ""
+        self.out_of_memory = ""
         """Why the loop waited for the newest copy to reach host memory; empty where it did not. Told the first time."""
-        self._told_no_room = False
+        self._reported_out_of_memory = False
 
     @property
     def is_idle(self) -> bool:
@@ -84,18 +84,18 @@ class BackgroundSaver:
     def poll(self) -> None:
         """Tells what there is to tell, and raises NoRoom or RunFailed where a save has failed; never waits."""
         while self._under_way and self._under_way[0].done():
-            self._settle()
+            self._finish()
         self._hand_over()
 
     def finish(self) -> None:
         """Waits for what is under way; tells and raises as `poll` does."""
         while self._under_way:
             wait(self._under_way[:1])
-            self._settle()
+            self._finish()
         self._hand_over()
 
     def close(self) -> None:
-        """Waits for what is under way and ends the thread; a failure is told and not raised.
+        """Waits for what is under way and ends the thread; reports a failure and does not raise it.
 
         For the way out after something else has failed: call `finish` before, where nothing has.
         """
@@ -119,13 +119,13 @@ class BackgroundSaver:
         for path, content in beside.items():
             try:
                 replace_file(path, content)
-            except (NoRoom, RunFailed) as error:
+            except (DiskFull, RunFailed) as error:
                 self._told.put(report_not_written(path, error))
 
     def _mark(self, step: int) -> None:
         self._store.mark_healthy(step)
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         """Takes the oldest, which has ended, off the list."""
         ended = self._under_way.pop(0)
         self._hand_over()
@@ -136,10 +136,10 @@ class BackgroundSaver:
             self._tell(self._told.get())
 
     def _note(self, *copies: Copies) -> None:
-        self.no_room = next((each.no_room for each in copies if each.no_room), "")
-        if self.no_room and not self._told_no_room:
-            self._told_no_room = True
-            self._tell(copied_by_the_loop(self.no_room))
+        self.out_of_memory = next((each.out_of_memory for each in copies if each.out_of_memory), "")
+        if self.out_of_memory and not self._reported_out_of_memory:
+            self._reported_out_of_memory = True
+            self._tell(copied_by_the_loop(self.out_of_memory))
 
 
 def copied_by_the_loop(reason: str) -> Finding:

@@ -27,7 +27,7 @@ class Copies:
     tensors: dict[str, Tensor]
     made: dict[torch.device, torch.cuda.Event] = field(default_factory=dict)
     """For each GPU, when the copies on it are there."""
-    no_room: str = ""
+    out_of_memory: str = ""
     """Why tensors of a GPU were copied to host memory at once; empty where they were not."""
 
 
@@ -42,7 +42,7 @@ def copy_now(tensors: Mapping[str, Tensor]) -> Copies:
         needed, free = sum(tensor.nbytes for tensor in here.values()), torch.cuda.mem_get_info(device)[0]
         clones = clones_beside(here) if free >= needed + SPARE_BYTES else None
         if clones is None:
-            copies.no_room = f"{in_words(needed)} to copy, {in_words(free)} free on {device}"
+            copies.out_of_memory = f"{in_words(needed)} to copy, {in_words(free)} free on {device}"
             elsewhere |= here
             continue
         copies.tensors |= clones
@@ -83,13 +83,13 @@ def fetch(copies: Copies) -> dict[str, Tensor]:
         with torch.cuda.stream(stream):
             for name in [name for name, tensor in copies.tensors.items() if tensor.device == device]:
                 # Nothing else refers to the copy, so its memory is free once it has been brought over.
-                host[name] = through(stage, copies.tensors.pop(name), wait=stream.synchronize)
+                host[name] = copy_through(stage, copies.tensors.pop(name), wait=stream.synchronize)
     host |= copies.tensors
     copies.tensors.clear()
     return host
 
 
-def through(
+def copy_through(
     stage: UInt8[Tensor, "bytes"], tensor: Shaped[Tensor, "*shape"], *, wait: Callable[[], object]
 ) -> Shaped[Tensor, "*shape"]:
     """A contiguous tensor in host memory, brought there piece by piece through the bytes of `stage`.

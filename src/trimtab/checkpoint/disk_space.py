@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trimtab.errors import NoRoom, RunFailed
+from trimtab.errors import DiskFull, RunFailed
 
 RESUME = "free some space, then go on with --resume; everything that was committed before is intact"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-def check_room(folder: Path, needed: int) -> None:
+def check_disk_space(folder: Path, needed: int) -> None:
     """Raises NoRoom where the file system of `folder` has fewer than `needed` bytes free; quotas are not seen here."""
     if shutil.disk_usage(folder).free < needed:
-        raise _no_room(folder, needed, RESUME)
+        raise _disk_full(folder, needed, RESUME)
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def failures_reported(what: str, *, folder: Path, needed: int = 0, fix: str = RE
         yield
     except OSError as error:
         if is_full(error):
-            raise _no_room(folder, needed, fix) from error
+            raise _disk_full(folder, needed, fix) from error
         place = f"   ({error.filename})" if error.filename else ""
         raise RunFailed(f"{what} cannot be written: {error.strerror}{place}") from error
 
@@ -48,12 +48,12 @@ def in_words(count: int) -> str:
     return f"{count} bytes"
 
 
-def _no_room(folder: Path, needed: int, fix: str) -> NoRoom:
+def _disk_full(folder: Path, needed: int, fix: str) -> DiskFull:
     try:
         free = in_words(shutil.disk_usage(folder).free)
     except OSError:
         free = "unknown"
-    return NoRoom(
+    return DiskFull(
         f"no room on the disk of {folder}\n"
         + (f"  needed  {in_words(needed)}\n" if needed else "")
         + f"  free    {free} (a quota may leave less)\n"

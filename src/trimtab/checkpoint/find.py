@@ -27,7 +27,7 @@ def newest_before(folder: Path, step: int) -> Checkpoint | None:
 def best_step(folder: Path) -> int | None:
     """The step of the best evaluation, as the newest sound checkpoint knows it, if a checkpoint of it is there.
 
-    It stands in the state, so it is committed together with the checkpoint; a file beside it could disagree.
+    It is part of the state, so it is committed together with the checkpoint; a file beside it could disagree.
     """
     last = newest(folder)
     step = last.load_state().best.get("step") if last else None

@@ -24,7 +24,7 @@ def is_marked(folder: Path, manifest: Manifest) -> bool:
     """Whether the checkpoint in `folder`, of this manifest, bears a mark of its own."""
     expected = _content(manifest)
     try:
-        # Neither follows a link nor waits for somebody to write into a pipe.
+        # Neither follows a link nor waits for a writer of a pipe.
         descriptor = os.open(folder / HEALTHY, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False

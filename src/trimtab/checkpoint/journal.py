@@ -82,7 +82,7 @@ class Journal:
         self.close()
 
     def _open(self) -> None:
-        # Follows no link out of the run, and does not wait for a reader where somebody put a pipe.
+        # Follows no link out of the run, and does not wait for a reader if the path is a pipe.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             descriptor = os.open(self.path, flags, 0o644)

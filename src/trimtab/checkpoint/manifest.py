@@ -76,7 +76,7 @@ class Parent(_Record):
 
 
 class Manifest(_Record):
-    """What stands in `manifest.json`."""
+    """The content of `manifest.json`."""
 
     format: Literal[1]
     step: Count

@@ -28,7 +28,7 @@ def surplus(
 
 
 def discard(path: Path, *, tell: Tell) -> None:
-    """Removes a committed folder; a failure is told, never raised, and the next start tries again."""
+    """Removes a committed folder; reports a failure without raising it, and the next start tries again."""
     try:
         path = set_aside(path, "trash")
     except OSError as error:
@@ -38,9 +38,9 @@ def discard(path: Path, *, tell: Tell) -> None:
 
 
 def delete(path: Path, *, tell: Tell) -> None:
-    """Removes a folder that does not count as a checkpoint; a failure is told, never raised. Follows no link."""
+    """Removes a folder that does not count as a checkpoint; reports a failure without raising it. Follows no link."""
     try:
-        # Given a pipe, rmtree would wait for somebody to write into it.
+        # Given a pipe, rmtree would wait for a writer.
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -37,7 +37,7 @@ class RunFolder:
         check_free(path)
         _make_folder(path)
         _refuse_what_is_not_ours(path)
-        _check_rights(path)
+        _check_permissions(path)
         lock = Lock(path)
         try:
             _refuse_a_run(path)  # another process may have begun and ended since
@@ -53,7 +53,7 @@ class RunFolder:
         Raises NothingToResume where there is no run, InputError where another process trains in it, or where it is
         not this process's to read and write.
         """
-        if not _begun(path):
+        if not _is_started(path):
             found = _what_lies_at(path)
             near = near_names(path)
             raise NothingToResume(
@@ -62,7 +62,7 @@ class RunFolder:
                 + "  fix     name the folder of a run with --out, or leave --resume out to begin one"
             )
         _refuse_what_is_not_ours(path)
-        _check_rights(path)
+        _check_permissions(path)
         return cls(path, Lock(path))
 
     @classmethod
@@ -192,7 +192,7 @@ def check_free(path: Path) -> None:
         )
 
 
-def _begun(path: Path) -> bool:
+def _is_started(path: Path) -> bool:
     if not os.path.isdir(path):
         return False
     return RunFolder(path).is_run or os.path.lexists(path / LOCK)
@@ -217,7 +217,7 @@ def _refuse_a_run(path: Path) -> None:
         )
 
 
-def _check_rights(path: Path) -> None:
+def _check_permissions(path: Path) -> None:
     run = RunFolder(path)
     check_permissions(
         path, written=(path / LOCK, run.checkpoints, *_logs(run)), read=(run.recipe, run.tokenizer)
@@ -229,7 +229,7 @@ def _logs(run: RunFolder) -> tuple[Path, ...]:
 
 
 def _refuse_what_is_not_ours(path: Path) -> None:
-    """What is written into a run stays in it, also where the folder came from somebody else: no links, no pipes."""
+    """What is written into a run stays in it, even if the folder came from another machine: no links, no pipes."""
     run = RunFolder(path)
     files = (run.recipe, run.data_ledger, *_logs(run))
     problems = [

@@ -2,7 +2,7 @@
 
 A save goes: copy to host memory; a draft folder on the same file system; each file written, hashed, synced, the
 manifest last; the draft synced; renamed; the parent synced; then what is no longer kept is renamed and removed.
-What each name in the folder means stands in `step_folders`.
+`step_folders` says what each name in the folder means.
 """
 
 import copy
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from trimtab.checkpoint.disk_space import check_room, failures_reported
+from trimtab.checkpoint.disk_space import check_disk_space, failures_reported
 from trimtab.checkpoint.durable import sync_folder
 from trimtab.checkpoint.find import best_step, newest_before
 from trimtab.checkpoint.healthy import is_marked, put_mark
@@ -40,7 +40,7 @@ from trimtab.checkpoint.store_findings import (
     newer,
     not_marked,
 )
-from trimtab.errors import InputError, NoRoom, NothingToResume, RunFailed, input_error
+from trimtab.errors import DiskFull, InputError, NothingToResume, RunFailed, input_error
 from trimtab.types import TrainState
 
 MOST_ABANDONED = 3
@@ -95,7 +95,7 @@ class CheckpointStore:
         with failures_reported(
             f"checkpoint {step_name(contents.step)}", folder=self.folder, needed=contents.size
         ):
-            self.check_room(int(1.1 * contents.size))
+            self.check_disk_space(int(1.1 * contents.size))
             parent = newest_before(self.folder, contents.step)
             try:
                 manifest = write_checkpoint(draft, contents, parent=parent and parent.manifest)
@@ -112,9 +112,9 @@ class CheckpointStore:
         other.tell = tell
         return other
 
-    def check_room(self, bytes_needed: int) -> None:
+    def check_disk_space(self, bytes_needed: int) -> None:
         """Raises NoRoom where the disk has not that much free."""
-        check_room(self.folder, bytes_needed)
+        check_disk_space(self.folder, bytes_needed)
 
     def latest(self) -> Checkpoint | None:
         """The newest sound checkpoint, every byte of it verified; None where none was ever committed.
@@ -135,7 +135,7 @@ class CheckpointStore:
     def mark_healthy(self, step: int) -> bool:
         """Marks the checkpoint of a step as one after which training went on well; whether it is marked now.
 
-        On return the mark is on the disk. Where it cannot be written, that is told and training may go on.
+        On return the mark is on the disk. If it cannot be written, that is reported and training goes on.
         """
         folder = self.folder / step_name(step)
         try:
@@ -144,7 +144,7 @@ class CheckpointStore:
                 put_mark(folder, found.manifest)
         except InputError:  # gone, damaged or of a newer trimtab
             return False
-        except (NoRoom, RunFailed) as error:
+        except (DiskFull, RunFailed) as error:
             self.tell(not_marked(folder, str(error).splitlines()[0]))
             return False
         return True
@@ -209,7 +209,7 @@ class CheckpointStore:
         marked = [step for step in steps if self._is_marked(step)]
         healthy = max(marked, default=None)
         gone = surplus(steps, keep=self.keep, best=best, healthy=healthy, settling=self.settling)
-        # Before an older healthy one goes, every byte of the newest is looked at: it will stand in for the other.
+        # Before an older healthy one goes, every byte of the newest is looked at: it will replace the other.
         if healthy is not None and {*marked} & {*gone} and not self.at(healthy):
             if os.path.lexists(self.folder / step_name(healthy)):
                 return  # it cannot be set aside either

@@ -1,7 +1,7 @@
 """The linter: other tools' configurations and our own, told in one language, and rules about them.
 
 check | mend_files | convert        what the commands call: a report, mended files, a recipe
-say                                 how it is told: text, JSON, SARIF, annotations; pages, tips, symptoms
+say                                 output: text, JSON, SARIF, annotations; pages, tips, symptoms
 findings | silence | baseline | fix what rules say, what is taken out of it, and what becomes of the file
 selection | catalogue               which rules run; all rules by code, name and alias
 rules                               one file a rule: its page, its check, its example

@@ -1,4 +1,4 @@
-"""A baseline: the findings that an old project has today, so that only new ones are told.
+"""A baseline: the findings that an old project has today, so that only new ones are reported.
 
 A finding is known again by its rule, file, key and message without numbers, so that moved lines do not matter.
 """
@@ -33,7 +33,7 @@ class Baseline:
 
     @property
     def folder(self) -> Path:
-        """Paths of entries are told from here."""
+        """Paths of entries are relative to it."""
         return self.path.parent
 
 

@@ -4,7 +4,7 @@ from trimtab.checks.document import Document
 
 
 def says(document: Document, *words: str) -> bool:
-    """Whether one of the words stands in a line before its comment; in a notebook lines end with an escaped newline."""
+    """Whether a line has one of the words before its comment; in a notebook lines end with an escaped newline."""
     if not any(word in document.text for word in words):
         return False
     return any(

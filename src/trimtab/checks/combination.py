@@ -56,7 +56,7 @@ def holds(run: Description, when: str) -> Setting | None:
 
 
 def written(run: Description, key: str) -> Setting | None:
-    """A key as the tool spells it, in a script too, where a call stands before it."""
+    """A key as the tool spells it, in a script with the name of its call."""
     return own(run, key) if run.document.syntax == "python" else run.written(key)
 
 

@@ -1,4 +1,4 @@
-"""The words in which every configuration is told, so that a rule is written once; each has one meaning and type."""
+"""The terms to which every configuration is mapped, so that a rule is written once; each has one meaning and type."""
 
 from dataclasses import dataclass
 
@@ -69,7 +69,7 @@ CONCEPTS: dict[str, Concept] = {
     "epsilon": _(float, "Adam's epsilon"),
     "relative_step": _(bool, "Adafactor's relative_step"),
     "scale_parameter": _(bool, "Adafactor's scale_parameter"),
-    "clip_threshold": _(float, "Adafactor's update clipping; None means off and is told as absent"),
+    "clip_threshold": _(float, "Adafactor's update clipping; None means off and counts as absent"),
     "clip": _(float, "largest gradient norm; 0 is off"),
     "schedule": _(
         str,

@@ -41,7 +41,7 @@ class Conversion:
     unmatched: tuple[Setting, ...]
     """What is written there and has no place in the recipe, in the order of the file."""
     notes: tuple[str, ...]
-    """What differs, or has to be filled in; they stand in the text, too."""
+    """What differs, or has to be filled in; the text has these notes, too."""
     kind: str
     is_trainable: bool
     """Whether the recipe loads, and its task is one that can be trained today."""

@@ -46,7 +46,7 @@ class Call:
     """Last part of the dotted name: `TrainingArguments`, `from_pretrained`; of a command the program:
     `llamafactory-cli`."""
     qualifier: str = ""
-    """What stands before the last dot, as far as it is a plain name: `AutoModelForCausalLM`."""
+    """The part before the last dot, if it is a plain name: `AutoModelForCausalLM`."""
     arguments: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
     positional: tuple[Any, ...] = ()
     has_rest: bool = False

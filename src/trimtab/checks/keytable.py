@@ -27,7 +27,7 @@ class Key:
     unread: str = ""
     """Why nothing reads it, where nothing does."""
     open: bool = False
-    """A mapping whose keys are not checked by anyone: never report what stands in it, unless keys below are listed."""
+    """A mapping whose keys are not checked by anyone: never report what is in it, unless keys below are listed."""
     library: str = ""
     """Whose versions `since`, `renamed_in` and `removed_in` are; empty for the tool's own."""
     since: str = ""

@@ -16,14 +16,14 @@ class Lifetime:
 
     stage: Stage
     is_certain: bool
-    """Whether the version is known; otherwise it is told for the newest one that is known."""
+    """Whether the version is known; otherwise it is reported for the newest known version."""
     library: str
     version: str
     """From which it is so."""
 
 
 def lifetime(run: Description, key: Key) -> Lifetime:
-    """Told for the version of the key's library; where that is unknown, what was renamed or removed is told as such,
+    """Reported for the version of the key's library; if that is unknown, renames and removals are reported as such,
     and nothing is too new."""
     library = key.library or run.tool
     version = run.version(library)

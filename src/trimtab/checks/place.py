@@ -1,4 +1,4 @@
-"""Where something stands in a file: lines and columns from 1, the end just behind the last character."""
+"""A range of a file: lines and columns from 1, the end just after the last character."""
 
 from dataclasses import dataclass
 

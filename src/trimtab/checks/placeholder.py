@@ -36,7 +36,7 @@ def placeholders(run: Description) -> list[Setting]:
 
 
 def says_nothing(diagnosis: Diagnosis, unknown: list[Setting]) -> bool:
-    """Whether it stands on a value that is not filled in yet."""
+    """Whether it is about a value that is not filled in yet."""
     if diagnosis.finding.code in OF_NAMES:
         return False
     return any(diagnosis.place in (setting.place, setting.value_place) for setting in unknown)

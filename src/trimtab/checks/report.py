@@ -34,7 +34,7 @@ class Report:
     known: int = 0
     """Findings that the baseline remembers."""
     strict: bool = False
-    """Whether warnings count like errors."""
+    """Whether treat warnings as errors."""
     unknown_versions: tuple[str, ...] = ()
     """Libraries of which a key was renamed or removed in a version, and nobody knows which version is used."""
     documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)

@@ -6,7 +6,7 @@ ADAM_FAMILY = frozenset({"adam", "adamw"})
 """What the rules about Adam are about; variants that scale themselves differently are left out."""
 
 ABSURD = 10**15
-"""Numbers from here on are no sizes of anything, and are told as unknown."""
+"""Numbers from here on are no sizes of anything, and count as unknown."""
 
 
 def devices(run: Description) -> int | None:

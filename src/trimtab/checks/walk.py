@@ -46,7 +46,7 @@ class Found:
     path: str
     """As the user would write it; `-` is standard input."""
     named: bool
-    """Whether the user named it: then it is told when trimtab knows nothing about it."""
+    """Whether the user named it: then a file that trimtab does not know is reported."""
     closed: str = ""
     """Of a folder below a named one: why nobody could look into it."""
 
@@ -73,7 +73,8 @@ def walk(paths: Sequence[str], *, named_as_found: bool = False) -> list[Found]:
 
 
 def _problem(path: str) -> Problem | None:
-    """What is wrong with a path that a user named: somebody who names a folder wants to know that nothing was seen."""
+    """What is wrong with a path that a user named: a user who names a folder must learn that nothing in it was
+    checked."""
     if not os.path.lexists(path):
         return Problem(
             what=f"{path}: no such file or folder",

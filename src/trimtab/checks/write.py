@@ -43,7 +43,7 @@ def write_text(path: Path, text: str, *, before: bytes | None = None) -> None:
             _give_away(draft, known, path)
         os.chmod(draft, _new_mode() if known is None else stat.S_IMODE(known.st_mode))
         if before is not None and real.read_bytes() != before:
-            raise _not_mended(path, "somebody has changed it meanwhile", "run it again")
+            raise _not_mended(path, "another program has changed it meanwhile", "run it again")
         os.replace(draft, real)
     except BaseException:
         Path(draft).unlink(missing_ok=True)

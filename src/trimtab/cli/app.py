@@ -10,25 +10,24 @@ from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
 from trimtab.cli.convert import convert
 from trimtab.cli.data import inspect
-from trimtab.cli.demo import demo
 from trimtab.cli.evaluate import evaluate
-from trimtab.cli.explain import explain
 from trimtab.cli.export import export
 from trimtab.cli.generate import generate
-from trimtab.cli.init import init
+from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
-from trimtab.cli.rules import rules
-from trimtab.cli.schema import schema
+from trimtab.cli.rules import explain, rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
 from trimtab.cli.tokenizer import train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
-from trimtab.cli.usage import ToldGroup
+from trimtab.cli.usage import CommandGroup
 
-app = typer.Typer(cls=ToldGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-tokenizer_app = typer.Typer(cls=ToldGroup, no_args_is_help=True, help="Vocabularies of their own.")
-data_app = typer.Typer(cls=ToldGroup, no_args_is_help=True, help="A look at what a recipe would train on.")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
+data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect training data.")
 
 
 def _print_version(wanted: bool) -> bool:
@@ -44,11 +43,11 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Trains translators with the small decisions right by default."""
+    """Train, evaluate and export transformers for translation, text and classification, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Check configurations: recipes, and those of other tools."""
+    """Check configurations: recipes and those of other tools."""
     raise typer.Exit(run_check(arguments or []))
 
 

@@ -12,7 +12,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Keys of the recipe to set for this once: step.optimizer.learning_rate=3e-4 data.train.0.weight=2",
+        help="Recipe keys to override for this run: step.optimizer.learning_rate=3e-4 data.train.0.weight=2",
     ),
 ]
 Run = Annotated[
@@ -32,7 +32,7 @@ Runs = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="A run (its best checkpoint), RUN@last, RUN@500, or a checkpoint; several translate together.",
+        help="A run (its best checkpoint), RUN@last, RUN@500, or a checkpoint; several form an ensemble.",
     ),
 ]
 DEFAULT_BEAM = 4
@@ -51,15 +51,13 @@ LengthPenalty = Annotated[
     number_option(
         "--length-penalty",
         Range(least=0, most=10, whole=False),
-        help="Above 1 favours long translations, below 1 short ones.",
+        help="Above 1 favors long translations, below 1 short ones.",
         fix="1.0 compares averages; 0 compares sums and prefers short translations",
     ),
 ]
 Tag = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="TAG", help="Symbol put before every line, as in training: <2de>; may be said again."
-    ),
+    typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

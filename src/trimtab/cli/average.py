@@ -20,10 +20,13 @@ def _either(*names: str) -> str:
 
 
 Ema = Annotated[
-    bool, typer.Option("--ema", help="The moving average that the run kept (step.ema), not the weights.")
+    bool, typer.Option("--ema", help="Use the run's moving average (step.ema) instead of its weights.")
 ]
 Soup = Annotated[
-    bool, typer.Option("--soup", help="Add one by one, by score, what does not lower the validation score.")
+    bool,
+    typer.Option(
+        "--soup", help="Greedy soup: add checkpoints by score while the validation score does not fall."
+    ),
 ]
 MetricName = Annotated[
     str | None,
@@ -44,13 +47,15 @@ def average(
             help="RUN@500 RUN@1000 ..., one RUN with --last or --ema, or several runs.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the mean, which is used like a run.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the average, which can be used like a run.")
+    ],
     last: Annotated[
         int | None,
         number_option(
             "--last",
             Range(least=2),
-            help="The newest N checkpoints of the run.",
+            help="Average the newest N checkpoints of the run.",
             fix="name at least 2; `checkpoint.keep` says how many a run keeps",
         ),
     ] = None,
@@ -58,11 +63,14 @@ def average(
     soup: Soup = False,
     metric: MetricName = None,
     across_starts: Annotated[
-        str, typer.Option(metavar="REASON", help="Average runs of different first weights all the same.")
+        str,
+        typer.Option(
+            metavar="REASON", help="Average runs with different initial weights anyway, and say why."
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Average the weights of checkpoints, and say what it gained on the validation sets."""
+    """Average the weights of checkpoints, and report the gain on the validation sets."""
     options = {"out": out, "last": last, "metric": _known(metric), "across_starts": across_starts}
     report = _cooked(checkpoints, ema=ema, **options) if soup else _averaged(checkpoints, ema=ema, **options)
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

@@ -136,7 +136,7 @@ def _words(given: list[str] | None) -> tuple[str, ...]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with its arguments as every other wrong input is told."""
+    """Reports wrong arguments like every other wrong input."""
 
     given = ""
 
@@ -159,44 +159,48 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         description="Checks training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
         "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines. Nothing "
         "is imported or run.",
-        epilog="Exit code: 0 nothing or only warnings and notes, 1 an error, 2 a file that cannot be read, "
-        "or that is named and nobody's configuration.",
+        epilog="Exit code: 0 no errors (warnings and notes are fine), 1 errors, 2 a file that cannot be read, or a "
+        "named file that is no known configuration.",
         allow_abbrev=False,
     )
     parser.given = one_line(" ".join(arguments))
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="files and folders; - is standard input")
-    add("--format", choices=FORMATS, default="text", help="how findings are written")
-    add("-q", "--quiet", action="store_true", help="one line a finding, and nothing else")
+    add("--format", choices=FORMATS, default="text", help="output format")
+    add("-q", "--quiet", action="store_true", help="print one line per finding, and nothing else")
     add(
         "--select",
         action="append",
         metavar="CODES",
-        help="only these rules: codes, their beginnings (S, S1) or names",
+        help="run only these rules: codes, prefixes (S, S1) or names",
     )
-    add("--ignore", action="append", metavar="CODES", help="not these rules")
+    add("--ignore", action="append", metavar="CODES", help="skip these rules")
     add(
         "--ignore-unknown",
         action="store_true",
-        help="pass over files that are no configuration, named ones too, as pre-commit names all files",
+        help="skip files that are no configuration, even if named, for pre-commit, which names all files",
     )
-    add("--strict", action="store_true", help="warnings count like errors")
+    add("--strict", action="store_true", help="treat warnings as errors")
     add(
         "--as",
         dest="as_kind",
         metavar="KIND",
-        help="what the files are, where nobody sees it: axolotl",
+        help="kind of the files, if trimtab cannot tell: axolotl",
     )
     add(
         "--with",
         dest="versions",
         action="append",
         metavar="LIBRARY=VERSION",
-        help="the version that counts: peft=0.21",
+        help="version of a library to check against: peft=0.21",
     )
-    add("--fix", action="store_true", help="mend what leaves the training as it is")
-    add("--changes-training", action="store_true", help="with --fix: mend the rest too")
-    add("--diff", action="store_true", help="show what --fix would do, and write nothing")
-    add("--baseline", type=Path, metavar="FILE", help="tell only findings that this file does not know")
-    add("--write-baseline", type=Path, metavar="FILE", help="write the findings of today to a file")
+    add("--fix", action="store_true", help="apply fixes that leave the training as it is")
+    add(
+        "--changes-training",
+        action="store_true",
+        help="with --fix: also apply fixes that change the training",
+    )
+    add("--diff", action="store_true", help="show what --fix would change, and write nothing")
+    add("--baseline", type=Path, metavar="FILE", help="report only findings that are not in this file")
+    add("--write-baseline", type=Path, metavar="FILE", help="write the current findings to a file")
     return parser

@@ -17,10 +17,11 @@ def classify(
         Path | None, typer.Option("--input", metavar="FILE", help="Texts, one a line; by default stdin.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print an object a line, with the probability of every label.")
+        bool,
+        typer.Option("--json", help="Print one JSON object per line, with the probability of every label."),
     ] = False,
     device: Device = None,
 ) -> None:

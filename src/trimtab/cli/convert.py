@@ -15,13 +15,13 @@ def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A configuration of another tool.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write it, unless a file is there; by default stdout."),
+        typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
     kind: Annotated[
-        str, typer.Option("--as", metavar="KIND", help="Which tool's file it is, where that cannot be seen.")
+        str, typer.Option("--as", metavar="KIND", help="Which tool's file it is, if trimtab cannot tell.")
     ] = "",
 ) -> None:
-    """Turn another tool's configuration into a recipe, and name what has no counterpart."""
+    """Convert another tool's configuration to a recipe, and list what has no counterpart."""
     from trimtab.checks.convert import convert as made_from
 
     conversion = made_from(file, kind=kind)

@@ -18,9 +18,9 @@ def inspect(
         int, typer.Option(min=1, help="Pairs to look at in each corpus, spread evenly.")
     ] = 200_000,
 ) -> None:
-    """Count what is in the files, what would be dropped and why, and name lines that are not translations or repeat.
+    """Count the examples, what would be dropped and why, and list lines that are not translations or repeat.
 
-    Ends with 1 where every pair would be dropped.
+    Exit code 1 if every pair would be dropped.
     """
     from trimtab.config.load import load_recipe
 

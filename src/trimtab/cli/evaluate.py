@@ -11,12 +11,14 @@ from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import BleuTokenizer, MetricSettings
 
-Ter = Annotated[bool, typer.Option("--ter", help="TER too: edits for a hundred words, fewer is better.")]
+Ter = Annotated[
+    bool, typer.Option("--ter", help="Also compute TER: edits per hundred words, lower is better.")
+]
 Comet = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        help="COMET too: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
+        help="Also compute COMET: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
     ),
 ]
 More = Annotated[
@@ -24,7 +26,7 @@ More = Annotated[
     typer.Option(
         "--metric",
         metavar="METRIC",
-        help=f"Another metric of translations, again for a second one: {', '.join(OF_TRANSLATIONS)}.",
+        help=f"Another metric of translations; repeatable: {', '.join(OF_TRANSLATIONS)}.",
     ),
 ]
 
@@ -43,13 +45,13 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Text to translate, one sentence a line; - is stdin.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its translation by people, line by line.")
+        Path | None, typer.Option(metavar="FILE", help="Reference translation, line by line.")
     ] = None,
     documents: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="In place of both: JSONL, a document a line with the lists `src` and `tgt`, translated in context.",
+            help="Instead of both: JSONL, one document per line with the lists `src` and `tgt`, translated in context.",
         ),
     ] = None,
     text: Text = None,
@@ -63,7 +65,7 @@ def evaluate(
     comet: Comet = None,
     as_json: Json = False,
 ) -> None:
-    """Score translations: BLEU, chrF, loss, repetition; TER and COMET where asked for. Of a language model: perplexity
+    """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
     per token and per byte."""
     if text is not None:
         alone = not (source or reference or documents or tag or ter or metric or comet)
@@ -124,7 +126,7 @@ def _not_beside_documents() -> InputError:
 def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
     if not alone:
         raise input_error(
-            "--text: is gone on with, and nothing is translated",
+            "--text measures perplexity and translates nothing",
             got="--source, --reference, --documents, --tag, --ter, --metric or --comet beside it",
             allowed="--text FILE",
             fix="leave the others out",

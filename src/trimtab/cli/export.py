@@ -12,7 +12,7 @@ from trimtab.config.export_targets import target_help
 
 def export(
     run: Run,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to make; nothing may be there yet.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to create; it must not exist yet.")],
     to: Annotated[str, typer.Option(metavar="TARGET", help=target_help())] = "hf",
     quantization: Annotated[
         str,
@@ -23,14 +23,15 @@ def export(
     loss: Annotated[
         float | None,
         typer.Option(
-            metavar="POINTS", help="With rounded weights: the most chrF lost against the trainer's text; 10."
+            metavar="POINTS",
+            help="With quantized weights: the largest loss of chrF against the trainer's text; 10.",
         ),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Text to prove it on, in place of the run's validation sets; one sentence a line.",
+            help="Text to verify the export on instead of the run's validation sets; one sentence a line.",
         ),
     ] = None,
     reference: Annotated[
@@ -39,7 +40,7 @@ def export(
     tag: Tag = None,
     as_json: Json = False,
 ) -> None:
-    """Export a model for another library, compared with the trainer on 200 real lines; exit 1 where it differs."""
+    """Export a model for another library and verify it on 200 real lines; exit code 1 if the outputs differ."""
     from trimtab.export.quantized import MOST_LOSS, Quantized
     from trimtab.exporting import export_model
 

@@ -20,8 +20,8 @@ from trimtab.errors import InputError, input_error
 
 if TYPE_CHECKING:
     from trimtab.decode.continuation import Continuation
+    from trimtab.decode.generation_config import GenerationConfig
     from trimtab.decode.tally import Tally
-    from trimtab.decode.writing import Writing
     from trimtab.inference import Generator
 
 MaxTokens = Annotated[
@@ -29,14 +29,14 @@ MaxTokens = Annotated[
     number_option(
         "--max-tokens",
         Range(least=1, most=1_000_000),
-        help="Most tokens after a prompt; a text also ends where the model ends it, or can read no more.",
+        help="Maximum number of tokens after a prompt; a text also ends at the end symbol or at the model's limit.",
         fix="256 is usual",
     ),
 ]
 Samples = Annotated[
     int,
     number_option(
-        "--samples", Range(least=1, most=64), help="Texts for each prompt.", fix="ask for at most 64"
+        "--samples", Range(least=1, most=64), help="Samples for each prompt.", fix="ask for at most 64"
     ),
 ]
 
@@ -50,10 +50,10 @@ def generate(
         Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print an object a text, line ends in it kept.")
+        bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
     ] = False,
     max_tokens: MaxTokens = 256,
     temperature: Temperature = None,
@@ -64,10 +64,10 @@ def generate(
     seed: Seed = None,
     device: Device = None,
 ) -> None:
-    """Let a language model write on from a prompt.
+    """Continue a prompt with a language model.
 
-    A --prompt is shown with what follows it as it is written. Prompts of a file or a pipe give a text a line, prompt
-    included. In a terminal without either, prompts are asked for.
+    With --prompt the text is shown as it is generated. Prompts from a file or a pipe give one text per line, prompt
+    included. In a terminal without either, trimtab asks for prompts.
     """
     if prompt is not None and source is not None:
         raise input_error(
@@ -79,12 +79,12 @@ def generate(
     sampling = choice_of(temperature=temperature, top_p=top_p, min_p=min_p, top_k=top_k, seed=seed)
     check_output(output, inputs={"--input": source} if prompt is None else {}, models=[run])
     with opened_input(source) as lines:
+        from trimtab.decode.generation_config import GenerationConfig
         from trimtab.decode.reading import read_lines
         from trimtab.decode.tally import Tally
-        from trimtab.decode.writing import Writing
         from trimtab.inference import load_generator
 
-        writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
+        generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling)
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
@@ -92,22 +92,24 @@ def generate(
         with opened_output(output) as text:
             shown = _Shown(text, as_json=as_json, tally=tally)
             if prompt is not None:
-                shown.prompt(generator, prompt, writing)
+                shown.prompt(generator, prompt, generation)
             elif source is None and sys.stdin.isatty():
-                _ask(shown, generator, writing, read_lines(lines, name="stdin"))
+                _ask(shown, generator, generation, read_lines(lines, name="stdin"))
             else:
                 read = read_lines(lines, name="stdin" if source is None else str(source))
-                shown.lines(generator.generate(read, writing))
+                shown.lines(generator.generate(read, generation))
         print(tally.render(), file=sys.stderr)
 
 
-def _ask(shown: "_Shown", generator: "Generator", writing: "Writing", typed: Iterable[str]) -> None:
+def _ask(
+    shown: "_Shown", generator: "Generator", generation: "GenerationConfig", typed: Iterable[str]
+) -> None:
     """A prompt after another, until the end of the input."""
     print("Type a prompt and the return key; Ctrl-D ends.", file=sys.stderr)
     print("> ", end="", file=sys.stderr, flush=True)
     for number, prompt in enumerate(typed):
         try:
-            shown.prompt(generator, prompt, writing, line=number)
+            shown.prompt(generator, prompt, generation, line=number)
         except InputError as error:
             print(error, file=sys.stderr)
         print("> ", end="", file=sys.stderr, flush=True)
@@ -120,17 +122,19 @@ class _Shown:
     def __init__(self, output: TextIO | TextIOBase, *, as_json: bool, tally: "Tally") -> None:
         self.output, self.as_json, self.tally = output, as_json, tally
 
-    def prompt(self, generator: "Generator", prompt: str, writing: "Writing", *, line: int = 0) -> None:
+    def prompt(
+        self, generator: "Generator", prompt: str, generation: "GenerationConfig", *, line: int = 0
+    ) -> None:
         """One text as it is written, or several one below another; line ends in them are kept."""
-        if writing.samples == 1 and not self.as_json:
-            parts = generator.stream(prompt, writing, line=line)
+        if generation.samples == 1 and not self.as_json:
+            parts = generator.stream(prompt, generation, line=line)
             self._write(generator.whole(prompt))
             self.tally.add(self._streamed(parts))
             self._write("\n")
             return
-        for text in generator.generate([prompt], writing, first=line):
+        for text in generator.generate([prompt], generation, first=line):
             self.tally.add(text)
-            between = "\n" if text.sample < writing.samples else ""
+            between = "\n" if text.sample < generation.samples else ""
             self._write(self._object(text) if self.as_json else f"{text.whole}\n{between}")
 
     def lines(self, texts: Iterable["Continuation"]) -> None:

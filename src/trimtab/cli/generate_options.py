@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Temperature = Annotated[
     float | None,
     temperature_option(
-        help="0, or 0.01 to 100: below 1 the likely becomes likelier; 0 takes the likeliest token each time.",
+        help="0, or 0.01 to 100: below 1 favors likely tokens; 0 is greedy.",
         fix="0.8 is usual, 1.0 the model's own, 0 the likeliest token each time",
         usual="0.8",
         or_zero=True,
@@ -23,7 +23,7 @@ MinP = Annotated[
     number_option(
         "--min-p",
         Range(least=0, most=1, whole=False),
-        help="Of these, draw from those that have this share of the likeliest one's probability.",
+        help="Sample only tokens with at least this share of the likeliest token's probability.",
         fix="0.05 to 0.1 is usual",
         show_default="none",
     ),
@@ -43,7 +43,7 @@ def choice_of(
     if temperature != 0:
         from dataclasses import replace
 
-        from trimtab.decode.writing import USUAL
+        from trimtab.decode.generation_config import USUAL
 
         return replace(USUAL, **options, **given(temperature=temperature))
     if options:

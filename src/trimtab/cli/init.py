@@ -1,5 +1,7 @@
-"""`trimtab init`: a commented recipe to start from."""
+"""`trimtab init`, `trimtab schema` and `trimtab demo`: ways to start."""
 
+import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
@@ -7,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.console import ConsoleProgress
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
 
@@ -23,7 +26,7 @@ def init(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = Kind.TRANSLATION,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write it, unless a file is there; by default stdout."),
+        typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
 ) -> None:
     """Write a commented recipe to start from."""
@@ -35,3 +38,24 @@ def init(
     typer.echo(
         f"{out}: put your files under `data`, then `trimtab train {quote(str(out))} --smoke`", err=True
     )
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")] = Path("runs/demo"),
+    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long to train.")] = 3.3,
+) -> None:
+    """Train, translate and report on real text, in a few minutes on a laptop."""
+    from trimtab.demo.run import run_demo
+
+    progress = ConsoleProgress()
+    try:
+        run_demo(out, minutes, progress=progress, output=sys.stdout)
+    finally:
+        progress.close()
+
+
+def schema() -> None:
+    """Print the JSON Schema of recipes, for editors."""
+    from trimtab.config.reference import recipe_schema
+
+    typer.echo(json.dumps(recipe_schema(), indent=2, ensure_ascii=False))

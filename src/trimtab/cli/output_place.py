@@ -25,7 +25,7 @@ def check_output(
     """InputError where the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
 
     `inputs` are paths by the name of their option, None where it was not given; standard input and output count where
-    they are files. `models` are runs or exports as the user names them. An input that is missing is told elsewhere.
+    they are files. `models` are runs or exports as the user names them. Other code reports a missing input.
     """
     place = _status(output if output is not None else sys.stdout)
     for option, path in inputs.items():

@@ -10,7 +10,7 @@ TopK = Annotated[
     number_option(
         "--top-k",
         Range(least=1),
-        help="Of what is drawn: only the likeliest so many tokens.",
+        help="Sample only from the N likeliest tokens.",
         fix="leave it out to draw from all tokens",
         show_default="none",
     ),
@@ -20,7 +20,7 @@ Seed = Annotated[
     number_option(
         "--seed",
         Range(least=0, most=2**63 - 1),
-        help="Of what is drawn: with the number of a line or prompt it fixes what is drawn for it.",
+        help="Random seed; together with the number of a line or prompt it determines its samples.",
         fix="any whole number, such as 1",
         show_default="1",
     ),
@@ -38,7 +38,7 @@ def top_p_option(*, usual: str) -> Any:
     return number_option(
         "--top-p",
         Range(least=1e-6, most=1, whole=False),
-        help="Of what is drawn: only the likeliest tokens that together reach this probability; 1 for all.",
+        help="Sample only from the likeliest tokens that together reach this probability; 1 for all.",
         fix="0.9 to 0.95 is usual",
         show_default=usual,
     )
@@ -50,7 +50,7 @@ def given(**options: float | int | None) -> dict[str, Any]:
 
 
 def idle(options: dict[str, Any], *, drawn: str, without: str, allowed: str, fix: str) -> InputError:
-    """What is told of options that would count for nothing."""
+    """The error for options that would have no effect."""
     flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
     return input_error(
         f"{flags}: counts only for {drawn} that are drawn", got=f"{flags} {without}", allowed=allowed, fix=fix

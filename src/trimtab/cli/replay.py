@@ -12,20 +12,22 @@ from trimtab.cli.numbers import Range, number_option
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it may be training.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run; it may still be training.")
+    ],
     step: Annotated[
         int,
         number_option(
             "--step",
             Range(least=1),
-            help="The step to run again, as metrics.jsonl and findings.jsonl count them.",
+            help="The step to repeat, as numbered in metrics.jsonl and findings.jsonl.",
             fix="name a step of the run; findings.jsonl says which were refused",
         ),
     ],
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Run a step again and say whether its data or the state of the weights is at fault."""
+    """Repeat a step and say whether its data or the weights are at fault."""
     from trimtab.replaying.replay import replay as replayed
 
     progress = ConsoleProgress()

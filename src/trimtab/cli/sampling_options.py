@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from trimtab.decode.sampling import Sampling
 
 Sample = Annotated[
-    bool, typer.Option("--sample", help="Draw translations at random instead of searching for the likeliest.")
+    bool, typer.Option("--sample", help="Sample translations instead of searching for the likeliest.")
 ]
 Temperature = Annotated[
     float | None,
     temperature_option(
-        help="Of what is drawn: below 1 the likely becomes likelier.",
+        help="Sampling temperature; below 1 favors likely tokens.",
         fix="1.0 is the model's own; for the likeliest each time take --beam 1 without --sample",
         usual="1.0",
     ),
@@ -27,7 +27,7 @@ Epsilon = Annotated[
     number_option(
         "--epsilon",
         Range(least=0, most=0.999, whole=False),
-        help="Of what is drawn: only tokens of at least this probability.",
+        help="Sample only tokens of at least this probability.",
         fix="0.02 is usual",
         show_default="none",
     ),

@@ -25,7 +25,7 @@ def score(
 ) -> None:
     """Print the log-probability of given translations: sum, per token, tokens.
 
-    Natural logarithms, end symbol included, tab-separated, one line a pair; with --json an object a line.
+    Natural logarithms, end symbol included, tab-separated, one line per pair; with --json one object per line.
     """
     check_output(None, inputs={"--source": source, "--target": target})
     with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:

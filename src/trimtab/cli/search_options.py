@@ -11,10 +11,13 @@ from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.streams import opened_input
 from trimtab.errors import input_error
 
-Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="What every translation must begin with.")]
+Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="Required beginning of every translation.")]
 PrefixFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="What each must begin with, line by line; empty lines force nothing."),
+    typer.Option(
+        metavar="FILE",
+        help="Required beginning of each translation, one per line; an empty line requires none.",
+    ),
 ]
 NBest = Annotated[
     int | None,
@@ -29,8 +32,8 @@ StopRule = Annotated[
     Literal["exact", "enough"],
     typer.Option(
         "--stop",
-        help="When a beam search ends: where nothing open can win any more, or when as many have ended as the beam is "
-        "wide, which is faster and hardly worse.",
+        help="When beam search stops: `exact` when no open hypothesis can win, `enough` when as many have "
+        "ended as the beam is wide, which is faster and hardly worse.",
     ),
 ]
 NoRepeatNgram = Annotated[
@@ -38,13 +41,13 @@ NoRepeatNgram = Annotated[
     number_option(
         "--no-repeat-ngram",
         Range(least=1),
-        help="No N tokens in a row come twice in a translation.",
+        help="Never repeat N tokens in a row within a translation.",
         fix="3 or 4 is usual; leave it out to block nothing",
     ),
 ]
 EnsembleMode = Annotated[
     Literal["linear", "log_linear"],
-    typer.Option(help="Of several runs: average their probabilities, or the logarithms."),
+    typer.Option(help="For several runs: average their probabilities, or the logarithms."),
 ]
 
 

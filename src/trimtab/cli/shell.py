@@ -8,12 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from trimtab.errors import InputError, NoRoom, Problem, Terminated, TrimtabError, unreadable
+from trimtab.errors import DiskFull, InputError, Problem, Terminated, TrimtabError, unreadable
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
-MOST_TOLD = 20
-"""Problems of one error that are told; the others are counted."""
+MOST_SHOWN = 20
+"""How many problems of one error are shown; the others are counted."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 and the number of the signal, as shells count."""
@@ -33,7 +33,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def outcome(command: Callable[[], int | None]) -> int:
-    """Runs a command and gives its exit code; what goes wrong is told on stderr.
+    """Runs a command and gives its exit code; errors are reported on stderr.
 
     Errors that nobody foresaw pass through: they are bugs.
     """
@@ -57,9 +57,9 @@ def outcome(command: Callable[[], int | None]) -> int:
             return InputError.exit_code
         if not is_full(error):
             raise
-        tell(no_room(error))
+        tell(disk_full(error))
         _drop_output()
-        return NoRoom.exit_code
+        return DiskFull.exit_code
 
 
 def is_full(error: OSError) -> bool:
@@ -67,9 +67,9 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def no_room(error: OSError) -> NoRoom:
+def disk_full(error: OSError) -> DiskFull:
     """A full disk under something that a command writes itself, such as its output."""
-    return NoRoom(
+    return DiskFull(
         f"{error.filename or 'the output'}: no room left to write\n"
         f"  got     {error.strerror}\n"
         f"  fix     free some space, or write to another disk"
@@ -87,9 +87,9 @@ def tell(error: TrimtabError) -> None:
     word = "stopped" if isinstance(error, Terminated) else "error"
     shown = f"\x1b[31;1m{word}\x1b[0m" if sys.stderr.isatty() else word
     problems = error.problems if isinstance(error, InputError) else [error]
-    for problem in problems[:MOST_TOLD]:
+    for problem in problems[:MOST_SHOWN]:
         print(f"{shown}: {problem}", file=sys.stderr)
-    if (more := len(problems) - MOST_TOLD) > 0:
+    if (more := len(problems) - MOST_SHOWN) > 0:
         print(f"{shown}: and {more:,} more, not shown", file=sys.stderr)
 
 

@@ -30,7 +30,7 @@ def run_stoppable(command: Callable[[], int]) -> int:
     """Runs a command and gives its exit code, 128 and the signal's number where one has ended it, 99 for SIGUSR1.
 
     The signal raises in the command, so that what is half made can be removed. Whatever the command makes of that, it
-    ends: an exception that became another one, or none, on its way through somebody else's code, is no traceback.
+    ends: an exception that became another one, or none, on its way through other code, is no traceback.
     """
     if threading.current_thread() is not threading.main_thread():
         return command()  # whoever owns the process handles its signals
@@ -43,7 +43,7 @@ def run_stoppable(command: Callable[[], int]) -> int:
             stop.is_over = True  # from here on nothing is raised any more
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
-            stop.tell(signal.SIGINT)  # unless it was one of ours, and is told
+            stop.tell(signal.SIGINT)  # unless it was one of ours, and is reported
         if stop.number is None:
             raise
         return _code(stop.number)
@@ -83,7 +83,7 @@ class _Stop:
         sys.unraisablehook = hook
 
     def tell(self, number: int) -> None:
-        """The one line, unless it is told already."""
+        """The one line, unless it is reported already."""
         if self.number is not None:
             return
         self.number = number

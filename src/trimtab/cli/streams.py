@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO
 
 from trimtab.cli.output_place import not_writable
 from trimtab.cli.shell import is_full
-from trimtab.errors import NoRoom, input_error
+from trimtab.errors import DiskFull, input_error
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
         os.replace(draft, path)
     except OSError as error:
         if is_full(error):
-            raise NoRoom(
+            raise DiskFull(
                 f"{path}: the disk is full; nothing was written there\n"
                 f"  fix     free some space, or name a file on another disk"
             ) from None

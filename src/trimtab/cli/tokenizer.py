@@ -20,7 +20,7 @@ class Model(StrEnum):
 def train_tokenizer(
     files: Annotated[
         list[Path],
-        typer.Option("--input", metavar="FILE", help="Text, plain, .gz, .xz or .zst; repeat it for several."),
+        typer.Option("--input", metavar="FILE", help="Text, plain, .gz, .xz or .zst; repeatable."),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for the tokenizer.")],
     vocabulary_size: Annotated[

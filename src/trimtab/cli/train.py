@@ -22,7 +22,7 @@ def train(
         typer.Option(metavar="DIR", help="Folder of the run; by default runs/ and the recipe's name."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint of the run.")
+        bool, typer.Option("--resume", help="Resume from the newest checkpoint of the run.")
     ] = False,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")

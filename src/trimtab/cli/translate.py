@@ -40,7 +40,7 @@ def translate(
         typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Appears when it is complete; by default stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
     ] = None,
     beam: Beam = None,
     tag: Tag = None,

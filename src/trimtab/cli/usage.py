@@ -23,22 +23,22 @@ _EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<got>.*)\)$
 _NO_COMMAND = re.compile(r"No such command '(?P<got>[^']*)'\.?\s*(?P<near>Did you mean .*\?)?")
 
 
-class ToldGroup(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands whose usage errors say what, got, allowed and fix, with exit code 2."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """As always."""
-        with _told():
+        with _usage_errors_reported():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, *args: Any, **kwargs: Any) -> Any:
         """As always; arguments of a command are read here."""
-        with _told():
+        with _usage_errors_reported():
             return super().invoke(*args, **kwargs)
 
 
 @contextmanager
-def _told() -> Generator[None, None, None]:
+def _usage_errors_reported() -> Generator[None, None, None]:
     try:
         yield
     except _WRONG_USAGE as error:

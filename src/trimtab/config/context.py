@@ -40,7 +40,5 @@ class ContextTransform(Settings):
                 fix="write '<sep>'",
             )
         if self.loss == "all" and self.sides == "source":
-            raise ValueError(
-                "loss: all sentences can only be learned where they stand on both sides; write sides: both"
-            )
+            raise ValueError("loss: all needs the context sentences on both sides; write sides: both")
         return self

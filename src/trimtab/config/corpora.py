@@ -136,7 +136,7 @@ class TrainCorpus(ParallelFiles):
         return self
 
     @model_validator(mode="after")
-    def _directions_told_apart(self) -> "TrainCorpus":
+    def _directions_differ(self) -> "TrainCorpus":
         if self.both_directions and self.tags == self.reverse_tags:
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}, the same as tags; with both_directions the model must "

@@ -47,9 +47,9 @@ class TargetFacts:
     weights: tuple[str, ...] = ("float32",)
     """Kinds of weights that `--quantization` may ask for; float32 is exact."""
     translators: Callable[[Any], Iterator[Problem]] | None = _nothing
-    """What of an encoder-decoder stands in the way; None where it takes no encoder-decoder."""
+    """What prevents the export of an encoder-decoder; None where the target takes no encoder-decoder."""
     language_models: Callable[[Any], Iterator[Problem]] | None = None
-    """What of a decoder stands in the way; None where it takes no decoder."""
+    """What prevents the export of a decoder; None where the target takes no decoder."""
 
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""
@@ -96,7 +96,7 @@ def target_help() -> str:
 
 
 def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -> list[Problem]:
-    """A problem for each key that stands in the way of an export, with the values that could be exported.
+    """A problem for each key that prevents an export, with the values that could be exported.
 
     What only the vocabularies of a run can tell is not among them.
     """

@@ -44,7 +44,8 @@ def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
 
 def _with_fitting_evaluations(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """A default that would leave one evaluation, at the end, is made to fit without a word, since evaluations change
-    nothing of the training; where they could end it (`patience`) it stays and is told, as what is written is."""
+    nothing of the training; a metric that could end the run (`patience`) stays and is reported, like any setting that
+    the recipe gives."""
     every, length = recipe.evaluate.every, recipe.length
     if not recipe.data.valid or every.unit != length.unit or every.count <= length.count:
         return recipe, ()

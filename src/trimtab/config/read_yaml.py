@@ -127,7 +127,7 @@ class _Reader:
             raise input_error(
                 "an alias inside what it names",
                 got="a value that holds itself",
-                allowed="aliases of what stands before them",
+                allowed="aliases of anchors that come before them",
                 fix="write the value out instead of the alias",
                 where=self.where(node),
             )

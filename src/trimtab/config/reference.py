@@ -1,4 +1,4 @@
-"""The reference page of recipes: every key with what is allowed, its default and its meaning, from the settings."""
+"""Every key of a recipe with its meaning: the reference page, and the JSON Schema for editors."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from typing import Any, assert_never, cast
 
 from trimtab.config.describe import describe
 from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of
+from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
 from trimtab.metrics.catalogue import METRICS
 from trimtab.metrics.metric import LabelMetric, LossMetric, TranslationMetric
@@ -131,3 +132,27 @@ def _one_line(text: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def recipe_schema() -> dict[str, Any]:
+    """Draft 2020-12. It allows all that trimtab allows and a little more: checks across keys are not in it."""
+    schema = Recipe.model_json_schema()
+    data = schema["$defs"]["DataConfig"]["properties"]
+    data["valid"] = {
+        "anyOf": [{"$ref": "#/$defs/ValidFiles"}, {"type": "object", **data["valid"]}],
+        "description": data["valid"].pop("description"),
+    }
+    # `text` stands for both.
+    for files in ("TrainCorpus", "ValidFiles"):
+        sides = schema["$defs"][files].pop("required")
+        schema["$defs"][files]["anyOf"] = [{"required": sides}, {"required": ["text"]}]
+    model = schema["$defs"]["EncoderDecoderModel"]
+    model["properties"]["layers"] = {
+        "type": "integer",
+        "minimum": 1,
+        "description": "Encoder and decoder layers, where they are not given apart.",
+    }
+    return {"$schema": DIALECT, "$id": "urn:trimtab:recipe", **schema, "title": "trimtab recipe"}

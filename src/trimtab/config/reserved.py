@@ -11,7 +11,7 @@ from trimtab.config.transforms import DenoiseTransform, ProtectTransform
 SEPARATOR = "<sep>"
 """What stands between source and target in a row of a language model; no text becomes it."""
 MASK = "<mask>"
-"""What stands in a spoiled source for words that were there."""
+"""What replaces the words that were taken out of a corrupted source."""
 PROTECTED = "<ph{}>"
 """What stands for a text that is copied, by its number in the line."""
 SPECIAL: Mapping[str, str] = {
@@ -49,7 +49,7 @@ def _of_the_recipe(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield SEPARATOR, "what stands between source and target"
     for transform in recipe.data.transforms:
         if isinstance(transform, ContextTransform):
-            yield transform.separator, "what stands behind a sentence of the context"
+            yield transform.separator, "what follows a sentence of the context"
         elif isinstance(transform, DenoiseTransform) and transform.masks:
             yield MASK, "what stands for words that denoise takes out"
         elif isinstance(transform, ProtectTransform):

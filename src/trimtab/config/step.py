@@ -1,13 +1,9 @@
 """One step: how much it consumes, in which precision, and how the gradient becomes an update."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from trimtab.config.clips import Clip as Clip
-from trimtab.config.clips import ClipAdaptive as ClipAdaptive
-from trimtab.config.clips import ClipGlobalNorm as ClipGlobalNorm
-from trimtab.config.clips import ClipOff as ClipOff
 from trimtab.config.optimizers import SGD as SGD
 from trimtab.config.optimizers import Adafactor as Adafactor
 from trimtab.config.optimizers import AdamW as AdamW
@@ -27,6 +23,38 @@ from trimtab.config.schedules import Schedule as Schedule
 from trimtab.config.schedules import WarmupStableDecay as WarmupStableDecay
 from trimtab.config.settings import Settings, refused
 from trimtab.units import Duration
+
+
+class ClipGlobalNorm(Settings):
+    """Scales the gradient down to a global norm of `at` (Pascanu et al., arXiv 1211.5063)."""
+
+    kind: Literal["global_norm"] = "global_norm"
+    at: float = Field(default=1.0, gt=0)
+    """Maximum norm of the whole gradient; 1 is usual."""
+
+
+class ClipAdaptive(Settings):
+    """Scales each tensor's gradient down to a multiple of its past norm (AdaGC, arXiv 2502.11034)."""
+
+    kind: Literal["adaptive"] = "adaptive"
+    at: float = Field(default=1.05, gt=1)
+    """Maximum norm of a tensor's gradient, relative to the moving average of its own clipped norms."""
+    decay: float = Field(default=0.98, ge=0, lt=1)
+    """Decay of the moving average."""
+    first: float = Field(default=1.0, gt=0)
+    """Global norm to clip to until the averages are known."""
+    first_steps: int = Field(default=100, ge=1)
+    """Number of updates until then."""
+
+
+class ClipOff(Settings):
+    """Measures the gradient norm without changing the gradient."""
+
+    kind: Literal["off"] = "off"
+
+
+Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="kind")]
+
 
 Precision = Literal["auto", "fp32", "tf32", "bf16_mixed", "fp16_mixed", "bf16"]
 

@@ -24,7 +24,7 @@ class TaskFacts:
     other_kinds: str
     """What is wrong with any other kind."""
     one_row: bool
-    """Whether source and target stand in one row, and share a vocabulary and `data.max_tokens`."""
+    """Whether source and target share one row, a vocabulary and `data.max_tokens`."""
     scores_follow_from_the_loss: bool
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
     metrics: tuple[MetricGroup, ...]

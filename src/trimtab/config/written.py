@@ -15,7 +15,7 @@ _KEY = re.compile(rf"recipe\.([^\s:]+)|((?:{_BRANCHES})(?:\.[^\s:]+|(?=:)))")
 
 
 @contextmanager
-def places_told(loaded: LoadedRecipe) -> Generator[None, None, None]:
+def lines_added(loaded: LoadedRecipe) -> Generator[None, None, None]:
     """Problems of keys that come out of the block have the line where the key is written, unless they have a place."""
     try:
         yield

@@ -138,4 +138,4 @@ _FAULTS: Final = (
         "put text with brackets, such as a template, between quotes",
     ),
 )
-"""What ruamel.yaml says; what is told instead: the fault, what is allowed, what to do."""
+"""What ruamel.yaml says, and what trimtab reports instead: the fault, what is allowed, what to do."""

@@ -34,7 +34,7 @@ def halved(is_harmless: Callable[[int, int], bool], *, start: int, count: int) -
 
 
 def survives(feed: MakesChunks, start: int, count: int) -> bool:
-    """Whether a process of its own gets through these positions in time; an error that is told is no harm."""
+    """Whether a process of its own gets through these positions in time; an error that is reported does no harm."""
     receiver, sender = context().Pipe(duplex=False)
     with sender:
         process = started(_read, feed, start, count, sender, name="data probe")

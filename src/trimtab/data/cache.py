@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from trimtab.errors import NoRoom, TrimtabError, input_error
+from trimtab.errors import DiskFull, TrimtabError, input_error
 
 _TIME_OF_NAME = 946_684_800
 """The first second of 2000: no file system is too young for it."""
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def default_cache() -> Path:
@@ -37,8 +37,8 @@ def writable_folder(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise _no_room(folder) from error
+        if error.errno in _DISK_FULL:
+            raise _disk_full(folder) from error
         return _temporary()
 
 
@@ -76,20 +76,20 @@ def set_time_of_name(path: Path) -> None:
 
 
 def _not_written(path: Path, error: OSError) -> TrimtabError:
-    if error.errno in _NO_ROOM:
-        return _no_room(path.parent)
+    if error.errno in _DISK_FULL:
+        return _disk_full(path.parent)
     return input_error(f"{path}: cannot be written", got=error.strerror or str(error))
 
 
-def _no_room(folder: Path) -> NoRoom:
-    return NoRoom(
+def _disk_full(folder: Path) -> DiskFull:
+    return DiskFull(
         f"{folder}: no room left to write in this folder\n"
         "  fix     free some space there; indexes and unpacked text go to another disk with TRIMTAB_CACHE=FOLDER"
     )
 
 
 def _temporary() -> Path:
-    """A folder of this user that further runs find again; a fresh one if somebody else sits on the name."""
+    """A folder of this user that further runs find again; a fresh one if another user has the name."""
     shared = Path(tempfile.gettempdir()) / f"trimtab-{os.getuid()}"
     with suppress(OSError):
         shared.mkdir(mode=0o700, exist_ok=True)

@@ -15,7 +15,7 @@ def render_checks(checks: DataChecks) -> str:
         f"{each.name}: source and target are exchanged, compared with {each.other}" for each in checks.swapped
     ]
     if shared := [line for each in checks.shared if each.loose_source for line in _shared(each)]:
-        parts.append("\n".join(["validation lines that stand in training", *shared]))
+        parts.append("\n".join(["validation lines that are in the training data", *shared]))
     return "\n\n".join(parts)
 
 

@@ -78,7 +78,7 @@ class EncodesLines(Protocol):
 
 @runtime_checkable
 class PutsContext(Protocol):
-    """Puts what stands before an example in its document before its ids."""
+    """Puts the context of an example in its document before its ids."""
 
     def added(
         self, source: Ragged, target: Ragged, places: Places, *, num_tags: np.ndarray, seed: int
@@ -126,7 +126,7 @@ class Feed:
 
     @property
     def most_bytes(self) -> int:
-        """A line of more is too long, whatever stands in it."""
+        """A line of more is too long, whatever it contains."""
         return BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens)
 
 
@@ -141,7 +141,7 @@ class MakesChunks(Protocol):
 
     @property
     def mixture(self) -> Mixture:
-        """Which corpus and line stand at a position."""
+        """Which corpus and line are at a position."""
         ...
 
     @property
@@ -186,7 +186,7 @@ class MakesChunks(Protocol):
 
 @runtime_checkable
 class Named(Protocol):
-    """A corpus, as far as it matters for what is told of a chunk."""
+    """The part of a corpus that errors about a chunk need."""
 
     @property
     def name(self) -> str:

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO, Literal
 from trimtab.data.zstd_stream import Reads, ZstdStream, zstd_library
 from trimtab.errors import input_error
 
-Packing = Literal["plain", "gzip", "xz", "zstd"]
+Compression = Literal["plain", "gzip", "xz", "zstd"]
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 16
-_SUFFIXES: dict[str, Packing] = {".gz": "gzip", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
-_MAGIC: dict[bytes, Packing] = {
+_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
+_MAGIC: dict[bytes, Compression] = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -28,13 +28,13 @@ _STRANGERS = {
 }
 
 
-def packing_of(path: Path, head: bytes) -> Packing:
+def compression_of(path: Path, head: bytes) -> Compression:
     """How the file is packed, told from its first bytes: what is called .gz must be gzip, and gzip needs no name.
 
     Raises InputError where name and content differ, or for packings that are not read.
     """
-    plain: Packing = "plain"
-    found = next((packing for magic, packing in _MAGIC.items() if head.startswith(magic)), plain)
+    plain: Compression = "plain"
+    found = next((compression for magic, compression in _MAGIC.items() if head.startswith(magic)), plain)
     said = _SUFFIXES.get(path.suffix.lower())
     if said is not None and found != said:
         raise input_error(
@@ -50,9 +50,9 @@ def packing_of(path: Path, head: bytes) -> Packing:
     return found
 
 
-def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[bytes]:
+def read_blocks(file: BinaryIO, *, path: Path, compression: Compression) -> Iterator[bytes]:
     """The unpacked content in blocks that are not empty; InputError where it is damaged or cut short."""
-    stream = _opened(file, packing)
+    stream = _opened(file, compression)
     unpacked = 0
     try:
         while block := stream.read(_BLOCK_BYTES):
@@ -61,15 +61,15 @@ def read_blocks(file: BinaryIO, *, path: Path, packing: Packing) -> Iterator[byt
     except EOFError:
         raise input_error(
             f"{path}: the file is cut short",
-            got=f"{file.tell():,} bytes, then the end of the file within its {packing} data",
-            allowed=f"a complete {packing} file",
+            got=f"{file.tell():,} bytes, then the end of the file within its {compression} data",
+            allowed=f"a complete {compression} file",
             fix="fetch or pack it again",
         ) from None
-    except _damage(packing) as error:
+    except _damage(compression) as error:
         raise input_error(
             f"{path}: the file is damaged",
             got=f"{unpacked:,} bytes unpacked, then: {error}",
-            allowed=f"a sound {packing} file",
+            allowed=f"a sound {compression} file",
             fix="fetch or pack it again",
         ) from None
     except OSError as error:  # a disk or a network that fails while reading
@@ -85,10 +85,10 @@ def unpacked(file: io.BufferedReader, *, path: Path) -> io.BufferedReader:
         return file
     head = file.read(_HEAD_BYTES)
     file.seek(0)
-    packing = packing_of(path, head)
-    if packing == "plain":
+    compression = compression_of(path, head)
+    if compression == "plain":
         return file
-    return io.BufferedReader(_Unpacked(read_blocks(file, path=path, packing=packing)), _BLOCK_BYTES)
+    return io.BufferedReader(_Unpacked(read_blocks(file, path=path, compression=compression)), _BLOCK_BYTES)
 
 
 def copied(blocks: Iterator[bytes], copy: BinaryIO) -> Iterator[bytes]:
@@ -115,8 +115,8 @@ class _Unpacked(io.RawIOBase):
         return size
 
 
-def _opened(file: BinaryIO, packing: Packing) -> Reads:
-    match packing:
+def _opened(file: BinaryIO, compression: Compression) -> Reads:
+    match compression:
         case "plain":
             return file
         case "gzip":
@@ -127,7 +127,7 @@ def _opened(file: BinaryIO, packing: Packing) -> Reads:
             return ZstdStream(file)
 
 
-def _damage(packing: Packing) -> tuple[type[Exception], ...]:
-    if packing == "zstd":
+def _damage(compression: Compression) -> tuple[type[Exception], ...]:
+    if compression == "zstd":
         return (zstd_library().ZstdError,)
     return gzip.BadGzipFile, zlib.error, lzma.LZMAError

@@ -48,7 +48,7 @@ class Contexts:
     ) -> tuple[Ragged, Ragged, np.ndarray]:
         """The rows behind their contexts, and for each how many leading target tokens do not count, int32.
 
-        `num_tags` ids stand before each source and stay there. No row becomes longer than `max_tokens`.
+        `num_tags` ids come before each source and stay there. No row becomes longer than `max_tokens`.
         """
         texts = self._texts(places, seed)
         left = iter(self.tokenizers.source.encode([pair[0] for few in texts for pair in few]))
@@ -115,12 +115,12 @@ def joined(sentences: Sequence[Sequence[int]], separator: int) -> list[int]:
     return [id for sentence in sentences for id in (*sentence, separator)]
 
 
-def fitting(lengths: Sequence[int], room: int) -> int:
+def fitting(lengths: Sequence[int], capacity: int) -> int:
     """How many of the last sentences fit into so many tokens, with a separator after each."""
     count = 0
     for length in reversed(lengths):
-        room -= length + 1
-        if room < 0:
+        capacity -= length + 1
+        if capacity < 0:
             break
         count += 1
     return count
@@ -142,5 +142,5 @@ def plan_contexts(
         pipeline = Pipeline(tuple(step for step in pipeline.steps if not isinstance(step, RandomStep)))
     else:
         pipeline = pipeline.of_translation
-    tokenizers.source.id(context.separator)  # so that a vocabulary without the separator is told now
+    tokenizers.source.id(context.separator)  # so that a vocabulary without the separator is reported now
     return Contexts(context, corpora, pipeline, tokenizers, config.max_tokens)

@@ -17,7 +17,8 @@ from trimtab.run_findings.preflight import (
 )
 
 SHARED_WARNING = 0.1
-"""Share of a validation set's pairs that stand in training; interface strings such as `OK` make up a few per cent."""
+"""Share of a validation set's pairs that are in the training data; interface strings such as `OK` make up a few per
+cent."""
 LEAST_SHARED = 10
 OUT_OF_ALL_PROPORTION = 2**18
 """Bytes of a line that is no sentence; the index knows how long lines are, so nothing of it is read."""
@@ -77,7 +78,7 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
 
 
 def not_held_out(message: str, *, fix: str, where: str = "") -> Finding:
-    """The warning of what stands in validation and in training."""
+    """The warning about pairs that are in both validation and training data."""
     return VALIDATION_IN_TRAINING.found(message, fix=fix, where=where)
 
 

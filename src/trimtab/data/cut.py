@@ -57,8 +57,8 @@ def pack_pairs(
     InputError for a pair that is longer than a pack's longest segment.
     """
     lengths = (
-        ("source", source.lengths, shape.source_longest),
-        ("target", target.lengths, shape.target_longest),
+        ("source", source.lengths, shape.source_max_seqlen),
+        ("target", target.lengths, shape.target_max_seqlen),
     )
     for side, found, longest in lengths:
         if (found > longest).any():
@@ -107,21 +107,21 @@ def _greedy_bounds(source: Ragged, target: Ragged, shape: PackShape) -> np.ndarr
     while bounds[-1] < len(target):
         start = bounds[-1]
         source_stop = (
-            np.searchsorted(source.offsets, source.offsets[start] + shape.source_room, side="right") - 1
+            np.searchsorted(source.offsets, source.offsets[start] + shape.source_capacity, side="right") - 1
         )
         target_stop = (
-            np.searchsorted(target.offsets, target.offsets[start] + shape.target_room, side="right") - 1
+            np.searchsorted(target.offsets, target.offsets[start] + shape.target_capacity, side="right") - 1
         )
-        bounds.append(int(min(source_stop, target_stop, start + shape.segment_room)))
+        bounds.append(int(min(source_stop, target_stop, start + shape.segment_capacity)))
         assert bounds[-1] > start, "an example is longer than a pack"
     return np.asarray(bounds)
 
 
 def _fits(source: Ragged, target: Ragged, bounds: np.ndarray, shape: PackShape) -> bool:
     return bool(
-        (np.diff(source.offsets[bounds]) <= shape.source_room).all()
-        and (np.diff(target.offsets[bounds]) <= shape.target_room).all()
-        and (np.diff(bounds) <= shape.segment_room).all()
+        (np.diff(source.offsets[bounds]) <= shape.source_capacity).all()
+        and (np.diff(target.offsets[bounds]) <= shape.target_capacity).all()
+        and (np.diff(bounds) <= shape.segment_capacity).all()
     )
 
 
@@ -140,7 +140,7 @@ def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> 
     """
     groups: list[list[int]] = [[] for _ in range(shape.num_packs)]
     used = [(0, 0)] * shape.num_packs
-    size = np.maximum(source / max(shape.source_room, 1), target / shape.target_room)
+    size = np.maximum(source / max(shape.source_capacity, 1), target / shape.target_capacity)
     for number in np.argsort(-size, kind="stable").tolist():
         longer = [(one + int(source[number]), other + int(target[number])) for one, other in used]
         loads = [_load(sums, len(group) + 1, shape) for sums, group in zip(longer, groups, strict=True)]
@@ -158,5 +158,5 @@ def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> 
 def _load(sums: tuple[int, int], num_examples: int, shape: PackShape) -> float:
     """How full a pack is, 1 at most, by what fills it first."""
     source, target = sums
-    of_source = source / shape.source_room if shape.has_source else 0.0
-    return max(of_source, target / shape.target_room, num_examples / shape.segment_room)
+    of_source = source / shape.source_capacity if shape.has_source else 0.0
+    return max(of_source, target / shape.target_capacity, num_examples / shape.segment_capacity)

@@ -57,7 +57,7 @@ class Drift:
     stop: int
     """One past its last line."""
     offset: int
-    """The target that fits source line i stands at i + offset; 0 where none is known to fit."""
+    """The target that fits source line i is at i + offset; 0 where none is known to fit."""
     correlation: float
     """Of the lengths as they stand, over the stretch; 0 where they say nothing."""
 

@@ -13,7 +13,7 @@ def reasons_in_ids(
 ) -> list[str]:
     """For each pair the reason to drop it, or nothing.
 
-    `num_tags` ids stand before each source; they and the end symbol are no content, so a line of which the tokenizer
+    `num_tags` ids come before each source; they and the end symbol are no content, so a line of which the tokenizer
     sees nothing (one of zero-width characters) is empty. `max_tokens` counts both; with `one_row` it is for source and
     target together, as where a language model reads them behind one another, a separator in place of the first end.
     """

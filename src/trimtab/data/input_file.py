@@ -1,4 +1,4 @@
-"""Opens a file that the user named, or says what stands in the way, with the names that come close."""
+"""Opens a file that the user named, or says what prevents it, with names that come close."""
 
 import difflib
 import os
@@ -15,7 +15,7 @@ _ALLOWED = "a file that can be read"
 def open_input(path: Path) -> BinaryIO:
     """The file, open for reading bytes; InputError where it is missing, unreadable or no regular file."""
     try:
-        # Non-blocking, since opening a named pipe would otherwise wait for somebody to write into it.
+        # Non-blocking, since opening a named pipe would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         raise _missing(path) from None

@@ -113,14 +113,14 @@ class _Seen:
     target: _SeenSide = field(default_factory=_SeenSide)
 
     def note(self, pair: tuple[str, str]) -> None:
-        """Counts a pair as it stands in the file."""
+        """Counts a pair as the file has it."""
         self.num_lines += 1
         self.num_same += pair[0] == pair[1]
         self.source_hashes.append(hash(pair[0]))
         self.pair_hashes.append(hash(pair))
 
     def drop(self, reason: str, line: int) -> None:
-        """Counts a pair that is not trained on; the first ones are kept to be shown, as they stand in the file."""
+        """Counts a pair that is not trained on; the first ones are kept to be shown, as the file has them."""
         self.dropped[reason] += 1
         if len(self.examples[reason]) < MOST_EXAMPLES:
             self.examples[reason].append(example(line, *self.corpus.pair(line)))

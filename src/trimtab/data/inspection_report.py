@@ -81,7 +81,7 @@ class CorpusReport:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Sources of a validation set that stand in a training corpus too, character by character."""
+    """Sources of a validation set that are in a training corpus too, character by character."""
 
     valid: str
     train: str

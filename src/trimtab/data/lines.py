@@ -6,15 +6,16 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
 import numpy as np
+from jaxtyping import Int64
 
 from trimtab.data.cache import committed, writable_folder
-from trimtab.data.compressed import Packing, copied, packing_of, read_blocks
+from trimtab.data.compressed import Compression, compression_of, copied, read_blocks
 from trimtab.data.input_file import open_input
-from trimtab.data.line_blocks import line_blocks
 from trimtab.data.line_index import LineIndex, load_index, write_index
 from trimtab.errors import InputError, input_error
 
@@ -32,12 +33,12 @@ def open_lines(path: Path, *, cache: Path) -> "Lines":
     """
     with open_input(path) as file:
         head, key, stamp = _identity(file)
-        packing = packing_of(path, head)
-        text, index = _places(path, packing=packing, folder=cache, key=key)
+        compression = compression_of(path, head)
+        text, index = _places(path, compression=compression, folder=cache, key=key)
         if load_index(index, text=text) is None:
-            text, index = _places(path, packing=packing, folder=writable_folder(cache), key=key)
+            text, index = _places(path, compression=compression, folder=writable_folder(cache), key=key)
         if load_index(index, text=text) is None:
-            _build(file, path=path, packing=packing, index=index, text=text)
+            _build(file, path=path, compression=compression, index=index, text=text)
             if _stamp(os.fstat(file.fileno())) != stamp:
                 index.unlink(missing_ok=True)
                 raise input_error(
@@ -161,16 +162,16 @@ class Lines(Sequence[bytes]):
         self._index = index
 
 
-def _places(path: Path, *, packing: Packing, folder: Path, key: str) -> tuple[Path, Path]:
+def _places(path: Path, *, compression: Compression, folder: Path, key: str) -> tuple[Path, Path]:
     """Where the plain text and its index are."""
-    return (path.absolute() if packing == "plain" else folder / f"{key}.txt"), folder / f"{key}.npy"
+    return (path.absolute() if compression == "plain" else folder / f"{key}.txt"), folder / f"{key}.npy"
 
 
-def _build(file: BinaryIO, *, path: Path, packing: Packing, index: Path, text: Path) -> None:
+def _build(file: BinaryIO, *, path: Path, compression: Compression, index: Path, text: Path) -> None:
     """Text first, index last, so that an index never speaks of a text that is not there."""
     file.seek(0)
-    blocks = read_blocks(file, path=path, packing=packing)
-    copy = nullcontext() if packing == "plain" else committed(text, follows_from_name=True)
+    blocks = read_blocks(file, path=path, compression=compression)
+    copy = nullcontext() if compression == "plain" else committed(text, follows_from_name=True)
     with committed(index) as index_file, copy as text_file:
         write_index(index_file, blocks if text_file is None else copied(blocks, text_file))
 
@@ -189,3 +190,25 @@ def _identity(file: BinaryIO) -> tuple[bytes, str, tuple[int, int]]:
 
 def _stamp(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
+
+
+GAP_BYTES = 2**15
+"""So much that nobody asked for is read along rather than left out: asking anew for what lies behind it costs as much,
+on a disk, over a network and in a sandbox much more."""
+BLOCK_BYTES = 2**20
+"""A block ends with the line in which it has grown to so much; no more than a block is held."""
+
+
+def line_blocks(begins: Int64[np.ndarray, "lines"], ends: Int64[np.ndarray, "lines"]) -> Iterator[slice]:
+    """Of lines in the order in which they are asked for, each with its first byte and one past its last, those that are
+    read at once: slices that follow each other and together are all lines. In a slice the bytes never go back."""
+    if not len(begins):
+        return
+    gaps = begins[1:] - ends[:-1]
+    is_apart = (gaps < 0) | (gaps > GAP_BYTES)
+    # Counted from the first byte of its stretch, each line belongs to one of the pieces of BLOCK_BYTES.
+    first = begins[np.concatenate([[0], np.flatnonzero(is_apart) + 1])]
+    stretch = np.concatenate([[0], np.cumsum(is_apart)])
+    piece = (begins - first[stretch]) // BLOCK_BYTES
+    cuts = (np.flatnonzero(is_apart | (np.diff(piece) != 0)) + 1).tolist()
+    yield from (slice(*edges) for edges in pairwise([0, *cuts, len(begins)]))

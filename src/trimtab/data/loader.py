@@ -51,9 +51,9 @@ def resolve_workers(config: DataConfig) -> int:
 
 
 def _from_workers(feed: MakesChunks, *, first: int, workers: int) -> Iterator[Chunk]:
-    crew = WorkerPool(feed, first=first, workers=workers)
+    pool = WorkerPool(feed, first=first, workers=workers)
     try:
         while True:
-            yield crew.receive()
+            yield pool.receive()
     finally:
-        crew.dismiss()
+        pool.shut_down()

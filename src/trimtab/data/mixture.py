@@ -1,4 +1,4 @@
-"""Which corpus and which line stand at a position of the endless stream of examples."""
+"""Which corpus and which line are at a position of the endless stream of examples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

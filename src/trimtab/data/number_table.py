@@ -15,7 +15,7 @@ class NumberTable:
     """Numbers by numbers, with linear probing."""
 
     keys: np.ndarray
-    """What stands in each slot, uint64."""
+    """The content of each slot, uint64."""
     values: np.ndarray
     """Its value, int64."""
 

@@ -26,11 +26,13 @@ def assemble(
     leave the gradient undefined; and none with a target but no source.
     """
     num_written, num_sources = int(target.offsets[-1]), int(source.offsets[-1])
-    used, room = (
+    used, capacity = (
         (num_sources, num_written, len(target)),
-        (shape.source_room, shape.target_room, shape.segment_room),
+        (shape.source_capacity, shape.target_capacity, shape.segment_capacity),
     )
-    assert all(one <= other for one, other in zip(used, room, strict=True)), f"{used} do not fit into {room}"
+    assert all(one <= other for one, other in zip(used, capacity, strict=True)), (
+        f"{used} do not fit into {capacity}"
+    )
     source_pad = pad_symbol if source_pad_symbol is None else source_pad_symbol
     source_tail, target_tail = _tail(num_sources, num_written, shape)
     decoder_input = np.empty_like(target.values)
@@ -42,16 +44,16 @@ def assemble(
     prefix = np.zeros(len(target_offsets) - 1, np.int32) if shape.prefix else None
     if prompt is not None:
         labels[_leading(target.offsets, prompt)] = IGNORE
-        if prefix is not None:  # with the start symbol, which stands before what is given
+        if prefix is not None:  # with the start symbol, which comes before the prefix
             prefix[: len(prompt)] = np.where(prompt > 0, prompt + 1, 0)
     return PackedBatch(
         source=_stream(
-            _filled(source.values, source_offsets, source_pad), source_offsets, shape.source_longest, shape
+            _filled(source.values, source_offsets, source_pad), source_offsets, shape.source_max_seqlen, shape
         ),
         target=_stream(
             _filled(decoder_input, target_offsets, pad_symbol),
             target_offsets,
-            shape.target_longest,
+            shape.target_max_seqlen,
             shape,
             prefix,
         ),
@@ -73,9 +75,9 @@ def _tail(num_sources: int, num_targets: int, shape: PackShape) -> tuple[np.ndar
     if not shape.fixed:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     source_left, target_left = shape.source_slots - num_sources, shape.target_slots - num_targets
-    parts = -(-target_left // shape.target_longest)
+    parts = -(-target_left // shape.target_max_seqlen)
     if shape.has_source:
-        parts = max(parts, -(-source_left // shape.source_longest))
+        parts = max(parts, -(-source_left // shape.source_max_seqlen))
     return _split(source_left, parts), _split(target_left, parts)
 
 
@@ -92,21 +94,25 @@ def _boundaries(offsets: np.ndarray, tail: np.ndarray, shape: PackShape) -> np.n
     return np.pad(ends, (0, shape.max_segments + 1 - len(ends)), mode="edge")
 
 
-def _filled(values: np.ndarray, boundaries: np.ndarray, filler: int) -> np.ndarray:
-    slots = np.full(boundaries[-1], filler, np.int64)
+def _filled(values: np.ndarray, cu_seqlens: np.ndarray, filler: int) -> np.ndarray:
+    slots = np.full(cu_seqlens[-1], filler, np.int64)
     slots[: len(values)] = values
     return slots
 
 
 def _stream(
-    ids: np.ndarray, boundaries: np.ndarray, longest: int, shape: PackShape, prefix: np.ndarray | None = None
+    ids: np.ndarray,
+    cu_seqlens: np.ndarray,
+    max_seqlen: int,
+    shape: PackShape,
+    prefix: np.ndarray | None = None,
 ) -> Stream:
-    lengths = np.diff(boundaries)
+    lengths = np.diff(cu_seqlens)
     return Stream(
         ids=torch.from_numpy(ids),
-        positions=torch.from_numpy(np.arange(len(ids)) - np.repeat(boundaries[:-1], lengths)),
+        positions=torch.from_numpy(np.arange(len(ids)) - np.repeat(cu_seqlens[:-1], lengths)),
         segments=torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
-        boundaries=torch.from_numpy(boundaries.astype(np.int32)),
-        longest=longest if shape.fixed else int(lengths.max()),
+        cu_seqlens=torch.from_numpy(cu_seqlens.astype(np.int32)),
+        max_seqlen=max_seqlen if shape.fixed else int(lengths.max()),
         prefix=None if prefix is None else torch.from_numpy(prefix),
     )

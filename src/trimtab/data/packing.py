@@ -26,7 +26,7 @@ class Packing:
     """Where whole sets are put."""
 
     @property
-    def settled(self) -> dict[str, int | None]:
+    def resolved(self) -> dict[str, int | None]:
         """The budget that was chosen for sources, by its key of the recipe's `step`; None where there are none."""
         return {"source_tokens_per_micro_batch": self.shape.source_slots or None}
 

@@ -24,7 +24,7 @@ class ReferenceRows:
     """How many leading target tokens of each row are given and do not count, int32."""
     source_tokens: np.ndarray
     """Tokens of each source, int64, with tags and with the end symbol or the separator."""
-    longest: int
+    max_tokens: int
     """Longer rows cannot be read."""
 
     @property
@@ -35,7 +35,7 @@ class ReferenceRows:
     @property
     def fits(self) -> np.ndarray:
         """The numbers of those that can be read."""
-        return np.flatnonzero(np.maximum(self.source.lengths, self.target.lengths) <= self.longest)
+        return np.flatnonzero(np.maximum(self.source.lengths, self.target.lengths) <= self.max_tokens)
 
 
 def reference_rows(
@@ -46,17 +46,17 @@ def reference_rows(
     *,
     tags: Sequence[str],
 ) -> ReferenceRows:
-    """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` stand before every
+    """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` come before every
     source. InputError for a tag, or a language model of documents, that the vocabulary has no symbol for."""
-    pipeline, longest = build_transforms(recipe.data.transforms), recipe.data.max_tokens
+    pipeline, max_tokens = build_transforms(recipe.data.transforms), recipe.data.max_tokens
     read = [pipeline.apply_source(source) for source in sources]
     written = [pipeline.apply_reference(*pair) for pair in zip(sources, targets, strict=True)]
     if not recipe.facts.one_row:
         source = Ragged.of(tokenizers.source.encode_with_tags(read, tags))
         target = Ragged.of(tokenizers.target.encode(written))
-        return ReferenceRows(source, target, np.zeros(len(target), np.int32), source.lengths, longest)
+        return ReferenceRows(source, target, np.zeros(len(target), np.int32), source.lengths, max_tokens)
     made = {"tokenizer": ExactText(tokenizers.target), "separator": tokenizers.target.id(SEPARATOR)}
     rows = pair_rows([(pair, tags) for pair in zip(read, written, strict=True)], **made)
     prompt = np.array([row.prompt for row in rows], np.int32)
     target = Ragged.of([row.ids for row in rows])
-    return ReferenceRows(no_source(len(rows)), target, prompt, prompt.astype(np.int64), longest)
+    return ReferenceRows(no_source(len(rows)), target, prompt, prompt.astype(np.int64), max_tokens)

@@ -17,7 +17,7 @@ MOST_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A pair that stands in a corpus several times."""
+    """A pair that a corpus has several times."""
 
     count: int
     lines: tuple[int, ...]
@@ -41,7 +41,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Lines of a validation set that stand in a training corpus too."""
+    """Lines of a validation set that are in a training corpus too."""
 
     valid: str
     train: str

@@ -1,7 +1,7 @@
 """A sentencepiece model as the tokenizer of a run: text to ids that end with the end symbol, and back.
 
 Tags such as `<ui>` are *control* pieces of the models trained here: they have an id, but no text ever becomes it, so a
-`<ui>` that stands in somebody's sentence is spelled in ordinary pieces. Only `encode_with_tags` puts them in.
+`<ui>` in a user's sentence is spelled in ordinary pieces. Only `encode_with_tags` puts them in.
 (`user_defined_symbols`, the more common choice, turn the same characters in any text into the tag, without a word.)
 """
 

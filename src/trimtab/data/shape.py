@@ -23,9 +23,9 @@ class PackShape:
     target_slots: int
     max_segments: int
     """Segments of a pack, those that fill its tail included."""
-    source_longest: int
+    source_max_seqlen: int
     """No source segment is longer."""
-    target_longest: int
+    target_max_seqlen: int
     fixed: bool
     """Every pack has exactly these slots and boundaries, for kernels that are compiled once; its tail is filled with
     segments that do not count. Otherwise packs are as long as what is in them."""
@@ -45,23 +45,24 @@ class PackShape:
         if not self.fixed:
             return 0
         return max(
-            _parts(self.source_slots, self.source_longest), _parts(self.target_slots, self.target_longest)
+            _parts(self.source_slots, self.source_max_seqlen),
+            _parts(self.target_slots, self.target_max_seqlen),
         )
 
     @property
-    def source_room(self) -> int:
+    def source_capacity(self) -> int:
         """Real source tokens that a pack may hold; the rest is kept so that no target segment of the tail attends to
         an empty source, which has no softmax."""
-        tail = _parts(self.target_slots, self.target_longest) if self.fixed and self.has_source else 0
+        tail = _parts(self.target_slots, self.target_max_seqlen) if self.fixed and self.has_source else 0
         return self.source_slots - tail
 
     @property
-    def target_room(self) -> int:
+    def target_capacity(self) -> int:
         """Real target tokens that a pack may hold."""
         return self.target_slots
 
     @property
-    def segment_room(self) -> int:
+    def segment_capacity(self) -> int:
         """Examples that a pack may hold."""
         return self.max_segments - self.tail_segments
 
@@ -98,9 +99,9 @@ def plan_shape(
     tail = _parts(target_slots, longest) if fixed else 0
     source_need = max(longest, *(source for source, _ in needs))
     source_slots = _rounded_up(source_need + tail, _SLOT_MULTIPLE) if lengths[0].any() else 0
-    source_longest = longest if source_slots else 0
+    source_max_seqlen = longest if source_slots else 0
     shape = PackShape(
-        num_packs, source_slots, target_slots, target_slots, source_longest, longest, fixed, sort
+        num_packs, source_slots, target_slots, target_slots, source_max_seqlen, longest, fixed, sort
     )
     if not fixed:
         return shape

@@ -1,4 +1,4 @@
-"""Pairs of validation sets that stand in a training corpus too, compared as they are.
+"""Pairs of validation sets that are in a training corpus too, compared as they are.
 
 For a look before a run: only the pairs of the sets are held, and of the corpus nothing. `find_shared` says more (sides
 alone, texts but for case and punctuation), and needs a scan of both.
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class SharedPairs:
-    """Pairs of a validation set that stand in a corpus too."""
+    """Pairs of a validation set that are in a corpus too."""
 
     valid: str
     train: str
@@ -43,7 +43,7 @@ def find_shared_pairs(
     sources = {source for source, _ in wanted}
     at: dict[Pair, int] = {}
     for line, pair in pairs:
-        # Most sources stand in no set, and two texts are hashed for a pair.
+        # Most sources are in no set, and two texts are hashed for a pair.
         if pair[0] in sources and pair in wanted:
             at.setdefault(pair, line)
     return [_shared(each, at, train=train) for each in held]

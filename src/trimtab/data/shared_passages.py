@@ -72,7 +72,7 @@ def _candidates(lines: Sequence[int], held: Corpus, corpus: Corpus) -> np.ndarra
 def _found(name: str, corpus: Corpus, *, shared: Mapping[int, int], read: int, held: Corpus) -> Finding:
     here, there = min(shared.items())
     return not_held_out(
-        f"at least {len(shared):,} of {read:,} passages of the set {name} stand in the corpus {corpus.name} too "
+        f"at least {len(shared):,} of {read:,} passages of the set {name} are in the corpus {corpus.name} too "
         f"(bound {SHARED_WARNING:.0%}), as {held.place(here)} in {corpus.place(there)}",
         fix="take these documents out of training, or hold out others",
         where=corpus.place(there),

@@ -5,14 +5,19 @@ sentencepiece mixes a number of the process into every seed, so a run that goes 
 run.
 """
 
-from collections.abc import Sequence
+import math
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal, assert_never, get_args
+
+import numpy as np
 
 from trimtab.config.sampling import BpeDropout, Sampling, SubwordRegularization
 from trimtab.data.bpe_draw import BpeDraw
 from trimtab.data.mixture import Places
-from trimtab.data.nbest_draw import NbestDraw
-from trimtab.data.order import stream_keys
+from trimtab.data.order import stream_keys, uniform
 from trimtab.data.piece_table import PieceTable
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.unigram_draw import UnigramDraw
@@ -24,6 +29,30 @@ DRAWN_BY = "streams of SplitMix64, named by seed, side, corpus, line and turn"
 """Stands in the fingerprints of a run: one whose splits were drawn otherwise would go on as another run."""
 _SPLITS = 3
 """What the random streams are for; part of their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class NbestDraw:
+    """One of the `n` best splits, by its probability to a power (Kudo 2018, arXiv 1804.10959, section 3.2)."""
+
+    best: Callable[[str], list[list[int]]]
+    """The best splits of a line, as ids."""
+    scores: Sequence[float]
+    """Log-probability of each piece."""
+    alpha: float
+
+    def splits(self, lines: Sequence[str], keys: np.ndarray) -> list[list[int]]:
+        """Ids of each line as it is, not normalised; the first number of the stream that its key names decides (see
+        `order.stream_keys`)."""
+        draws = uniform(keys, np.zeros(len(keys), np.int64)).tolist()
+        return [self._split(line, draw) for line, draw in zip(lines, draws, strict=True)]
+
+    def _split(self, line: str, draw: float) -> list[int]:
+        splits = self.best(line)
+        weights = [self.alpha * sum(map(self.scores.__getitem__, split)) for split in splits]
+        highest = max(weights, default=0.0)
+        sums = list(accumulate(math.exp(weight - highest) for weight in weights))
+        return splits[bisect(sums, draw * sums[-1])] if splits else []
 
 
 class SubwordSampling:

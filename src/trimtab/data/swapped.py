@@ -13,7 +13,7 @@ _LEAST_GAIN = 0.2
 """By which both sides together must be more alike the other way round, of at most 2."""
 
 Profile = Counter[str]
-"""How often each three characters in a row stand in a text."""
+"""How often each character trigram occurs in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ def is_swapped(ours: tuple[Profile, Profile], theirs: tuple[Profile, Profile]) -
 
     Source: language identification by n-grams, Cavnar & Trenkle 1994, with cosines in place of ranks.
     """
-    straight = alike(ours[0], theirs[0]) + alike(ours[1], theirs[1])
-    crossed = alike(ours[0], theirs[1]) + alike(ours[1], theirs[0])
+    straight = similarity(ours[0], theirs[0]) + similarity(ours[1], theirs[1])
+    crossed = similarity(ours[0], theirs[1]) + similarity(ours[1], theirs[0])
     return crossed - straight >= _LEAST_GAIN
 
 
-def alike(left: Profile, right: Profile) -> float:
+def similarity(left: Profile, right: Profile) -> float:
     """The cosine of the angle between two profiles; 0 where one is empty."""
     product = sum(count * right[key] for key, count in left.items())
     size = math.sqrt(sum(each**2 for each in left.values()) * sum(each**2 for each in right.values()))

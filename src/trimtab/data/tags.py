@@ -1,4 +1,4 @@
-"""Tags at work: which a run was trained with, and what is told where lines come with others, or with none."""
+"""Tags at work: which a run was trained with, and the error where lines come with others, or with none."""
 
 from collections.abc import Iterator, Sequence
 
@@ -40,7 +40,7 @@ def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataCon
 
 
 def vocabulary_tags(tokenizer: SentencePiece, config: DataConfig) -> tuple[str, ...]:
-    """The symbols of the vocabulary that may stand before a line: all but separators, of pairs and of context."""
+    """The symbols of the vocabulary that may come before a line: all but separators, of pairs and of context."""
     context = context_of(config)
     separators = {SEPARATOR, SEPARATOR if context is None else context.separator}.difference(
         trained_tags(config)

@@ -64,7 +64,7 @@ def train_tokenizer(
 ) -> SentencePiece:
     """Trains a model and writes it into the folder `out`; the same lines give the same bytes.
 
-    No text ever becomes one of the `symbols`; each of `pieces` does, wherever it stands in a text, and stays whole. An
+    No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text, and stays whole. An
     `exact` one leaves spaces as they are, at the beginning and in a row too.
     Raises InputError where lines and vocabulary size do not fit each other, with the size that would; `key` is how the
     recipe calls this tokenizer.

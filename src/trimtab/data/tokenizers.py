@@ -106,7 +106,7 @@ class _Maker:
     tags: tuple[str, ...]
     progress: Progress
     pieces: tuple[str, ...] = ()
-    """Symbols that stand in the text itself, on both sides."""
+    """Symbols that are in the text itself, on both sides."""
     separators: tuple[str, ...] = ()
     """Those of the tags that the target has too, where the sides have vocabularies of their own."""
 

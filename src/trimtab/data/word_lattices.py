@@ -20,7 +20,7 @@ class WordLattices:
     """Characters of each word, int64, falling."""
     offsets: np.ndarray
     """For each number of characters left, where its places begin; int64."""
-    chances: np.ndarray
+    probabilities: np.ndarray
     """For pieces of one character, two and so on (rows), at each place (columns): the chance that the next piece is so
     long or shorter, float64."""
     ids: np.ndarray
@@ -31,7 +31,7 @@ class WordLattices:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Id and length of the piece that each draw, from 0 to below 1, gives with so many characters left."""
         places = self.offsets[left] + words
-        rows = (self.chances[:, places] <= draws).sum(0)
+        rows = (self.probabilities[:, places] <= draws).sum(0)
         return self.ids[rows, places], rows + 1
 
 
@@ -48,7 +48,7 @@ def word_lattices(
     sizes = np.concatenate([[len(words)], sizes])[: lengths.max(initial=0) + 1]
     offsets = np.cumsum(sizes) - sizes
     weights, ids = _pieces(words, lengths, offsets, trie=trie, alpha=alpha, unknown_score=unknown_score)
-    chances = np.ones_like(weights)
+    probabilities = np.ones_like(weights)
     after = np.zeros(weights.shape[1])
     """Logarithm of the sum over all splits of what follows a place."""
     for left in range(1, len(sizes)):
@@ -58,9 +58,9 @@ def word_lattices(
         logs = weights[:longest, here] + after[following]
         highest = logs.max(0)
         sums = np.exp(logs - highest).cumsum(0)
-        chances[:longest, here] = sums / sums[-1]
+        probabilities[:longest, here] = sums / sums[-1]
         after[here] = highest + np.log(sums[-1])
-    return WordLattices(lengths, offsets, chances, ids)
+    return WordLattices(lengths, offsets, probabilities, ids)
 
 
 def _pieces(

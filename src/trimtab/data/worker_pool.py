@@ -55,10 +55,10 @@ class WorkerPool:
         self._pipes: list[Connection] = []
         self._processes: list[BaseProcess] = []
         # Also called when the interpreter ends, before multiprocessing waits for its children.
-        self.dismiss = weakref.finalize(self, _dismiss, self._pipes, self._processes)
+        self.shut_down = weakref.finalize(self, _shut_down, self._pipes, self._processes)
         for number in range(workers):
             with block_signals():  # no worker that nobody would dismiss
-                pipe, process = self._hired(first + number)
+                pipe, process = self._spawned(first + number)
                 self._pipes.append(pipe)
                 self._processes.append(process)
 
@@ -80,13 +80,13 @@ class WorkerPool:
                 raise _given_up(self._feed, chunk, ends)
             _logger().warning("data.workers: a worker %s; another one makes its chunk again", ends[-1])
             with block_signals():
-                self._pipes[worker], self._processes[worker] = self._hired(chunk)
+                self._pipes[worker], self._processes[worker] = self._spawned(chunk)
         if isinstance(message, TrimtabError):
             raise message
         self._next += 1
         return message
 
-    def _hired(self, chunk: int) -> tuple[Connection, BaseProcess]:
+    def _spawned(self, chunk: int) -> tuple[Connection, BaseProcess]:
         """A worker that begins with a chunk."""
         receiver, sender = context().Pipe(duplex=False)
         name = f"data worker {(chunk - self._first) % self._workers}"
@@ -168,7 +168,7 @@ def _many_lines(feed: MakesChunks, start: int) -> str:
     return f"no line does it alone; the chunk has {'; '.join(told)}"
 
 
-def _dismiss(pipes: list[Connection], processes: list[BaseProcess]) -> None:
+def _shut_down(pipes: list[Connection], processes: list[BaseProcess]) -> None:
     for pipe in pipes:
         pipe.close()
     for process in processes:

@@ -30,7 +30,7 @@ def prepare() -> None:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return
     context()
-    # What stands in its way stands in that of the first worker, which tells it.
+    # What fails here fails in the first worker too, which reports it.
     with suppress(OSError), _quietly():
         forkserver.ensure_running()
 

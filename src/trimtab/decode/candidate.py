@@ -1,4 +1,4 @@
-"""One translation of a line as text, with its scores; pieces of a line that was cut, joined."""
+"""One translation of a line as text, with its scores; joins the pieces of a line that was cut; n-best lists as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,4 +64,20 @@ def _averaged(candidate: Candidate, num_pieces: int) -> Candidate:
         score=candidate.score / num_pieces,
         log_probability=candidate.log_probability,
         num_tokens=candidate.num_tokens,
+    )
+
+
+SEPARATOR = " ||| "
+
+
+def n_best_text(number: int, candidates: Sequence[Candidate]) -> str:
+    """`number ||| text ||| F0= log-probability ||| score`, one line a candidate; `number` is the line's, from 0.
+
+    `F0` is the sum of natural log-probabilities, the last field the score after length normalisation by which the
+    list is ordered. A text that has the separator in it is written as it is: the first field and the last two are
+    found from both ends.
+    """
+    return "".join(
+        f"{number}{SEPARATOR}{each.text}{SEPARATOR}F0= {each.log_probability:.6f}{SEPARATOR}{each.score:.6f}\n"
+        for each in candidates
     )

@@ -59,7 +59,7 @@ def block_repeats(
     size: int,
 ) -> Float[Tensor, "rows width vocabulary"]:
     """The scores of the next symbol, minus infinity where it would make an n-gram of `size` symbols that the
-    hypothesis has `written` before. The end symbol stands in no n-gram, so a hypothesis can always end.
+    hypothesis has `written` before. The end symbol is in no n-gram, so a hypothesis can always end.
 
     Source: Paulus et al. 2017, arXiv 1705.04304, section 2.5, for trigrams.
     """

@@ -69,7 +69,7 @@ def continuations(
     *,
     limits: Sequence[int],
     symbols: Symbols,
-    drawing: SampledRows | None = None,
+    sampled: SampledRows | None = None,
     device: torch.device,
 ) -> Iterator[list[Written]]:
     """The symbols of all texts, step by step; the end symbol is given too and ends its text.
@@ -80,13 +80,13 @@ def continuations(
     """
     if not prompts:
         return
-    width = 1 if drawing is None else drawing.uniforms.shape[1]
+    width = 1 if sampled is None else sampled.uniforms.shape[1]
     longest = max(map(len, prompts))
     session = model.open_prompts(rows=len(prompts), width=width, max_length=longest + max(limits) - 1)
     tokens = _fed(session, prompts, symbols.start, device)[:, None].expand(-1, width)
     texts = _Texts(list(range(len(prompts))), list(limits), tokens, torch.ones_like(tokens, dtype=torch.bool))
     for step in range(max(limits)):
-        written = texts.extend(session.step(texts.last), step=step, symbols=symbols, drawing=drawing)
+        written = texts.extend(session.step(texts.last), step=step, symbols=symbols, sampled=sampled)
         yield written
         going_on = texts.going_on(step + 1)
         if not going_on:
@@ -127,15 +127,15 @@ class _Texts:
         *,
         step: int,
         symbols: Symbols,
-        drawing: SampledRows | None,
+        sampled: SampledRows | None,
     ) -> list[Written]:
         """Chooses the next symbol of each text; the one place where the device is waited for."""
         scores = next_scores(logits, symbols=symbols)
-        if drawing is None:
+        if sampled is None:
             choice = scores.argmax(-1)
         else:
-            numbers = drawing.uniforms[self.numbers, :, step]
-            choice = chosen_by(numbers, allowed_probabilities(scores, drawing.sampling))
+            numbers = sampled.uniforms[self.numbers, :, step]
+            choice = chosen_by(numbers, allowed_probabilities(scores, sampled.sampling))
             choice = choice.clamp(max=scores.shape[-1] - 1)
         own = scores.gather(-1, choice[..., None])[..., 0]
         self._check(scores.isnan().any(-1) & self.open, step=step)
@@ -144,8 +144,8 @@ class _Texts:
         self.open = self.last != symbols.end
         rows = zip(self.numbers, was_open, self.last.tolist(), own.tolist(), strict=True)
         return [
-            Written(number, sample, ids[sample], chances[sample])
-            for number, still, ids, chances in rows
+            Written(number, sample, ids[sample], probabilities[sample])
+            for number, still, ids, probabilities in rows
             for sample in range(len(ids))
             if still[sample]
         ]

@@ -53,7 +53,7 @@ def decode_loop(session: DecoderSession, paths: Paths[Found], *, num_steps: int)
     """
     numbers = list(range(paths.done.shape[0]))
     results: dict[int, Found] = {}
-    every, shrink_below = pace_of(paths.done.device)
+    every, shrink_below = check_interval(paths.done.device)
     for step in range(num_steps):
         parents = paths.extend(session.step(paths.tokens()), step=step)
         if parents is not None:
@@ -74,7 +74,7 @@ def decode_loop(session: DecoderSession, paths: Paths[Found], *, num_steps: int)
     return [results[number] for number in range(len(results))]
 
 
-def pace_of(device: torch.device) -> tuple[int, float]:
+def check_interval(device: torch.device) -> tuple[int, float]:
     """Steps between two looks, and the share of open rows at which a batch is made smaller; a look at a CPU waits for
     nothing."""
     return (1, CPU_SHRINK_BELOW) if device.type == "cpu" else (CHECK_EVERY, SHRINK_BELOW)

@@ -1,4 +1,4 @@
-"""What stands before a sentence of a document when it is translated, as it did in training."""
+"""The context of a sentence of a document when it is translated, as in training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class DocumentContext:
     target_separator: int
     """Ids of what stands after each sentence of the context."""
     num_tags: int = 0
-    """Ids that stand before everything else of a source."""
+    """Ids at the very beginning of a source."""
 
 
 ALONE = DocumentContext(sentences=0, both=False, whole=False, source_separator=-1, target_separator=-1)
@@ -43,15 +43,15 @@ def with_context(
     `ids` are those of the sentence, tags and end symbol included. As many of the last sentences as fit: the sources
     into `max_tokens`, the targets into what is left of it beside a translation of the usual length.
     """
-    room = max_tokens - len(ids)
-    target_room = max_tokens - min(target_limit(len(ids), max_tokens=max_tokens), max_tokens // 2)
+    capacity = max_tokens - len(ids)
+    target_capacity = max_tokens - min(target_limit(len(ids), max_tokens=max_tokens), max_tokens // 2)
     count = 0
     # A sentence without a translation, or without anything in it, was never context in training.
     usable = [each for each in before[len(before) - context.sentences :] if each.source and each.target]
     for each in reversed(usable):
-        room -= len(each.source) + 1
-        target_room -= len(each.target) + 1
-        if room < 0 or (context.both and target_room < 0):
+        capacity -= len(each.source) + 1
+        target_capacity -= len(each.target) + 1
+        if capacity < 0 or (context.both and target_capacity < 0):
             break
         count += 1
     chosen = usable[len(usable) - count :]

@@ -44,7 +44,7 @@ class _Block:
 
 
 def json_documents(lines: Iterable[str], *, name: str = "input") -> Iterator[tuple[Any, list[str]]]:
-    """What stands on each line, and the sentences in it: a list of them, or an object that has one as `src`.
+    """The content of each line, and the sentences in it: a list of them, or an object that has one as `src`.
 
     Raises InputError, with the line, where there is no such list.
     """

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 
 from trimtab.decode.block import LINE_BREAKS, translate_block
 from trimtab.decode.document_context import DocumentContext, Written, with_context
@@ -15,7 +15,6 @@ from trimtab.decode.prefilled import Given
 from trimtab.decode.rows import Row
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
-from trimtab.decode.split_chunk import shared_out, split_at
 
 MOST_WAITING = 1024
 """Documents that are open, or translated and waiting for one that came before them."""
@@ -58,8 +57,8 @@ def translate_documents(
     search = document_search(setup, counts, side_by_side=side_by_side)
     opened: list[_Document] = []
     while True:
-        room = side_by_side - sum(each.running or not each.ended for each in opened)
-        for number, sentences in islice(waiting, max(0, min(room, MOST_WAITING - len(opened)))):
+        capacity = side_by_side - sum(each.running or not each.ended for each in opened)
+        for number, sentences in islice(waiting, max(0, min(capacity, MOST_WAITING - len(opened)))):
             opened.append(_Document(number, iter(sentences)))
             counts.documents += 1
         if not opened:
@@ -121,14 +120,14 @@ class _Document:
         """Reads what is translated next; whether there is anything."""
         self.next, self.ids = [], []
         most = context.sentences + 1 if context.whole else 1
-        room = int(setup.max_tokens * ROOM) if context.whole else setup.max_tokens
+        capacity = int(setup.max_tokens * ROOM) if context.whole else setup.max_tokens
         while not self.ended and len(self.next) < most:
             sentence = self._read(setup)
             if sentence is None:
                 self.ended = True
                 break
-            room -= len(sentence[1]) - (context.num_tags if self.ids else 0)
-            if self.ids and room < 0:
+            capacity -= len(sentence[1]) - (context.num_tags if self.ids else 0)
+            if self.ids and capacity < 0:
                 self.left = sentence
                 break
             self.next.append(sentence[0])
@@ -233,3 +232,35 @@ def _whole_characters(line: str) -> str:
     if line.isascii():
         return line
     return line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def split_at(ids: Sequence[int], separator: int) -> list[list[int]]:
+    """The parts of a row between separators; one more than there are separators."""
+    parts: list[list[int]] = [[]]
+    for id in ids:
+        if id == separator:
+            parts.append([])
+        else:
+            parts[-1].append(id)
+    return parts
+
+
+def shared_out(parts: Sequence[Sequence[int]], source_lengths: Sequence[int]) -> list[list[int]]:
+    """For each source sentence its part of the translation; where there are not as many, by their lengths.
+
+    A part then belongs to the sentence in which the middle of it lies, both sides taken as equally long; so the order
+    is kept, nothing is lost, and some sentences may have several parts or none.
+    """
+    if len(parts) == len(source_lengths):
+        return [list(part) for part in parts]
+    shared: list[list[int]] = [[] for _ in source_lengths]
+    total, written = sum(source_lengths), sum(map(len, parts))
+    ends = list(accumulate(source_lengths))
+    place, start = 0, 0
+    for part in parts:
+        middle = start + len(part) / 2
+        while place < len(ends) - 1 and middle * total >= ends[place] * written:
+            place += 1
+        shared[place].extend(part)
+        start += len(part)
+    return shared

@@ -47,7 +47,7 @@ def _check_ids(ids: list[int], setup: TranslationSetup, number: int) -> None:
     if any(not 0 <= id < tokenizer.num_ids or id == tokenizer.end for id in ids):
         raise _refused(
             number,
-            "has ids that cannot stand in a translation",
+            "has ids that cannot be part of a translation",
             allowed=f"ids below {tokenizer.num_ids}, without the end symbol, {tokenizer.end}",
             fix="take the ids of the run's own tokenizer, and leave the end symbol out",
         )

@@ -39,19 +39,19 @@ class _Span:
 
 def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]:
     """The line as pieces of at most `max_tokens` tokens, end symbol included, in order and with nothing left out."""
-    room = max(2, int(max_tokens * ROOM))
+    capacity = max(2, int(max_tokens * ROOM))
     fitting: list[tuple[_Span, int]] = []
     for sentence, size in _measured(line, list(_sentences(line)), tokenizer):
-        if size <= room:
+        if size <= capacity:
             fitting.append((sentence, size))
         else:
             fitting.extend(_measured(line, list(_words(line, sentence)), tokenizer))
-    spans = list(_filled(fitting, room=room))
+    spans = list(_filled(fitting, capacity=capacity))
     pieces: list[Piece] = []
     rows = tokenizer.encode([line[span.start : span.stop] for span in spans])
     for span, ids in zip(spans, rows, strict=True):
         glue = " " if pieces and span.gap < span.start else ""
-        pieces.extend(_hard_cut(ids, glue=glue, room=room))
+        pieces.extend(_hard_cut(ids, glue=glue, capacity=capacity))
     return pieces
 
 
@@ -85,12 +85,12 @@ def _measured(line: str, spans: list[_Span], tokenizer: Tokenizer) -> Iterator[t
     return zip(spans, (len(row) for row in rows), strict=True)
 
 
-def _filled(spans: list[tuple[_Span, int]], *, room: int) -> Iterator[_Span]:
+def _filled(spans: list[tuple[_Span, int]], *, capacity: int) -> Iterator[_Span]:
     """Neighbours joined as long as they fit; a span that is too long by itself stays alone."""
     joined: _Span | None = None
     filled = 0
     for span, size in spans:
-        if joined is not None and filled + size - 1 <= room:  # one end symbol for both
+        if joined is not None and filled + size - 1 <= capacity:  # one end symbol for both
             joined, filled = _Span(joined.gap, joined.start, span.stop), filled + size - 1
             continue
         if joined is not None:
@@ -100,11 +100,11 @@ def _filled(spans: list[tuple[_Span, int]], *, room: int) -> Iterator[_Span]:
         yield joined
 
 
-def _hard_cut(ids: list[int], *, glue: str, room: int) -> Iterator[Piece]:
+def _hard_cut(ids: list[int], *, glue: str, capacity: int) -> Iterator[Piece]:
     """The ids in one piece where they fit, else cut between tokens; none where there is nothing but the end symbol.
 
     Text that was measured in parts and joined can need this too: together its tokens may be a few more.
     """
     *content, end = ids
-    for start in range(0, len(content), room - 1):
-        yield Piece([*content[start : start + room - 1], end], glue if start == 0 else "")
+    for start in range(0, len(content), capacity - 1):
+        yield Piece([*content[start : start + capacity - 1], end], glue if start == 0 else "")

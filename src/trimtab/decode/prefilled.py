@@ -16,7 +16,7 @@ from trimtab.types import DecoderSession, FeedsAtOnce, Stream, Translates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What stands before a sentence."""
+    """The context before a sentence."""
 
     target: Sequence[int] = ()
     """Target ids that its translation goes on from, without the start symbol."""

@@ -7,14 +7,14 @@ from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.beam import beam_search, n_best_beam_search
 from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
-from trimtab.decode.hypothesis import Hypothesis, Symbols
+from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
 from trimtab.decode.limits import target_limit
-from trimtab.decode.own_search import is_plain, searched
 from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
+from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
 from trimtab.decode.stream import stream_of
-from trimtab.types import SearchesItself
+from trimtab.types import Ragged, SearchesItself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Row:
     prefix: Sequence[int] = ()
     """Target ids that the translation must begin with, fewer than `max_tokens`."""
     given: Given | None = None
-    """What stands before the sentence, where it is translated in a document."""
+    """The context before the sentence, where it is translated in a document."""
     draw: Draw
     """Where a sampled translation has its random numbers from."""
 
@@ -61,10 +61,10 @@ def n_best_rows(
 
 
 def _limit(row: Row, setup: TranslationSetup) -> int:
-    own, room = len(row.ids), setup.max_tokens
+    own, capacity = len(row.ids), setup.max_tokens
     if row.given is not None:
-        own, room = row.given.own_tokens, room - len(row.given.target)
-    return target_limit(own, max_tokens=room, prefix_tokens=len(row.prefix))
+        own, capacity = row.given.own_tokens, capacity - len(row.given.target)
+    return target_limit(own, max_tokens=capacity, prefix_tokens=len(row.prefix))
 
 
 def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:
@@ -93,3 +93,34 @@ def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: i
     else:
         return n_best_beam_search(setup.model, source, search=search, n=n, **shared)
     return [[hypothesis] for hypothesis in found]
+
+
+def searched(
+    model: SearchesItself, rows: Sequence[Sequence[int]], *, limits: Sequence[int], search: Search, n: int
+) -> list[list[Hypothesis]]:
+    """At most `n` hypotheses for each row of source ids, end symbol included, the best first. `limits` as for
+    `greedy`."""
+    found = model.search(
+        Ragged.of(rows),
+        limits=limits,
+        beam=search.beam,
+        n=n,
+        length_penalty=search.length_penalty,
+        exact=search.stop == "exact",
+    )
+    return [
+        [
+            Hypothesis(
+                ids=ids,
+                score=score,
+                normalised=normalise(score, length=len(ids) + 1, length_penalty=search.length_penalty),
+            )
+            for ids, score in few
+        ]
+        for few in found
+    ]
+
+
+def is_plain(search: Search, prefixes: Sequence[Sequence[int]]) -> bool:
+    """Whether a search has nothing in it that needs the scores of each step."""
+    return search.sampling is None and search.no_repeat_ngram is None and not any(prefixes)

@@ -18,6 +18,6 @@ def stream_of(rows: Sequence[Sequence[int]], device: torch.device) -> Stream:
         ids=torch.from_numpy(ragged.values.astype(np.int64)),
         positions=torch.from_numpy(positions),
         segments=torch.from_numpy(segments),
-        boundaries=torch.from_numpy(ragged.offsets.astype(np.int32)),
-        longest=int(lengths.max(initial=0)),
+        cu_seqlens=torch.from_numpy(ragged.offsets.astype(np.int32)),
+        max_seqlen=int(lengths.max(initial=0)),
     ).to(device)

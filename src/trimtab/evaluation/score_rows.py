@@ -50,7 +50,7 @@ def total(scores: Iterable[float]) -> float:
 def row_scores(model: Model, pack: PackedBatch) -> Tensor:
     """The natural log-probability of the targets of each row of a pack that count, summed in float64."""
     found = label_log_probabilities(model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids)
-    rows = torch.zeros(len(pack.target.boundaries), dtype=torch.float64, device=found.device)
+    rows = torch.zeros(len(pack.target.cu_seqlens), dtype=torch.float64, device=found.device)
     rows.index_add_(0, pack.target.segments.clamp(max=len(rows) - 1), found.double())
     return rows[: pack.num_segments]
 

@@ -34,7 +34,7 @@ class ContinuationReport:
     written_otherwise: tuple[str, ...]
     """Texts that do not come back from their ids."""
     continued: int
-    """Texts that were gone on with, the likeliest token each time."""
+    """Texts that were continued greedily, the likeliest token each time."""
     ties: int
     """Those that differ where two tokens have the same logit within the bound."""
     continued_otherwise: tuple[str, ...]
@@ -60,7 +60,7 @@ class ContinuationReport:
             f"{self.texts} texts, {self.tokens} tokens",
             f"logits differ by at most {self.worst_logit:.1e} (bound {BOUND:.0e})",
             f"ids of the texts: {len(self.read_otherwise)} texts differ, {self.split_ties} ties",
-            f"gone on with greedily: {same} the same, {self.ties} ties, {len(self.continued_otherwise)} others",
+            f"continued greedily: {same} the same, {self.ties} ties, {len(self.continued_otherwise)} others",
             f"text of the same ids: {len(self.written_otherwise)} differ",
         ]
         return with_examples(lines, self.read_otherwise, self.continued_otherwise, self.written_otherwise)

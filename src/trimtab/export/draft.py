@@ -71,7 +71,7 @@ def draft_folder(out: Path) -> Iterator[Path]:
 def ended_by_signals() -> Iterator[None]:
     """SIGTERM and a terminal that goes away raise Terminated inside, so that what is half made can be removed.
 
-    Signals that somebody handles or ignores already stay theirs, and threads have none of their own.
+    Signals that are already handled or ignored stay as they are, and threads have none of their own.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -91,7 +91,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _put_in_place(draft: Path, out: Path) -> None:
-    """A rename would replace an empty folder of somebody else's; of two that make a folder only one succeeds."""
+    """A rename would replace an empty folder of another process; of two that make a folder only one succeeds."""
     try:
         os.mkdir(out)
     except FileExistsError:
@@ -100,7 +100,7 @@ def _put_in_place(draft: Path, out: Path) -> None:
     try:
         os.rename(draft, out)
     except OSError:
-        with suppress(OSError):  # somebody put something into it meanwhile
+        with suppress(OSError):  # another process put something into it meanwhile
             os.rmdir(out)
         check_place(out, run=draft)
         raise

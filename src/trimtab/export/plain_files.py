@@ -1,4 +1,4 @@
-"""Files of a folder that somebody else may have made: read only where they are plain, small enough, and inside it."""
+"""Files of a folder of unknown origin: read only if they are plain files, small enough, and inside it."""
 
 import hashlib
 import json

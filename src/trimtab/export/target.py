@@ -147,7 +147,7 @@ class Target(Protocol):
         ...
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that stands in the way, with what could be exported; raises InputError where the
+        """Every key of the recipe that prevents the export, with what could be exported; raises InputError where the
         library is not installed."""
         ...
 

@@ -41,7 +41,7 @@ def token_log_probabilities(trained: Trained, source: Ragged, target: Ragged) ->
         found = label_log_probabilities(
             network(pack), network.output_matrix, pack.labels, num_ids=network.num_ids
         )
-        ends = pack.target.boundaries[: pack.num_segments + 1].tolist()
+        ends = pack.target.cu_seqlens[: pack.num_segments + 1].tolist()
         rows += [found[start:end].tolist() for start, end in pairwise(ends)]
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))

@@ -127,7 +127,7 @@ def write_export(
 ) -> ExportReport:
     """Writes the model in the form of the target's library and proves it on 200 real samples.
 
-    Raises InputError with every key of the recipe that stands in the way, before anything is written; RunFailed, with
+    Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
     proof = proof_of(trained, given)

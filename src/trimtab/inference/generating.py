@@ -10,9 +10,9 @@ from trimtab.config.pairs_alone import refuse_pairs_alone
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
+from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
-from trimtab.decode.writing import USUAL, Writing
 from trimtab.export.open_export import is_export
 from trimtab.inference.exported import load_exported_text, translates
 from trimtab.inference.generator import Generator
@@ -41,8 +41,8 @@ def generate(
     a prompt that is longer than the model can read, besides what `load_model` raises.
     """
     prompts = checked_texts(prompts, name="prompts")
-    writing = Writing(max_tokens=max_tokens, samples=samples, sampling=sampling)
-    return load_generator(run, device=device).generate(prompts, writing)
+    generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling)
+    return load_generator(run, device=device).generate(prompts, generation)
 
 
 def load_generator(spec: str, *, device: str | None = None) -> Generator:

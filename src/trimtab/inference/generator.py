@@ -8,14 +8,13 @@ from itertools import islice
 import torch
 
 from trimtab.decode.batches import batches_by_tokens
-from trimtab.decode.continuation import Continuation, Stop
+from trimtab.decode.continuation import Continuation, Stop, repeated_share
 from trimtab.decode.continuing import Continues, SampledRows, Written, continuations
+from trimtab.decode.generation_config import GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.incremental_detokenizer import IncrementalDetokenizer
-from trimtab.decode.repeated import repeated_share
 from trimtab.decode.sample import Draw, uniform_numbers
-from trimtab.decode.writing import Writing
 from trimtab.errors import InputError, input_error
 from trimtab.types import Tokenizer
 
@@ -38,7 +37,7 @@ class Generator:
     """Tokens of the texts that are written together, padding included."""
 
     def generate(
-        self, prompts: Iterable[str], writing: Writing | None = None, *, first: int = 0
+        self, prompts: Iterable[str], generation: GenerationConfig | None = None, *, first: int = 0
     ) -> Iterator[Continuation]:
         """The texts that go on from each prompt, in order, `writing.samples` for each; in bounded memory.
 
@@ -47,7 +46,7 @@ class Generator:
         prompt that is longer than the model's window, after those before it.
         """
         prompts = checked_texts(prompts, name="prompts")
-        return self._written(prompts, writing or Writing(), first=first)
+        return self._written(prompts, generation or GenerationConfig(), first=first)
 
     def check(self, prompts: Iterable[str]) -> None:
         """InputError for the first prompt that is longer than the model's window; in bounded memory."""
@@ -56,7 +55,7 @@ class Generator:
             pass
 
     def stream(
-        self, prompt: str, writing: Writing | None = None, *, line: int = 0
+        self, prompt: str, generation: GenerationConfig | None = None, *, line: int = 0
     ) -> Yields[str, None, Continuation]:
         """One text part by part, each as soon as it is certain; the generator returns the whole as a `Continuation`.
 
@@ -66,15 +65,17 @@ class Generator:
         rows, failure = self._read([prompt], first=line)
         if failure is not None:
             raise failure
-        return self._parts(rows[0], writing or Writing())
+        return self._parts(rows[0], generation or GenerationConfig())
 
     def whole(self, prompt: str) -> str:
         """The prompt as the tokenizer writes it, which `Continuation.whole` begins with."""
         return self.tokenizer.decode([self.tokenizer.encode([prompt])[0][:-1]])[0]
 
-    def _written(self, prompts: Iterable[str], writing: Writing, *, first: int) -> Iterator[Continuation]:
+    def _written(
+        self, prompts: Iterable[str], generation: GenerationConfig, *, first: int
+    ) -> Iterator[Continuation]:
         for rows in self._read_all(prompts, first=first):
-            yield from self._block(rows, writing)
+            yield from self._block(rows, generation)
 
     def _read_all(self, prompts: Iterable[str], *, first: int) -> Iterator[list["_Row"]]:
         """Rows block by block; those before a prompt that is too long, then the error."""
@@ -86,46 +87,48 @@ class Generator:
                 raise failure
             first += len(block)
 
-    def _parts(self, row: "_Row", writing: Writing) -> Yields[str, None, Continuation]:
+    def _parts(self, row: "_Row", generation: GenerationConfig) -> Yields[str, None, Continuation]:
         growing, text = IncrementalDetokenizer(self.tokenizer, row.ids), _Text()
-        for written in self._continued([row], writing, samples=1):
+        for written in self._continued([row], generation, samples=1):
             for each in written:
                 text.add(each)
                 if each.id != self.tokenizer.end and (part := growing.add(each.id)):
                     yield part
         if rest := growing.rest():
             yield rest
-        return self._finished(row, 0, text, writing)
+        return self._finished(row, 0, text, generation)
 
-    def _block(self, rows: list["_Row"], writing: Writing) -> Iterator[Continuation]:
+    def _block(self, rows: list["_Row"], generation: GenerationConfig) -> Iterator[Continuation]:
         found: dict[int, list[Continuation]] = {}
-        lengths = [len(row.ids) + min(writing.max_tokens, self._room(row.ids)) for row in rows]
-        for batch in batches_by_tokens(lengths, beam=writing.samples, batch_tokens=self.batch_tokens):
+        lengths = [len(row.ids) + min(generation.max_tokens, self._room(row.ids)) for row in rows]
+        for batch in batches_by_tokens(lengths, beam=generation.samples, batch_tokens=self.batch_tokens):
             few = [rows[place] for place in batch]
-            texts = [[_Text() for _ in range(writing.samples)] for _ in few]
-            for written in self._continued(few, writing, samples=writing.samples):
+            texts = [[_Text() for _ in range(generation.samples)] for _ in few]
+            for written in self._continued(few, generation, samples=generation.samples):
                 for each in written:
                     texts[each.row][each.sample].add(each)
             for place, row, of_row in zip(batch, few, texts, strict=True):
                 found[place] = [
-                    self._finished(row, sample, text, writing) for sample, text in enumerate(of_row)
+                    self._finished(row, sample, text, generation) for sample, text in enumerate(of_row)
                 ]
         for place in range(len(rows)):
             yield from found[place]
 
-    def _continued(self, rows: list["_Row"], writing: Writing, *, samples: int) -> Iterator[list[Written]]:
-        limits = [min(writing.max_tokens, self._room(row.ids)) for row in rows]
-        drawing, sampling = None, writing.sampling
+    def _continued(
+        self, rows: list["_Row"], generation: GenerationConfig, *, samples: int
+    ) -> Iterator[list[Written]]:
+        limits = [min(generation.max_tokens, self._room(row.ids)) for row in rows]
+        sampled, sampling = None, generation.sampling
         if sampling is not None:
             draws = [Draw(row.number) for row in rows]
             uniforms = uniform_numbers(draws, seed=sampling.seed, samples=samples, length=max(limits))
-            drawing = SampledRows(sampling, uniforms.to(self.device))
+            sampled = SampledRows(sampling, uniforms.to(self.device))
         return continuations(
             self.model,
             [row.ids for row in rows],
             limits=limits,
             symbols=Symbols.of(self.tokenizer),
-            drawing=drawing,
+            sampled=sampled,
             device=self.device,
         )
 
@@ -143,9 +146,11 @@ class Generator:
         """How many tokens can follow; the last one is written and not read any more."""
         return self.window - len(ids) + 1
 
-    def _finished(self, row: "_Row", sample: int, text: "_Text", writing: Writing) -> Continuation:
+    def _finished(
+        self, row: "_Row", sample: int, text: "_Text", generation: GenerationConfig
+    ) -> Continuation:
         ended = bool(text.ids) and text.ids[-1] == self.tokenizer.end
-        stopped: Stop = "max_tokens" if len(text.ids) == writing.max_tokens else "window"
+        stopped: Stop = "max_tokens" if len(text.ids) == generation.max_tokens else "window"
         ids = text.ids[:-1] if ended else text.ids
         growing = IncrementalDetokenizer(self.tokenizer, row.ids)
         growing.ids += ids

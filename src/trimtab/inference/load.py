@@ -107,7 +107,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
 
 
 def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
-    """What is told where a model is asked for text that it cannot write."""
+    """The error for a model that cannot write the text it is asked for."""
     return input_error(
         f"{run.path}: its model writes no text",
         got=f"a run with `task: {recipe.task}`",

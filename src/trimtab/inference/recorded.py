@@ -29,7 +29,7 @@ def recorded(setup: TranslationSetup) -> TranslationSetup:
     """
     if setup.device.type != "cuda":
         return setup
-    fixed = replace(setup, model=in_fixed_shapes(setup.model))
+    fixed = replace(setup, model=with_static_shapes(setup.model))
     # Only what was measured: an ensemble has such memory for each of its models, and what is not recorded copies its
     # own in every step.
     if not isinstance(fixed.model, StaticOpener):
@@ -43,17 +43,17 @@ def recorded(setup: TranslationSetup) -> TranslationSetup:
 def bytes_of_large_batches(opener: StaticOpener) -> int:
     """What the largest of the large batches needs for its caches, the table of who wrote what, and its logits: 11.5 GiB
     with the base preset and a vocabulary of 16,000, 22 GiB with the big one."""
-    room, model = opener.room, opener.model
-    slot = 2 * room.kv_heads * room.size * model.output_matrix.element_size() * len(model.decoder.blocks)
+    memory, model = opener.memory, opener.model
+    slot = 2 * memory.kv_heads * memory.size * model.output_matrix.element_size() * len(model.decoder.blocks)
     logits = LOGIT_COPIES * 4 * ROOMY_HYPOTHESES * model.num_ids
     source = ROOMY_TOKENS * slot
     return SLOTS_OF_A_TOKEN * ROOMY_TOKENS * (slot + torch.long.itemsize) + source + logits
 
 
-def in_fixed_shapes(model: Translates) -> Translates:
+def with_static_shapes(model: Translates) -> Translates:
     """A model or ensemble whose sessions have fixed shapes; one that has no such sessions as it is."""
     if isinstance(model, Ensemble):
-        return Ensemble([in_fixed_shapes(each) for each in model.models], mode=model.mode)
+        return Ensemble([with_static_shapes(each) for each in model.models], mode=model.mode)
     if isinstance(model, EncoderDecoder):
         weights = model.output_matrix
         if weights.device.type == "cpu" or weights.dtype in (torch.float16, torch.bfloat16):
@@ -61,7 +61,7 @@ def in_fixed_shapes(model: Translates) -> Translates:
     return model
 
 
-def in_growing_shapes(setup: TranslationSetup) -> TranslationSetup:
+def with_dynamic_shapes(setup: TranslationSetup) -> TranslationSetup:
     """Back to sessions that rows can join, as documents need them, and to the batches that suit these."""
     return replace(
         setup,

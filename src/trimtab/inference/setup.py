@@ -28,7 +28,7 @@ def translation_setup(
     recipe: Recipe,
     search: Search,
 ) -> TranslationSetup:
-    """How this model translates; batches fit the device. Where source and translation stand in one row, each has half
+    """How this model translates; batches fit the device. Where source and translation share one row, each has half
     of it. Raises InputError for a language model that has no separator between them."""
     device = model.output_matrix.device
     return TranslationSetup(

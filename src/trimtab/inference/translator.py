@@ -7,20 +7,19 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from trimtab.config.run import Recipe
 from trimtab.data.transforms.restore import Restorer
-from trimtab.decode.candidate import Candidate
+from trimtab.decode.candidate import Candidate, n_best_text
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.document_lines import json_documents, json_line, text_documents
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
 from trimtab.decode.lines import n_best_lines, translate_lines
-from trimtab.decode.n_best_format import n_best_text
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import InputError, input_error
 from trimtab.inference.document_streams import gathered, restored_documents
-from trimtab.inference.recorded import in_growing_shapes
+from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import document_context, translation_setup
 from trimtab.inference.tagged import Tagged
 from trimtab.model.kinds import Model
@@ -50,7 +49,7 @@ class InTraining(Protocol):
     """A run on text in training: what `build` gives."""
 
     recipe: Recipe
-    sources: Any
+    datasets: Any
     """Its opened data, with tokenizers and transforms."""
 
 
@@ -63,23 +62,23 @@ class Translator:
     restorer: Restorer | None = None
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
-    """What stands before a sentence where documents are translated."""
+    """The context of a sentence where documents are translated."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
-        tokenizer = Tagged(parts.sources.tokenizers, tags)
+        tokenizer = Tagged(parts.datasets.tokenizers, tags)
         return cls(
             translation_setup(
                 model,
                 tokenizer,
-                parts.sources.pipeline.apply_source,
+                parts.datasets.pipeline.apply_source,
                 recipe=parts.recipe,
                 search=Search(beam=beam),
             ),
             DocumentCounts(),
-            parts.sources.pipeline.restorer(),
-            document_context(parts.recipe, parts.sources.tokenizers, num_tags=len(tags)),
+            parts.datasets.pipeline.restorer(),
+            document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
 
     def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
@@ -112,7 +111,7 @@ class Translator:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
-        self.setup.search.width(n)  # so that a number that is too large is told now
+        self.setup.search.width(n)  # so that a number that is too large is reported now
         translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
@@ -142,7 +141,7 @@ class Translator:
         documents = checked_documents(documents)
         run = partial(
             translate_documents,
-            setup=in_growing_shapes(self.setup),
+            setup=with_dynamic_shapes(self.setup),
             context=self.context,
             side_by_side=side_by_side,
             counts=self.counts,
@@ -206,7 +205,7 @@ class Translator:
 
 def _reads_no_context() -> InputError:
     return input_error(
-        "--documents: the model reads each sentence by itself, and would not see what stands before it",
+        "--documents: the model reads each sentence by itself and cannot use the sentences before it",
         got="a model that was trained without context",
         allowed="a run whose data.transforms have `context`",
         fix="leave --documents out, which translates the same lines one by one; or train on documents with `context`",

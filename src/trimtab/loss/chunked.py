@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.loss.rows import PLAIN, RowFunctions, Sums, no_sums, told
+from trimtab.loss.rows import PLAIN, RowFunctions, Sums, loss_output, no_sums
 from trimtab.loss.terms import Terms
 from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
 from trimtab.types import IGNORE, LossOutput
@@ -98,7 +98,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Summed objective, loss and truncated labels; keeps the objective's gradients for the backward pass."""
         inputs = Inputs(hidden, matrix, labels)
-        ctx.how, ctx.gradients = how, room_for_gradients(inputs, how)
+        ctx.how, ctx.gradients = how, gradient_buffers(inputs, how)
         output = passed(inputs, how, ctx.gradients)
         ctx.save_for_backward(hidden, matrix, labels)
         assert output.truncated is not None
@@ -118,14 +118,14 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         inputs = Inputs(*ctx.saved_tensors)
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
-            gradients = room_for_gradients(inputs, ctx.how)
+            gradients = gradient_buffers(inputs, ctx.how)
             passed(inputs, ctx.how, gradients)
         for each in gradients:
             multiply(each, scale, at_once=ctx.how.limit // 8)
         return *gradients, None, None
 
 
-def room_for_gradients(inputs: Inputs, how: How) -> Gradients:
+def gradient_buffers(inputs: Inputs, how: How) -> Gradients:
     """Memory for both, which nothing was written to yet."""
     hidden, matrix, _ = inputs
     dtype = wide(matrix.dtype) if piece_of(inputs, how).once else matrix.dtype
@@ -165,7 +165,7 @@ def passed(inputs: Inputs, how: How, gradients: Gradients | None) -> LossOutput:
             sums_of_parts(inputs, how, sums, piece=piece)
             if gradients is not None:
                 gradients_of_parts(inputs, how, gradients, sums, piece=piece)
-    return told(labels, sums, how.terms)
+    return loss_output(labels, sums, how.terms)
 
 
 def whole_rows(inputs: Inputs, how: How, gradients: Gradients | None, sums: Sums, *, tokens: int) -> None:

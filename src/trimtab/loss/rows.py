@@ -99,7 +99,7 @@ def to_gradient(
         part.copy_(gradient)
 
 
-def told(labels: Int[Tensor, "tokens"], sums: Sums, terms: Terms) -> LossOutput:
+def loss_output(labels: Int[Tensor, "tokens"], sums: Sums, terms: Terms) -> LossOutput:
     """Objective, loss and number of truncated labels, once the sums are whole."""
     _, _, _, plain, picked = sums
     log_z, counts = log_partition(sums), labels != IGNORE

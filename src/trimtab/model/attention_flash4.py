@@ -71,13 +71,13 @@ def backward(
     return dq.contiguous(), dk.contiguous(), dv.contiguous()
 
 
-def segments(of: Tensor, to: Tensor, longest: int, longest_key: int, causal: bool) -> dict[str, Any]:
+def segments(of: Tensor, to: Tensor, max_seqlen: int, max_seqlen_k: int, causal: bool) -> dict[str, Any]:
     """As these kernels name them."""
     return {
         "cu_seqlens_q": of,
         "cu_seqlens_k": to,
-        "max_seqlen_q": longest,
-        "max_seqlen_k": longest_key,
+        "max_seqlen_q": max_seqlen,
+        "max_seqlen_k": max_seqlen_k,
         "causal": bool(causal),
     }
 

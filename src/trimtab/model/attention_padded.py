@@ -32,7 +32,7 @@ def attend_padded(
 def pad_rows(
     x: Float[Tensor, "tokens heads size"], layout: SequenceLayout
 ) -> Float[Tensor, "rows heads longest size"]:
-    """The segments as rows of `longest` slots, zeros after their end."""
-    rows = len(layout.boundaries) - 1
-    slots = x.new_zeros(rows * layout.longest, *x.shape[1:]).index_copy(0, layout.places, x)
-    return slots.view(rows, layout.longest, *x.shape[1:]).transpose(1, 2)
+    """The segments as rows of `max_seqlen` slots, zeros after their end."""
+    rows = len(layout.cu_seqlens) - 1
+    slots = x.new_zeros(rows * layout.max_seqlen, *x.shape[1:]).index_copy(0, layout.places, x)
+    return slots.view(rows, layout.max_seqlen, *x.shape[1:]).transpose(1, 2)

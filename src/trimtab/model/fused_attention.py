@@ -19,12 +19,12 @@ class Segments(Protocol):
     """A `trimtab.model.sequence_layout.Layout`, as far as a kernel needs it."""
 
     @property
-    def boundaries(self) -> Tensor:
+    def cu_seqlens(self) -> Tensor:
         """Where each segment begins, and where the last one ends."""
         ...
 
     @property
-    def longest(self) -> int:
+    def max_seqlen(self) -> int:
         """No segment is longer."""
         ...
 
@@ -53,12 +53,12 @@ def fused_attention(name: str, forward: Forward, backward: Backward, *, device: 
     backward_op.register_fake(lambda d, q, k, v, *_: (like(q), like(k), like(v)))
 
     def keep(ctx: Any, inputs: tuple, output: tuple) -> None:
-        *tensors, ctx.longest, ctx.longest_key, ctx.causal = inputs
+        *tensors, ctx.max_seqlen, ctx.max_seqlen_k, ctx.causal = inputs
         ctx.save_for_backward(*tensors[:3], *output, *tensors[3:])
         ctx.set_materialize_grads(False)
 
     def gradients(ctx: Any, gradient: Tensor, _: None) -> tuple:
-        given = (gradient.contiguous(), *ctx.saved_tensors, ctx.longest, ctx.longest_key, ctx.causal)
+        given = (gradient.contiguous(), *ctx.saved_tensors, ctx.max_seqlen, ctx.max_seqlen_k, ctx.causal)
         return *backward_op(*given), None, None, None, None, None
 
     forward_op.register_autograd(gradients, setup_context=keep)
@@ -68,7 +68,7 @@ def fused_attention(name: str, forward: Forward, backward: Backward, *, device: 
     ) -> Tensor:
         half = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else queries.dtype
         parts = (x.to(half) for x in (queries, keys, values))
-        return forward_op(*parts, of.boundaries, to.boundaries, of.longest, to.longest, causal)[0]
+        return forward_op(*parts, of.cu_seqlens, to.cu_seqlens, of.max_seqlen, to.max_seqlen, causal)[0]
 
     return attend
 

@@ -23,7 +23,7 @@ class PrefixLayout(NamedTuple):
 def prefix_layout_of(stream: Stream, *, padded: bool) -> PrefixLayout:
     """The layout of a stream whose segments begin with `stream.prefix` given tokens; sizes as fixed as the stream's."""
     assert stream.prefix is not None, "a stream without prefixes"
-    starts, lengths = stream.boundaries[:-1], stream.boundaries.diff()
+    starts, lengths = stream.cu_seqlens[:-1], stream.cu_seqlens.diff()
     prefix = torch.minimum(stream.prefix, lengths)
     ends = torch.stack([starts, starts + prefix], dim=1).flatten()
     own = prefix[stream.segments]
@@ -32,8 +32,8 @@ def prefix_layout_of(stream: Stream, *, padded: bool) -> PrefixLayout:
         ids=stream.ids,
         positions=torch.where(in_prefix, stream.positions, stream.positions - own),
         segments=2 * stream.segments + (~in_prefix).to(stream.segments.dtype),
-        boundaries=torch.cat([ends, stream.boundaries[-1:]]),
-        longest=stream.longest,
+        cu_seqlens=torch.cat([ends, stream.cu_seqlens[-1:]]),
+        max_seqlen=stream.max_seqlen,
     )
     return PrefixLayout(sequence_layout(halves, padded=padded), in_prefix[:, None, None])
 

@@ -1,4 +1,4 @@
-"""What attention must know of a stream: where each segment begins, and where a token stands in padded rows."""
+"""What attention must know of a stream: where each segment begins, and where each token goes in padded rows."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from trimtab.types import Stream
 class SequenceLayout(NamedTuple):
     """A stream's segments, as the kernels want them; two fields are there for padded rows only, the last for tiles."""
 
-    boundaries: Int32[Tensor, "segments_and_one"]
-    longest: int
+    cu_seqlens: Int32[Tensor, "segments_and_one"]
+    max_seqlen: int
     """No segment is longer."""
     places: Int[Tensor, "tokens"] | None
     """Row × longest + position: where each token goes when segments become padded rows."""
@@ -31,18 +31,18 @@ class SequenceLayout(NamedTuple):
 def sequence_layout(stream: Stream, *, padded: bool) -> SequenceLayout:
     """The layout of a stream; `padded` prepares the index that rows of equal length need."""
     if not padded:
-        tiled = triton_runs_on(stream.boundaries.device) and stream.longest <= LONGEST
+        tiled = triton_runs_on(stream.cu_seqlens.device) and stream.max_seqlen <= LONGEST
         if tiled:
-            return SequenceLayout(stream.boundaries, stream.longest, None, None, spans_of(stream))
+            return SequenceLayout(stream.cu_seqlens, stream.max_seqlen, None, None, spans_of(stream))
         # Whether its gradients have the same bits twice was not tried.
-        flash4 = flash4_runs_on(stream.boundaries.device) and not torch.are_deterministic_algorithms_enabled()
-        return SequenceLayout(stream.boundaries, stream.longest, None, None, flash4=flash4)
-    places = stream.segments * stream.longest + stream.positions
-    lengths = stream.boundaries.diff()
-    real = torch.arange(stream.longest, device=lengths.device) < lengths[:, None]
-    return SequenceLayout(stream.boundaries, stream.longest, places, real)
+        flash4 = flash4_runs_on(stream.cu_seqlens.device) and not torch.are_deterministic_algorithms_enabled()
+        return SequenceLayout(stream.cu_seqlens, stream.max_seqlen, None, None, flash4=flash4)
+    places = stream.segments * stream.max_seqlen + stream.positions
+    lengths = stream.cu_seqlens.diff()
+    real = torch.arange(stream.max_seqlen, device=lengths.device) < lengths[:, None]
+    return SequenceLayout(stream.cu_seqlens, stream.max_seqlen, places, real)
 
 
 def spans_of(stream: Stream) -> Int32[Tensor, "tokens_and_segments_and_one"]:
     """Segment numbers and boundaries as tiled attention reads them."""
-    return torch.cat([stream.segments.to(torch.int32), stream.boundaries])
+    return torch.cat([stream.segments.to(torch.int32), stream.cu_seqlens])

@@ -21,7 +21,7 @@ class SourcePrompts:
         self, source: Stream, *, rows: int, width: int, max_length: int
     ) -> "PromptedTranslation":
         """Reads the sources, of which each ends with its end symbol; a translation may grow to `max_length` tokens."""
-        ends = source.boundaries[: rows + 1].tolist()
+        ends = source.cu_seqlens[: rows + 1].tolist()
         lengths = [stop - start for start, stop in pairwise(ends)]
         longest = max(lengths)
         assert longest + max_length <= self.model.max_positions, (
@@ -31,7 +31,8 @@ class SourcePrompts:
         )
         tokens = torch.full((rows, longest), self.start, device=source.ids.device)
         for row, (start, length) in enumerate(zip(ends[:-1], lengths, strict=True)):
-            # The start symbol stands before what is read, and the separator, which is fed first, for the end symbol.
+            # The start symbol comes before the source; the separator, which is fed first, takes the place of the end
+            # symbol.
             tokens[row, longest - length + 1 :] = source.ids[start : start + length - 1]
         session = PromptSession(self.model, rows=rows, width=width)
         session.feed(tokens, longest - torch.tensor(lengths, device=tokens.device))

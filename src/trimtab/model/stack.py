@@ -7,7 +7,7 @@ from trimtab.model.norm import build_norm
 
 
 class Stack(nn.Module):
-    """Blocks of one side, and the norm that closes a stack whose norms stand before its sub-layers."""
+    """Blocks of one side, and the final norm of a pre-norm stack."""
 
     def __init__(self, blocks: list[nn.Module], config: LayerSettings) -> None:
         super().__init__()

@@ -37,12 +37,12 @@ from trimtab.replaying.rerun import (
     recorded,
     recorded_steps,
     take,
-    was_refused,
+    was_skipped,
 )
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
-from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_places
+from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
 from trimtab.training.trace import trace
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
@@ -139,11 +139,11 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
     load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
-    sources = open_sources(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
+    datasets = open_datasets(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
     set_arithmetic(recipe)
-    stored = recipe_fingerprints(without_places(recipe))
-    parts = build(recipe, sources, device=place)
-    marks = {**recipe_fingerprints(without_places(parts.recipe)), **sources.fingerprints}
+    stored = recipe_fingerprints(without_paths(recipe))
+    parts = build(recipe, datasets, device=place)
+    marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
     if newest is not None:
         try:
             check_fingerprints(
@@ -203,7 +203,7 @@ def _older(
         tensors = checkpoint.load_model()
         if not _equal(tensors, now.tensors):
             return Weights(checkpoint.step, tensors)
-    fresh = parts.task.build_model(parts.recipe, parts.sources, device=torch.device("cpu"))
+    fresh = parts.task.build_model(parts.recipe, parts.datasets, device=torch.device("cpu"))
     parts.model.load_state_dict(fresh.state_dict())
     if parts.recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
@@ -228,8 +228,8 @@ def _evidence(
         recorded=recorded(line),
         now=_column(parts, now, target, others, window=as_it_was),
         older=_column(parts, older, target, others),
-        refused=was_refused(line) if left is None else left.refused,
-        refused_again=left is None or bool(report.refusal),
+        refused=was_skipped(line) if left is None else left.refused,
+        refused_again=left is None or bool(report.skip_reason),
         history=_history(records, before=target.step, window=parts.recipe.guard.window),
         rule=rule_of(parts.recipe.guard),
     )

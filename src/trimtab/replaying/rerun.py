@@ -68,7 +68,7 @@ def take(parts: Parts, station: RecordedStep, records: Records) -> StepReport:
     )
     if unasked:  # it must know the step all the same, to judge later ones of which nothing is written down
         parts.stepper.gate(report.loss, report.grad_norm)
-        parts.stepper.gate.after(report.refusal > 0)
+        parts.stepper.gate.after(report.skip_reason > 0)
     return report
 
 
@@ -80,7 +80,7 @@ def recorded(line: Mapping[str, Any]) -> Measure | None:
         return None
 
 
-def was_refused(line: Mapping[str, Any]) -> bool:
+def was_skipped(line: Mapping[str, Any]) -> bool:
     """Whether the step was refused for what it showed, and neither left out on purpose nor by a loss scale."""
     on_purpose = {SkipReason.MASKED.name.lower(), SkipReason.OVERFLOW.name.lower()}
     return bool(line.get("skipped")) and line.get("refused") not in on_purpose

@@ -199,7 +199,7 @@ DROPOUT_NOT_AS_SAID = RunFinding(
         " is none"
     ),
     why=(
-        "A small model without the dropout that was asked for learns its examples by heart; one with "
+        "A small model without the dropout that was asked for memorizes its examples; one with "
         "dropout that was not asked for learns less than it could."
     ),
     fix="look at whether the model is in training mode, and where dropout is applied",
@@ -311,7 +311,7 @@ OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
     seen="the optimizer holds other tensors than the model's, or not all of them, or one twice",
     why="Updates go to tensors that the model does not read: the loss stays where it was.",
     fix="make the optimizer from the model after it was moved, copied or wrapped",
-    home="training/preflight/optimizer_coverage.py",
+    home="training/preflight/gradients.py",
     symptoms=(
         "loss flat",
         "weights do not change",

@@ -71,11 +71,11 @@ VALIDATION_IN_TRAINING = RunFinding(
     severity="warning",
     when="before the first step",
     seen=(
-        "more than a tenth of a validation set's pairs, or of the passages of its documents, stand in a "
+        "more than a tenth of a validation set's pairs, or of the passages of its documents, are in a "
         "training corpus too"
     ),
     why=(
-        "What the model has learned by heart says nothing of text that it has not seen, and such scores "
+        "What the model has memorized says nothing about text that it has not seen, and such scores "
         "choose a checkpoint that is trained too long."
     ),
     fix="take these lines, or documents, out of training, or hold out others",
@@ -190,7 +190,7 @@ FIRST_LOSS_OFF = RunFinding(
     seen="the untrained model's loss is far from the logarithm of the vocabulary",
     why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
     fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
-    home="training/preflight/first_loss.py",
+    home="training/preflight/cut.py",
     symptoms=(
         "first loss is too high",
         "first loss is too low",
@@ -295,7 +295,7 @@ DECODING_FAILS = RunFinding(
     seen="five lines could not be translated with the untrained model",
     why="The first evaluation would fail in the same way.",
     fix="read the message: it names what is wrong",
-    home="tasks/text/decoding.py",
+    home="tasks/text/text_task.py",
     symptoms=("crashes at the first evaluation",),
 )
 

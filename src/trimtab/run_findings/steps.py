@@ -299,7 +299,7 @@ STEP_STALLED = RunFinding(
         "where no batch was there look at the disk or the network that the data is on, and at "
         "data.workers; otherwise at what else runs on the machine"
     ),
-    home="training/stall.py",
+    home="training/step_judge.py",
     symptoms=(
         "training hangs for a while",
         "one step takes very long",

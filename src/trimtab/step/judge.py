@@ -25,15 +25,15 @@ def judge(
 
     What is not finite is judged before what is large: NaN is above no bound. Without a gate nothing is too large.
     """
-    refusal = torch.zeros((), dtype=torch.int64, device=grad_norm.device)
+    skip_reason = torch.zeros((), dtype=torch.int64, device=grad_norm.device)
     if gate is not None:
         by_loss, by_norm = gate(total.loss, grad_norm)
-        refusal = refusal.masked_fill(by_norm, SkipReason.GRADIENT_SPIKE)
-        refusal = refusal.masked_fill(by_loss, SkipReason.LOSS_SPIKE)
+        skip_reason = skip_reason.masked_fill(by_norm, SkipReason.GRADIENT_SPIKE)
+        skip_reason = skip_reason.masked_fill(by_loss, SkipReason.LOSS_SPIKE)
     broken = must_skip(total.objective, grad_norm)
-    refusal = refusal.masked_fill(broken, SkipReason.NOT_FINITE)
+    skip_reason = skip_reason.masked_fill(broken, SkipReason.NOT_FINITE)
     if scale.enabled:
-        refusal = refusal.masked_fill(
+        skip_reason = skip_reason.masked_fill(
             broken & torch.isfinite(total.objective) & (scale.factor > 1), SkipReason.OVERFLOW
         )
-    return refusal
+    return skip_reason

@@ -71,5 +71,5 @@ class Measures(NamedTuple):
     objective: Float[Tensor, ""]
     grad_norm: Float[Tensor, ""]
     clipped: Float[Tensor, ""]
-    refusal: Int[Tensor, ""]
+    skip_reason: Int[Tensor, ""]
     truncated: Float[Tensor, ""] | None

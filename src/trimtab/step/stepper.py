@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import dropout_seed
@@ -13,10 +14,38 @@ from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.step.precision import Resolved, autocast
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import StepsOverRanks
 from trimtab.types import Batch, LossOutput, StepReport, TrainState
 from trimtab.units import Duration
+
+
+class TrainingModule(nn.Module):
+    """Forward pass and summed loss of one micro-batch, in the run's precision.
+
+    The loss reads weights of the model, such as the output matrix, inside of `forward`: DDP and FSDP2 gather what is
+    used there and nothing else.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        compute_loss: Callable[[nn.Module, Any], LossOutput],
+        *,
+        precision: Resolved,
+        device: torch.device,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.compute_loss = compute_loss
+        self.precision: Resolved = precision
+        self.device = device
+
+    def forward(self, batch: Batch) -> LossOutput:
+        """The summed loss of a micro-batch on the device."""
+        with autocast(self.precision, self.device):
+            return self.compute_loss(self.model, batch)
 
 
 @runtime_checkable

@@ -84,9 +84,9 @@ def step_on_device(
         total = summed(total, parameters, numbers.ranks)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)
-    refusal = judge(total, grad_norm, scale=scale, gate=gate)
-    refusal = torch.where(numbers.masked, SkipReason.MASKED.value, refusal)
-    skipped = refusal > 0
+    skip_reason = judge(total, grad_norm, scale=scale, gate=gate)
+    skip_reason = torch.where(numbers.masked, SkipReason.MASKED.value, skip_reason)
+    skipped = skip_reason > 0
     optimizer.update(learning_rate=numbers.learning_rate, skip=skipped)
     if scale.enabled:
         scale.after(must_skip(total.objective, grad_norm))
@@ -95,7 +95,7 @@ def step_on_device(
         gate.after(skipped)
     for parameter in parameters:
         parameter.grad = None
-    return Measures(total.loss, total.objective.detach(), grad_norm, clipped, refusal, total.truncated)
+    return Measures(total.loss, total.objective.detach(), grad_norm, clipped, skip_reason, total.truncated)
 
 
 def report_of(measures: Measures, counts: Counts, *, learning_rate: float) -> StepReport:

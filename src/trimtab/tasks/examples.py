@@ -56,5 +56,5 @@ class Checked(Protocol):
     examples: Any
     """The task's `Examples`."""
     task: Any
-    sources: Any
+    datasets: Any
     """The task's datasets."""

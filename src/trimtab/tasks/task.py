@@ -91,7 +91,7 @@ class Batching(Protocol):
         ...
 
     @property
-    def settled(self) -> Mapping[str, Any]:
+    def resolved(self) -> Mapping[str, Any]:
         """What was chosen of the recipe's `step` where it was left open."""
         ...
 
@@ -174,7 +174,7 @@ class Task:
     open_datasets: Callable[..., Any]
     """`(recipe, *, tokenizer_folder, progress)`: everything that the recipe names. Raises InputError with every file
     that is wrong, and where nothing is left to train on."""
-    settled: Callable[[Recipe, Any], Recipe]
+    resolve_sizes: Callable[[Recipe, Any], Recipe]
     """The recipe with the sizes that follow from the opened data."""
     plan_batches: Callable[..., Any]
     """`(recipe, datasets, *, packed, device)`: the `Batching` of the run. `packed` asks for batches of one shape."""

@@ -24,6 +24,6 @@ def task_of(recipe: Recipe) -> Task:
             assert_never(recipe.task)
 
 
-def open_sources(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Any:
+def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Any:
     """The data that a recipe with absolute paths names, opened as its task reads it; see `Task.open_datasets`."""
     return task_of(recipe).open_datasets(recipe, tokenizer_folder=tokenizer_folder, progress=progress)

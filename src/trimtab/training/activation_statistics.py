@@ -35,7 +35,7 @@ class Segmented(Protocol):
         ...
 
     @property
-    def longest(self) -> int:
+    def max_seqlen(self) -> int:
         """No segment is longer."""
         ...
 
@@ -126,7 +126,7 @@ def one_pass(model: Transformer, batch: Segmented) -> Generator[ActivationStatis
 
 def rows_of(batch: Segmented) -> int:
     """How many of a batch's segments are looked at, at least one."""
-    return min(MOST_ROWS, batch.num_segments, max(1, MOST_LOGITS // batch.longest**2))
+    return min(MOST_ROWS, batch.num_segments, max(1, MOST_LOGITS // batch.max_seqlen**2))
 
 
 @contextmanager
@@ -150,21 +150,21 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
         match module:
             case SelfAttention():
                 x, of, positions = given
-                to, count = of, int(of.boundaries[rows])
+                to, count = of, int(of.cu_seqlens[rows])
                 rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
                 queries, keys, _ = module.project(x[:count], rotary)
                 bias = positions.bias
             case CrossAttention():
                 x, memory, of, to = given
-                x, memory = x[: int(of.boundaries[rows])], memory[: int(to.boundaries[rows])]
+                x, memory = x[: int(of.cu_seqlens[rows])], memory[: int(to.cu_seqlens[rows])]
                 queries = module.q(x).view(len(x), module.heads, module.size)
                 keys, _ = module.keys_values(memory)
         found[name] = look_at_attention(
             queries,
             keys,
-            of=of.boundaries[: rows + 1],
-            to=to.boundaries[: rows + 1],
-            longest=(of.longest, to.longest),
+            of=of.cu_seqlens[: rows + 1],
+            to=to.cu_seqlens[: rows + 1],
+            max_seqlen=(of.max_seqlen, to.max_seqlen),
             causal=options.get("causal", False),
             bias=bias,
         )

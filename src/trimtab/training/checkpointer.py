@@ -10,7 +10,7 @@ from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import NoRoom
+from trimtab.errors import DiskFull
 from trimtab.finding import Finding
 from trimtab.run_findings.checkpoints import CHECKPOINT_NOT_SAVED
 from trimtab.step.optimizer.protocol import Optimizer
@@ -78,12 +78,12 @@ class Checkpointer:
         under_way = not self.saver.is_idle
         try:
             look()
-        except NoRoom as error:
+        except DiskFull as error:
             self.saved = None
             self.failed += 1
             if raising or self.failed >= SAVE_TRIES:
                 raise
-            self.findings.tell(no_room(error, tries_left=SAVE_TRIES - self.failed))
+            self.findings.tell(disk_full(error, tries_left=SAVE_TRIES - self.failed))
         else:
             self.failed = 0 if under_way and self.saver.is_idle else self.failed
 
@@ -101,11 +101,11 @@ class Checkpointer:
                 self.saver.mark_healthy(step)
 
     def close(self) -> None:
-        """Waits for what is under way; a failure is told."""
+        """Waits for a save that is under way; reports a failure."""
         self.saver.close()
 
 
-def no_room(error: NoRoom, *, tries_left: int) -> Finding:
+def disk_full(error: DiskFull, *, tries_left: int) -> Finding:
     """A checkpoint that did not fit on the disk."""
     return CHECKPOINT_NOT_SAVED.found(
         str(error),

@@ -15,13 +15,13 @@ from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings
 
 
-def check_room_for_one(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
+def check_space_for_checkpoint(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
     """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
     tensors = model.state_dict().values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
     copies = step.optimizer.moments + (step.ema is not None)
-    store.check_room(int(1.1 * (weights + moments * copies)))
+    store.check_disk_space(int(1.1 * (weights + moments * copies)))
 
 
 def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:

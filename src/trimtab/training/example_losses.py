@@ -41,7 +41,7 @@ class SuspectExample:
     """File and line, where the corpus has files with lines."""
     source: str
     target: str
-    """Both as they stand in the corpus; empty where it cannot be read any more."""
+    """Both as the corpus has them; empty where it can no longer be read."""
     loss: float
     """Nats per target token, without dropout, smoothing or truncation."""
     targets: int
@@ -142,7 +142,7 @@ def _suspect(
     reason: str,
     stands_out: bool,
 ) -> SuspectExample:
-    corpus, line = parts.sources.corpora[int(window.corpus[number])], int(window.line[number])
+    corpus, line = parts.datasets.corpora[int(window.corpus[number])], int(window.line[number])
     try:
         source, target = corpus.pair(line)
     except (InputError, OSError) as error:

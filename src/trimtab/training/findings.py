@@ -13,18 +13,18 @@ OF_AN_EVALUATION = "of_an_evaluation"
 
 
 class Findings:
-    """`findings.jsonl` has everything that was ever found; `standing` what still holds."""
+    """`findings.jsonl` has everything that was ever found; `current` what still holds."""
 
     def __init__(self, folder: RunFolder, progress: Progress) -> None:
         self.folder, self.progress = folder, progress
         self.step = 0
         """The newest step, which findings are written down with."""
-        self.standing: list[Finding] = []
+        self.current: list[Finding] = []
         self.evaluating = False
 
     @contextmanager
     def of_an_evaluation(self) -> Iterator[None]:
-        """What is found inside is told again where the evaluation is made again."""
+        """Findings inside the block are reported again when the evaluation is repeated."""
         self.evaluating = True
         try:
             yield
@@ -33,7 +33,7 @@ class Findings:
 
     def tell(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
-        self.standing.append(finding)
+        self.current.append(finding)
         journal = Journal(self.folder.findings)
         line = {"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}}
         journal.write(line | ({OF_AN_EVALUATION: True} if self.evaluating else {}))
@@ -42,7 +42,7 @@ class Findings:
 
     def look_again_for(self, *codes: str) -> None:
         """Forgets what the next evaluation looks for again: a run that has recovered ends well."""
-        self.standing = [finding for finding in self.standing if finding.code not in codes]
+        self.current = [finding for finding in self.current if finding.code not in codes]
 
 
 class HeldFindings:

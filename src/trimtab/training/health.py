@@ -26,7 +26,7 @@ HIGH_RATE = 0.1
 """Share of the peak rate below which steps are not judged: a schedule that ends at zero moves nothing at its end."""
 APART = 100
 """Steps between two looks inside the model: an evaluation that comes sooner costs less than a look."""
-TOLD_AGAIN = ("M902", "M903", "M905")
+REPEATED = ("M902", "M903", "M905")
 """Told at each evaluation where they are errors, since a run that ends with one has failed."""
 
 
@@ -39,7 +39,7 @@ class Look:
     findings: list[Finding]
     """To be told: errors each time, anything else when it was not so at the last look."""
     over: tuple[str, ...]
-    """Codes that hold no more, or are told again: what was noted of them before is to be forgotten."""
+    """Codes that no longer apply, or are reported again; forget their earlier findings."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class HealthCheck:
     """Steps at a rate that is worth measuring."""
     updates: int = 0
     """Updates at such a rate."""
-    told: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
     """Codes that held at the last look."""
     resting: dict[str, int] = field(init=False)
     """Marks, from the beginning, of the tensors that were not seen to move."""
@@ -119,10 +119,10 @@ class HealthCheck:
 
     def look(self) -> Look:
         """Numbers and findings of now, with what was seen while `watching`."""
-        looks = (self.look_at_movement, self.look_at_ratios, self.look_at_steps, self.look_inside)
+        looks = (self.look_at_movement, self.look_at_ratios, self.look_at_steps, self.look_at_activations)
         scores: dict[str, float] = {}
         found = [finding for look in looks for finding in look(scores)]
-        return self.to_be_told(scores, found)
+        return self.to_report(scores, found)
 
     def look_at_movement(self, scores: dict[str, float]) -> list[Finding]:
         """M902; what has moved once is not looked at again."""
@@ -149,7 +149,7 @@ class HealthCheck:
         scores["data_wait"] = self.waiting.share
         return [each for each in found if each]
 
-    def look_inside(self, scores: dict[str, float]) -> list[Finding]:
+    def look_at_activations(self, scores: dict[str, float]) -> list[Finding]:
         """M903 to M906."""
         if self.inside is None:
             return []
@@ -157,11 +157,11 @@ class HealthCheck:
             scores |= self.inside.scores
         return self.inside.findings
 
-    def to_be_told(self, scores: dict[str, float], found: list[Finding]) -> Look:
+    def to_report(self, scores: dict[str, float], found: list[Finding]) -> Look:
         """What of the findings is news, and which old ones are over."""
-        news = [each for each in found if each.severity == "error" or each.code not in self.told]
+        news = [each for each in found if each.severity == "error" or each.code not in self.reported]
         held, again = frozenset(each.code for each in found), {each.code for each in news}
-        over = tuple(sorted((self.told | {*TOLD_AGAIN}) - held | again))
-        self.told = held
+        over = tuple(sorted((self.reported | {*REPEATED}) - held | again))
+        self.reported = held
         rounded = {name: float(f"{value:.4g}") for name, value in scores.items() if math.isfinite(value)}
         return Look(rounded, news, over)

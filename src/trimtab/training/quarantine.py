@@ -22,19 +22,19 @@ class Quarantine:
     parts: Parts
 
     def look_into(
-        self, window: GlobalBatch, refusal: SkipReason, *, step: int, traced: bool
+        self, window: GlobalBatch, skip_reason: SkipReason, *, step: int, traced: bool
     ) -> list[Finding]:
         """What is to be told of a refused window; where it was not finite, with `traced`, also where that began.
 
         Never raises: the run was saved from the window, and must not end by looking at it.
         """
-        if refusal not in BLAMED:
+        if skip_reason not in BLAMED:
             return []
         findings: list[Finding] = []
         try:
             suspects = suspect_examples(self.parts, window, step=step)
             for each in suspects:
-                self.journal.write(each.to_dict(code=BLAMED[refusal]))
+                self.journal.write(each.to_dict(code=BLAMED[skip_reason]))
             findings.append(worst_examples(suspects))
             found = trace(self.parts, window, step=step) if traced else None
             if found is not None:

@@ -69,7 +69,7 @@ def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> It
         last.get("learning_rate"),
         parts.learning_rate.at(state),
     )
-    warmup = parts.pace.in_steps(schedule.warmup, state) if schedule.warmup else 0
+    warmup = parts.clock.in_steps(schedule.warmup, state) if schedule.warmup else 0
     if not before or state.step <= warmup or now <= JUMP * before:
         return
     yield RATE_RISES_AGAIN.found(

@@ -78,9 +78,9 @@ class Recorder:
         self.stopwatch = Stopwatch()
 
     @property
-    def refusals(self) -> Skips:
+    def skips(self) -> Skips:
         """What became of the steps so far."""
-        return self.judge.refusals
+        return self.judge.skips
 
     @property
     def health(self) -> HealthCheck:
@@ -152,26 +152,26 @@ class Recorder:
         state = replace(state, seconds=state.seconds + lap.untold)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
-            refusal = SkipReason(int(of_step.pop("refusal")))
-            state = counted(state, refusal, clips=int(of_step["clipped"]))
+            skip_reason = SkipReason(int(of_step.pop("skip_reason")))
+            state = counted(state, skip_reason, clips=int(of_step["clipped"]))
             line = each.line
             line |= metrics_of(
-                of_step, refusal, learning_rate=each.report.learning_rate, updates=state.updates
+                of_step, skip_reason, learning_rate=each.report.learning_rate, updates=state.updates
             )
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3)}
             self.logger.metrics.write(line)
-            self.judge.judge(each.window, refusal, line, position=each.position)
+            self.judge.judge(each.window, skip_reason, line, position=each.position)
         line = self.pending[-1].line
         self.pending.clear()
         self.checkpointer.poll()
-        share = self.parts.pace.share(self.parts.recipe.length, state)
+        share = self.parts.clock.share(self.parts.recipe.length, state)
         left = state.seconds / share - state.seconds if 0 < share <= 1 else None
         self.progress.step(line, share=min(1.0, share), seconds_left=left)
         return state
 
     def epoch(self, state: TrainState) -> float:
         """Epochs behind a state, with a fraction."""
-        return state.position / self.parts.pace.examples_per_epoch
+        return state.position / self.parts.clock.examples_per_epoch
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""
@@ -202,15 +202,22 @@ class Recorder:
 
 def plain_numbers(reports: list[StepReport], *, truncates: bool) -> list[dict[str, float]]:
     """The numbers of steps by their names, fetched from the device at once."""
-    fields = ("loss", "objective", "grad_norm", "clipped", "refusal", *(("truncated",) if truncates else ()))
+    fields = (
+        "loss",
+        "objective",
+        "grad_norm",
+        "clipped",
+        "skip_reason",
+        *(("truncated",) if truncates else ()),
+    )
     flat = torch.stack([getattr(report, name).float() for report in reports for name in fields]).tolist()
     size = len(fields)
     return [dict(zip(fields, flat[i : i + size], strict=True)) for i in range(0, len(flat), size)]
 
 
-def counted(state: TrainState, refusal: SkipReason, *, clips: int) -> TrainState:
+def counted(state: TrainState, skip_reason: SkipReason, *, clips: int) -> TrainState:
     """The state with one more verdict in its counts; `clips` is 1 where the whole gradient was clipped."""
-    applied = refusal == SkipReason.NONE
+    applied = skip_reason == SkipReason.NONE
     return replace(
         state,
         updates=state.updates + applied,
@@ -220,10 +227,10 @@ def counted(state: TrainState, refusal: SkipReason, *, clips: int) -> TrainState
 
 
 def metrics_of(
-    numbers: dict[str, float], refusal: SkipReason, *, learning_rate: float, updates: int
+    numbers: dict[str, float], skip_reason: SkipReason, *, learning_rate: float, updates: int
 ) -> dict[str, Any]:
     """What the numbers of a step add to its line of `metrics.jsonl`."""
-    applied = refusal == SkipReason.NONE
+    applied = skip_reason == SkipReason.NONE
     line: dict[str, Any] = {
         "updates": updates,
         "loss": numbers["loss"],
@@ -233,5 +240,5 @@ def metrics_of(
         "skipped": not applied,
         "learning_rate": learning_rate,
     }
-    line |= {} if applied else {"refused": refusal.name.lower()}
+    line |= {} if applied else {"refused": skip_reason.name.lower()}
     return line | ({"truncated": int(numbers["truncated"])} if "truncated" in numbers else {})

@@ -19,7 +19,7 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
     while True:
         try:
             ended = train(parts, state, recorder)
-            told = any(finding.code == "S908" for finding in recorder.findings.standing)
+            told = any(finding.code == "S908" for finding in recorder.findings.current)
             # A run that was stopped at its last step has not been looked at yet.
             if not recorder.must_stop and (ended.step > state.step or not told):
                 look_at_the_end(parts, recorder)
@@ -39,13 +39,13 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
     """A finding where the run has ended with spoilt weights; what a shorter part of it ended with is over."""
     recorder.findings.look_again_for("S908")
     steps = read_journal(recorder.logger.folder.metrics)
-    untrained, name = parts.task.untrained(parts.sources)
+    untrained, name = parts.task.untrained(parts.datasets)
     if finding := ended_diverged(steps, untrained=untrained, name=name):
         recorder.finding(finding)
 
 
 def out_of_memory(error: Exception, *, step: int) -> str:
-    """What is told of memory that ran out in the middle of a run."""
+    """The error for memory that ran out in the middle of a run."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     return (
         f"memory ran out after step {step}: {one_line(said)}\n"

@@ -14,7 +14,7 @@ from trimtab.types import TrainState
 
 SLACK = 1.1
 """An estimate of the number of steps may be too low by so much."""
-PACE_IS_KNOWN = 0.5
+CLOCK_IS_KNOWN = 0.5
 """From this share of a run on its pace says how many steps it will have: the first ones are slow."""
 
 
@@ -22,7 +22,7 @@ def few_refreshes(parts: Checked) -> Iterator[Finding]:
     """Before the first step, for epochs and tokens, by what an epoch of the data holds."""
     length = parts.recipe.length
     if parts.recipe.step.ema is not None and length.unit in ("epochs", "tokens"):
-        each = parts.sources.targets_per_epoch if length.unit == "epochs" else 1.0
+        each = parts.datasets.targets_per_epoch if length.unit == "epochs" else 1.0
         yield from _judged(parts, SLACK * steps_of(parts, length.count * each))
 
 
@@ -30,15 +30,15 @@ def few_refreshes_so_far(parts: Checked, state: TrainState) -> Iterator[Finding]
     """While it trains, for minutes, by the pace so far."""
     length = parts.recipe.length
     timed = parts.recipe.step.ema is not None and length.unit == "minutes"
-    if timed and parts.pace.share(length, state) >= PACE_IS_KNOWN:
-        yield from _judged(parts, SLACK * parts.pace.in_steps(length, state))
+    if timed and parts.clock.share(length, state) >= CLOCK_IS_KNOWN:
+        yield from _judged(parts, SLACK * parts.clock.in_steps(length, state))
 
 
 def steps_of(parts: Checked, targets: float) -> float:
     """About how many steps so many target tokens make."""
     warmup, steps = parts.recipe.step.batch_warmup, 0
     while warmup is not None and steps < warmup.over.steps and targets > 0:
-        targets -= parts.packing.tokens_at(steps)
+        targets -= parts.batching.tokens_at(steps)
         steps += 1
     return steps + max(0.0, targets) / parts.recipe.step.tokens_per_step
 

@@ -30,7 +30,7 @@ MAY_CHANGE = (
 """What a resumed run may say differently; everything else would make it another run."""
 
 
-def without_places(recipe: Recipe) -> dict[str, Any]:
+def without_paths(recipe: Recipe) -> dict[str, Any]:
     """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
     so that a run goes on where its data was moved."""
     tree = recipe.model_dump(mode="json")
@@ -53,7 +53,7 @@ def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
     return {**saved, TRAIN_MARK: json.dumps(corpora, sort_keys=True)}
 
 
-def standing(run: RunFolder, state: TrainState) -> list[Finding]:
+def current(run: RunFolder, state: TrainState) -> list[Finding]:
     """Errors of the last evaluation: a run that goes on with nothing left to do ends as it ended before."""
     keys = Finding.__slots__
     return [
@@ -65,7 +65,7 @@ def standing(run: RunFolder, state: TrainState) -> list[Finding]:
     ]
 
 
-def as_begun(recipe: Recipe, run: RunFolder) -> Recipe:
+def as_started(recipe: Recipe, run: RunFolder) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets, warmup), where it leaves them
     open."""
     with reading(run.path):

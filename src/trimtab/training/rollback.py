@@ -37,24 +37,24 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     As low as it was: the weights are well. Outliers then are a new level, which the guard learns; steps that were not
     finite stay refused. Higher: raises Spoilt. Raises RunFailed where so many steps were refused that the run must end.
     """
-    refusals = recorder.refusals
-    if refusals.budget.over:
+    skips = recorder.skips
+    if skips.budget.over:
         raise RunFailed(ended(recorder, state, "too many steps were refused"))
     then, now = look_back(parts, recorder)
     if then is None or not now <= WORSE * then.loss:
         raise Spoilt(state, then, now)
-    first, last, broken = refusals.unsettled
+    first, last, broken = skips.unsettled
     if not broken:
         parts.stepper.gate.forget()
         recorder.finding(level_accepted(first=first, last=last, then=then, now=now))
-    refusals.settled()
+    skips.resolve_streak()
 
 
 def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]:
     """The oldest accepted step that is remembered, and what the loss of its window is by the present weights."""
-    if not recorder.refusals.accepted:
+    if not recorder.skips.accepted:
         return None, float("nan")
-    then = recorder.refusals.accepted[0]
+    then = recorder.skips.accepted[0]
     made = parts.stream.host_batches(then.position, step=then.step - 1)
     window, _ = next(made)
     losses = example_losses(parts, window)
@@ -67,7 +67,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run was
     rewound too often already, or where no checkpoint is healthy.
     """
-    gone, step = recorder.refusals, spoilt.state.step
+    gone, step = recorder.skips, spoilt.state.step
     onset, last, _ = gone.unsettled
     if not gone.may_rewind(step):
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
@@ -80,7 +80,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
     recorder.begin_at(state)
     masked = (onset - MARGIN, last + MARGIN)
-    recorder.refusals.after_rewind(gone, step=step, masked=masked)
+    recorder.skips.after_rewind(gone, step=step, masked=masked)
     for journal, newest in recorder.logger.logs_at(state):
         journal.close()
         cut_back(journal.path, newest)
@@ -92,14 +92,14 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
 
 def ended(recorder: Recorder, state: TrainState, why: str) -> str:
     """The last words of a run that does not go on by itself."""
-    refusals = recorder.refusals
-    onset = f"the last ones since step {refusals.onset}" if refusals.onset else "the last one accepted"
+    skips = recorder.skips
+    onset = f"the last ones since step {skips.onset}" if skips.onset else "the last one accepted"
     return (
         f"the run ends at step {state.step}: {why}\n"
-        f"  got     {len(refusals.budget.refused)} steps refused of the last {refusals.budget.window:,}, {onset}; "
-        f"rewound {len(refusals.rewound)} times\n"
+        f"  got     {len(skips.budget.refused)} steps refused of the last {skips.budget.window:,}, {onset}; "
+        f"rewound {len(skips.rewound)} times\n"
         "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
-        f"and begin anew, or take the lines out; `trimtab replay RUN --step {refusals.onset or state.step}` says "
+        f"and begin anew, or take the lines out; `trimtab replay RUN --step {skips.onset or state.step}` says "
         f"whether data or state is at fault"
     )
 

@@ -61,19 +61,19 @@ class Skips:
 
     @property
     def must_decide(self) -> bool:
-        """Whether somebody must decide before the next step."""
+        """Whether the run must stop for a decision before the next step."""
         return bool(self.unsettled) or self.budget.over
 
     def after(
-        self, refusal: SkipReason, *, step: int, position: int, loss: float, grad_norm: float
+        self, skip_reason: SkipReason, *, step: int, position: int, loss: float, grad_norm: float
     ) -> list[Finding]:
         """Counts one more step, whose window began at `position`; what is to be told of it."""
-        if refusal == SkipReason.MASKED:
-            found = self.budget.after(refused=self.was_refused(step))
+        if skip_reason == SkipReason.MASKED:
+            found = self.budget.after(refused=self.was_skipped(step))
             return [found] if found else []
-        if refusal not in COUNTED:
+        if skip_reason not in COUNTED:
             return []
-        refused = refusal != SkipReason.NONE
+        refused = skip_reason != SkipReason.NONE
         length = self.streak.after(refused=refused)
         over_budget = self.budget.after(refused=refused)
         if not refused:
@@ -81,29 +81,29 @@ class Skips:
             self.accepted.append(Accepted(step, position, loss, grad_norm))
             return [over_budget] if over_budget else []
         self.onset = self.onset or step
-        self.broken = self.broken or (step if refusal == SkipReason.NOT_FINITE else 0)
+        self.broken = self.broken or (step if skip_reason == SkipReason.NOT_FINITE else 0)
         if self.streak.unsettled:
             self.unsettled = [self.onset, step, self.broken]
-        findings = [self.finding(refusal, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
+        findings = [self.finding(skip_reason, step=f"step {step}", loss=loss, grad_norm=grad_norm)]
         if length == self.config.cap:
             findings.append(self.streak.finding())
         return [*findings, *([over_budget] if over_budget else [])]
 
-    def finding(self, refusal: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
-        """What is told of one refused step."""
-        if refusal == SkipReason.LOSS_SPIKE:
+    def finding(self, skip_reason: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
+        """The finding of one skipped step."""
+        if skip_reason == SkipReason.LOSS_SPIKE:
             return loss_spike(loss, usual=median([each.loss for each in self.accepted]), step=step)
-        if refusal == SkipReason.GRADIENT_SPIKE:
+        if skip_reason == SkipReason.GRADIENT_SPIKE:
             usual = median([each.grad_norm for each in self.accepted])
             return gradient_spike(grad_norm, usual=usual, step=step)
         return not_applied(loss, grad_norm, step=step)
 
-    def was_refused(self, step: int) -> bool:
+    def was_skipped(self, step: int) -> bool:
         """Whether a step that is left out was refused on the branch that was left: the budget counts it again, since
         the checkpoint from which the run went on had not counted it yet."""
         return any(first + MARGIN <= step <= last - MARGIN for first, last in self.masked)
 
-    def settled(self) -> None:
+    def resolve_streak(self) -> None:
         """Begins the streak anew, after a decision to go on."""
         self.streak.length = self.onset = self.broken = 0
         self.unsettled = []

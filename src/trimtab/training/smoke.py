@@ -13,7 +13,7 @@ from trimtab.device import choose_device
 from trimtab.errors import RunFailed
 from trimtab.progress import Progress
 from trimtab.step.take_step import take_step
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 
 LEAST_STEPS, MOST_STEPS = 60, 600
 """A small model at a small rate needs more than a large one; it is given them while the loss has not halved."""
@@ -33,8 +33,8 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     """
     recipe = small(recipe, most=MOST_TARGETS[choose_device().type])
     with tempfile.TemporaryDirectory() as folder:
-        sources = open_sources(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
-        parts = build(recipe, sources)
+        datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
+        parts = build(recipe, datasets)
         window, packs = next(iter(parts.stream.batches(0)))
         targets = "examples" if recipe.facts.one_target else "target tokens"
         progress.message(

@@ -1,14 +1,17 @@
 """What finished steps say about a run: which were refused and why, whether steps stall, how the weights move."""
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.config.guard import GuardConfig
 from trimtab.finding import Finding
+from trimtab.guard.outlier import median
+from trimtab.run_findings.steps import STEP_STALLED
 from trimtab.training.health import HealthCheck
 from trimtab.training.quarantine import Quarantine
 from trimtab.training.skips import Skips
-from trimtab.training.stall import Stalls
 from trimtab.training.stopwatch import Lap
 from trimtab.types import GlobalBatch, SkipReason, StepReport, TrainState
 
@@ -25,24 +28,24 @@ class StepJudge:
         tell: Callable[[Finding], None],
     ) -> None:
         self.guard, self.new_health, self.quarantine, self.tell = guard, new_health, quarantine, tell
-        self.refusals = Skips(guard)
+        self.skips = Skips(guard)
         self.health = new_health()
         self.stalls = Stalls()
 
     def begin_at(self, state: TrainState) -> None:
         """Goes on from a state; health is looked at anew."""
-        self.refusals = Skips(self.guard)
-        self.refusals.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
+        self.skips = Skips(self.guard)
+        self.skips.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
         self.health = self.new_health()
 
     def to_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
-        return {"refusals": self.refusals.to_dict(), "masked": self.refusals.masked}
+        return {"refusals": self.skips.to_dict(), "masked": self.skips.masked}
 
     @property
     def must_decide(self) -> bool:
         """Whether so many steps were refused that it must be decided what that means."""
-        return self.refusals.must_decide
+        return self.skips.must_decide
 
     def after_step(self, report: StepReport) -> None:
         """Measures a step that is still on the device; never waits for it."""
@@ -54,7 +57,9 @@ class StepJudge:
         if stalled := self.stalls.after(step, count=count, seconds=lap.whole, waited=lap.waited):
             self.tell(stalled)
 
-    def judge(self, window: GlobalBatch, refusal: SkipReason, line: dict[str, Any], *, position: int) -> None:
+    def judge(
+        self, window: GlobalBatch, skip_reason: SkipReason, line: dict[str, Any], *, position: int
+    ) -> None:
         """Counts the verdict on a step by its line of the metrics; its window began at `position`."""
         step, loss, grad_norm = line["step"], line["loss"], line["grad_norm"]
         self.health.after_flush(
@@ -63,10 +68,41 @@ class StepJudge:
             applied=not line["skipped"],
             learning_rate=line["learning_rate"],
         )
-        for finding in self.refusals.after(
-            refusal, step=step, position=position, loss=loss, grad_norm=grad_norm
+        for finding in self.skips.after(
+            skip_reason, step=step, position=position, loss=loss, grad_norm=grad_norm
         ):
             self.tell(finding)
-        traced = self.refusals.broken == step
-        for finding in self.quarantine.look_into(window, refusal, step=step, traced=traced):
+        traced = self.skips.broken == step
+        for finding in self.quarantine.look_into(window, skip_reason, step=step, traced=traced):
             self.tell(finding)
+
+
+MOST_SECONDS, MOST_STEPS = 20.0, 10.0
+"""A stall is longer than usual by more than this, and by the time of more than so many steps: machines that are
+shared pause for seconds."""
+REMEMBERED, FEWEST = 50, 5
+"""Looks that the usual is the median of, and looks without which only the wait for batches counts: the first steps
+compile."""
+
+
+@dataclass(slots=True)
+class Stalls:
+    """Remembers how long steps take, by this process: another machine has another speed."""
+
+    usual: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    """Seconds a step of the last looks, oldest first."""
+
+    def after(self, step: int, *, count: int, seconds: float, waited: float) -> Finding | None:
+        """Counts `count` more steps, the last of them `step`, which took so many seconds together, with those in which
+        there was no batch for them; the finding where they stalled."""
+        known = len(self.usual) >= FEWEST
+        usual = median(self.usual) if known else 0.0
+        self.usual.append(seconds / count)
+        longer = seconds - count * usual if known else waited
+        if longer <= max(MOST_SECONDS, MOST_STEPS * usual):
+            return None
+        steps = f"step {step}" if count == 1 else f"steps {step - count + 1} to {step}"
+        expected = f", where {count * usual:.2g} s are usual" if known else ""
+        return STEP_STALLED.found(
+            f"{steps} took {seconds:.0f} s{expected}; for {waited:.0f} s of it no batch was there"
+        )

@@ -9,7 +9,7 @@ from trimtab.types import TrainState
 
 def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Everything that happens between the first update and the last."""
-    recipe, due = parts.recipe, parts.pace.due
+    recipe, due = parts.recipe, parts.clock.due
     recorder.start_clock()
     for window, packs in recorder.timed(parts.stream.batches(state.position, step=state.step)):
         if parts.stop_rule.reached(state) or recorder.must_stop:

@@ -27,7 +27,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         return state
     recorder.findings.look_again_for("E901", "E903", "E906", "M901")
     parts.model.eval()
-    model, sets = parts.evaluation_model.copy().eval(), parts.sources.valid
+    model, sets = parts.evaluation_model.copy().eval(), parts.datasets.valid
     with recorder.findings.of_an_evaluation():
         scores = {name: score_set(parts, model, valid, state, recorder) for name, valid in sets.items()}
         parts.model.train()
@@ -38,7 +38,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     if not scores:
         return state
     warmup = parts.recipe.step.schedule.warmup
-    warming_up = warmup is not None and parts.pace.share(warmup, state) < 1
+    warming_up = warmup is not None and parts.clock.share(warmup, state) < 1
     return with_best(state, scores, parts.recipe.evaluate, warming_up=warming_up)
 
 
@@ -47,14 +47,14 @@ def score_set(
 ) -> dict[str, Any]:
     """The scores of one set, written down; of the first set its samples too, and what they say about the model."""
     started, own = time.perf_counter(), parts.task.validation
-    first = valid is next(iter(parts.sources.valid.values()))
+    first = valid is next(iter(parts.datasets.valid.values()))
     with recorder.health.watching(model, valid.rows if first else 0):
         loss = own.loss_of(parts, model, valid)
     moment = Moment(
         loss=loss,
         started=started,
         first=first,
-        share=parts.pace.share(parts.recipe.length, state),
+        share=parts.clock.share(parts.recipe.length, state),
         input_matters=recorder.input_matters,
     )
     found = own.scored(parts, model, valid, moment)
@@ -83,7 +83,7 @@ def look_at_health(state: TrainState, recorder: Recorder) -> None:
 def look_at_average(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """A finding, once, where a moving average is refreshed too seldom for the pace of the run."""
     for finding in few_refreshes_so_far(parts, state):
-        if finding.code not in {each.code for each in recorder.findings.standing}:
+        if finding.code not in {each.code for each in recorder.findings.current}:
             recorder.finding(replace(finding, severity="warning"))
 
 

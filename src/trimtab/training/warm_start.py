@@ -29,7 +29,7 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
             allowed=model.warm_start_sha256 or "",
             fix="name the checkpoint that is meant, or leave model.warm_start_sha256 out",
         )
-    told = parts.task.take_weights(old, parts.sources, parts.model, name=place)
+    told = parts.task.take_weights(old, parts.datasets, parts.model, name=place)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {place}: {told}")
     named = model.model_copy(update={"warm_start": place, "warm_start_sha256": found})

@@ -20,6 +20,6 @@ from trimtab.types.ragged import Ragged as Ragged
 from trimtab.types.step_report import LossOutput as LossOutput
 from trimtab.types.step_report import SkipReason as SkipReason
 from trimtab.types.step_report import StepReport as StepReport
+from trimtab.types.step_report import TrainState as TrainState
 from trimtab.types.tokenizer import Tokenizer as Tokenizer
-from trimtab.types.train_state import TrainState as TrainState
 from trimtab.types.trainable_model import TrainableModel as TrainableModel

@@ -20,16 +20,16 @@ class Stream:
     """Place of each token in its segment, from 0."""
     segments: Int[Tensor, "tokens"]
     """Number of the segment that each token belongs to."""
-    boundaries: Int32[Tensor, "segments_and_one"]
-    """Segment i is `ids[boundaries[i]:boundaries[i + 1]]`; repeated boundaries are empty segments."""
-    longest: int
+    cu_seqlens: Int32[Tensor, "segments_and_one"]
+    """Segment i is `ids[cu_seqlens[i]:cu_seqlens[i + 1]]`; repeated offsets are empty segments."""
+    max_seqlen: int
     """No segment is longer; fixed for a whole run where shapes are fixed."""
     prefix: Int32[Tensor, "segments"] | None = None
     """How many leading tokens of each segment are given and may see each other in both directions; None for none."""
 
     def tensors(self) -> list[Tensor]:
         """Its tensors, in the order of the fields."""
-        fixed = [self.ids, self.positions, self.segments, self.boundaries]
+        fixed = [self.ids, self.positions, self.segments, self.cu_seqlens]
         return fixed if self.prefix is None else [*fixed, self.prefix]
 
     def to(self, device: torch.device) -> "Stream":
@@ -38,7 +38,7 @@ class Stream:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Stream":
         """The same stream with each tensor changed by a function."""
-        return Stream(*map(change, self.tensors()[:4]), self.longest, _mapped(self.prefix, change))
+        return Stream(*map(change, self.tensors()[:4]), self.max_seqlen, _mapped(self.prefix, change))
 
 
 def _mapped(tensor: Tensor | None, change: Callable[[Tensor], Tensor]) -> Tensor | None:
@@ -66,9 +66,9 @@ class PackedBatch:
         return len(self.source.ids) + len(self.target.ids)
 
     @property
-    def longest(self) -> int:
+    def max_seqlen(self) -> int:
         """No segment of either stream is longer."""
-        return max(self.source.longest, self.target.longest)
+        return max(self.source.max_seqlen, self.target.max_seqlen)
 
     @property
     def fill(self) -> float:
@@ -85,7 +85,7 @@ class PackedBatch:
         """Shapes of all tensors, and the longest segment that each stream allows."""
         shapes = tuple(tensor.shape for tensor in self.tensors())
         prefixed = (self.source.prefix is not None, self.target.prefix is not None)
-        return (*shapes, *prefixed, self.source.longest, self.target.longest)
+        return (*shapes, *prefixed, self.source.max_seqlen, self.target.max_seqlen)
 
     def tensors(self) -> list[Tensor]:
         """The tensors of both streams, then the labels."""

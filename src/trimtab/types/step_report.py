@@ -1,7 +1,8 @@
 """What a loss gives to the step, and the step to the loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -42,7 +43,7 @@ class StepReport:
     grad_norm: Float[Tensor, ""]
     clipped: Float[Tensor, ""]
     """1 where the gradient was scaled down, else 0."""
-    refusal: Int[Tensor, ""]
+    skip_reason: Int[Tensor, ""]
     """Why the verdict was not to move the weights, as a number of `SkipReason`; 0 where they were moved."""
     learning_rate: float
     num_targets: int
@@ -53,4 +54,31 @@ class StepReport:
     @property
     def skipped(self) -> Float[Tensor, ""]:
         """1 where the weights were not moved, else 0."""
-        return (self.refusal > 0).float()
+        return (self.skip_reason > 0).float()
+
+
+@dataclass(slots=True)
+class TrainState:
+    """Where a run is, in plain numbers; together with weights and moments it is all that resume needs."""
+
+    step: int = 0
+    """Windows consumed, skipped ones too."""
+    updates: int = 0
+    """Changes of the weights."""
+    position: int = 0
+    """Where in the endless stream of examples the next window begins."""
+    target_tokens: int = 0
+    tokens: int = 0
+    """Real source and target tokens consumed."""
+    seconds: float = 0.0
+    """Time spent training, over all parts of an interrupted run."""
+    clips: int = 0
+    skips: int = 0
+    best: dict[str, Any] = field(default_factory=dict)
+    """`{set, metric, value, step, since}`: the best evaluation so far, and how many have passed since."""
+    evaluated: int = 0
+    """The step of the newest evaluation."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The data ledger's counts up to `position`."""
+    guard: dict[str, Any] = field(default_factory=dict)
+    """What the step keeps besides the optimizer's moments, such as a loss scale; and what was refused and left out."""

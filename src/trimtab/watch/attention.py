@@ -37,17 +37,17 @@ def look_at_attention(
     *,
     of: Int32[Tensor, "segments_and_one"],
     to: Int32[Tensor, "segments_and_one"],
-    longest: tuple[int, int],
+    max_seqlen: tuple[int, int],
     causal: bool,
     bias: Float[Tensor, "heads longest longest"] | None = None,
 ) -> Attention:
-    """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`. `longest`
-    bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the square of the
-    lengths, so that a few rows should do. Nothing waits for the device.
+    """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`.
+    `max_seqlen` bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the
+    square of the lengths, so use a few rows. Nothing waits for the device.
     """
     keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
-    q, q_real = padded(queries, of, longest[0])
-    k, k_real = padded(keys, to, longest[1])
+    q, q_real = padded(queries, of, max_seqlen[0])
+    k, k_real = padded(keys, to, max_seqlen[1])
     logits = torch.einsum("rqhd,rkhd->rhqk", q.float(), k.float()) / math.sqrt(q.shape[-1])
     logits = logits if bias is None else logits + bias
     seen = q_real[:, :, None] & k_real[:, None, :]
@@ -65,17 +65,17 @@ def look_at_attention(
 
 
 def padded(
-    x: Float[Tensor, "tokens heads size"], boundaries: Int32[Tensor, "rows_and_one"], longest: int
+    x: Float[Tensor, "tokens heads size"], cu_seqlens: Int32[Tensor, "rows_and_one"], max_seqlen: int
 ) -> tuple[Float[Tensor, "rows longest heads size"], Bool[Tensor, "rows longest"]]:
     """The segments as rows, and which of their slots hold a token."""
-    slots = torch.arange(longest, device=x.device)
-    real = slots < boundaries.diff()[:, None]
-    places = (boundaries[:-1, None] + slots).clamp(max=len(x) - 1)
+    slots = torch.arange(max_seqlen, device=x.device)
+    real = slots < cu_seqlens.diff()[:, None]
+    places = (cu_seqlens[:-1, None] + slots).clamp(max=len(x) - 1)
     return x[places], real
 
 
 def large_logits(largest: Mapping[str, float]) -> Finding | None:
-    """M905 of the attention with the largest logit, where it is out of bounds; one that is NaN is told elsewhere."""
+    """M905 of the attention with the largest logit, where it is out of bounds; NaN is reported elsewhere."""
     name = max(largest, key=lambda each: -1 if math.isnan(largest[each]) else largest[each], default="")
     if not name or not largest[name] > LARGE_LOGIT:
         return None

@@ -92,21 +92,21 @@ def out_of_range(
     if slow:
         found.append(
             UPDATES_TOO_SMALL.found(
-                f"a step moves {told(slow, ratios)} by less than {SMALLEST:g} of their size"
+                f"a step moves {count_of(slow, ratios)} by less than {SMALLEST:g} of their size"
                 f"{beside(slow, times)}: {lowest(slow)}"
             )
         )
     if fast:
         found.append(
             UPDATES_TOO_LARGE.found(
-                f"a step moves {told(fast, ratios)} by more than {LARGEST:g} of their size"
+                f"a step moves {count_of(fast, ratios)} by more than {LARGEST:g} of their size"
                 f"{beside(fast, times)}: {highest(fast)}"
             )
         )
     return found
 
 
-def told(some: Mapping[str, float], ratios: Mapping[str, float]) -> str:
+def count_of(some: Mapping[str, float], ratios: Mapping[str, float]) -> str:
     """How many of how many."""
     return f"{len(some)} of {len(ratios)} matrices"
 

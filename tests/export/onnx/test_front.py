@@ -4,7 +4,7 @@ import torch
 
 from tests.export.onnx.test_nodes import run
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.export.onnx.front import hidden_unless, places_between, turns
+from trimtab.export.onnx.front import hidden_unless, positions_between, rotary
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.store import Store
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -15,7 +15,7 @@ def test_places_run_from_what_is_remembered_to_before_the_end(tmp_path):
     with Store(tmp_path / "model.onnx.data") as store:
         nodes = Nodes(store, opset=17)
         ends = [nodes.add_input(name, torch.int64, [1]) for name in ("first", "end")]
-        nodes.add_output("y", places_between(nodes, *ends), torch.int64, ["n"])
+        nodes.add_output("y", positions_between(nodes, *ends), torch.int64, ["n"])
     for first, end in ((0, 3), (5, 6), (4, 4)):
         (found,) = run(nodes, tmp_path, first=torch.tensor([first]), end=torch.tensor([end]))
         assert found.tolist() == list(range(first, end))
@@ -36,9 +36,11 @@ def test_turns_are_the_rows_of_the_table_in_float32_even_among_half_weights(tmp_
     table = rotary_table(8, 4, theta=1e4)
     with Store(tmp_path / "model.onnx.data") as store:
         nodes = Nodes(store, opset=17, half=True)
-        assert turns(nodes, "places", model=model, side="source") is None
+        assert rotary(nodes, "places", model=model, side="source") is None
         places = nodes.add_input("places", torch.int64, ["n"])
-        for name, value in zip(("cos", "sin"), turns(nodes, places, model=model, side="target"), strict=True):
+        for name, value in zip(
+            ("cos", "sin"), rotary(nodes, places, model=model, side="target"), strict=True
+        ):
             nodes.add_output(name, value, torch.float32, ["n", 2])
     cos, sin = run(nodes, tmp_path, places=torch.tensor([5, 1]))
     assert torch.cat([cos, sin], 1).equal(table[[5, 1]])

@@ -11,7 +11,7 @@ ROWS, WIDTH, ROOM = 3, 4, 8
 
 
 def place_of(past, ancestors):
-    shape = Shape(rows=ROWS, width=WIDTH, source=1, room=ROOM)
+    shape = Shape(rows=ROWS, width=WIDTH, source=1, memory=ROOM)
     unused = torch.zeros(ROWS, WIDTH, dtype=torch.long)
     return Place(
         shape=shape,

@@ -30,9 +30,9 @@ def test_a_second_session_beside_the_first_is_a_plain_one_and_disturbs_nothing()
 def test_sessions_after_one_another_share_their_memory():
     opener = StaticOpener(build().eval())
     opened(opener, max_length=32).step(TOKENS)
-    before = {name: buffer.data_ptr() for name, buffer in opener.room.buffers.items()}
+    before = {name: buffer.data_ptr() for name, buffer in opener.memory.buffers.items()}
     opened(opener).step(TOKENS)
-    assert {name: buffer.data_ptr() for name, buffer in opener.room.buffers.items()} == before
+    assert {name: buffer.data_ptr() for name, buffer in opener.memory.buffers.items()} == before
 
 
 @torch.no_grad()
@@ -42,7 +42,7 @@ def test_without_memory_sessions_are_plain_from_then_on(monkeypatch):
     def full(shape):
         raise torch.cuda.OutOfMemoryError("no memory")
 
-    monkeypatch.setattr(opener.room, "reserve", full)
+    monkeypatch.setattr(opener.memory, "reserve", full)
     with pytest.warns(UserWarning, match="without recorded steps"):
         assert isinstance(opened(opener), Session)
     monkeypatch.undo()

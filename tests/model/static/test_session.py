@@ -17,8 +17,8 @@ from trimtab.model.static.session_memory import SessionMemory
 def small_shapes(monkeypatch):
     """So that small sessions pass through several of them."""
     monkeypatch.setattr(shapes, "LEAST_HYPOTHESES", 2)
-    monkeypatch.setattr(shapes, "FIRST_ROOM", 2)
-    monkeypatch.setattr(room_module, "FIRST_ROOM", 2)
+    monkeypatch.setattr(shapes, "FIRST_MEMORY", 2)
+    monkeypatch.setattr(room_module, "FIRST_MEMORY", 2)
 
 
 class Launches:
@@ -32,14 +32,14 @@ class Launches:
         step()
 
 
-def both(model, sources, *, width, room=None, max_length=16):
+def both(model, sources, *, width, memory=None, max_length=16):
     words = {"rows": len(sources), "width": width, "max_length": max_length}
     opener = model
     plain, other = (opener.open_session(stream_of(sources), **words) for _ in range(2))
-    room = room or SessionMemory(model)
-    room.reserve(shape_of(other, max_length))
+    memory = memory or SessionMemory(model)
+    memory.reserve(shape_of(other, max_length))
     launches = Launches()
-    return plain, StaticSession(other, room, max_length=max_length, launch=launches), launches
+    return plain, StaticSession(other, memory, max_length=max_length, launch=launches), launches
 
 
 def assert_same_step(plain, static, tokens):
@@ -84,21 +84,21 @@ def test_any_rows_and_beams_go_on_as_in_the_plain_session(sources, width, steps,
     generator = torch.Generator().manual_seed(seed)
     sources = [row[:31] for row in sources]
     for count in (len(sources), 1):  # a second session in the memory of the first
-        plain, static, _ = both(model, sources[:count], width=width, room=model_room)
+        plain, static, _ = both(model, sources[:count], width=width, memory=model_room)
         go_on(plain, static, steps=steps, generator=generator)
 
 
 @torch.no_grad()
 def test_nothing_that_an_earlier_session_left_is_ever_read():
     model = build().eval()
-    room = SessionMemory(model)
-    both(model, SOURCES, width=3, room=room)
-    for name, buffer in room.buffers.items():
+    memory = SessionMemory(model)
+    both(model, SOURCES, width=3, memory=memory)
+    for name, buffer in memory.buffers.items():
         if buffer.is_floating_point():
             buffer.fill_(torch.nan)
         elif name == "ancestors":
             buffer.fill_(2**40)
-    plain, static, _ = both(model, SOURCES, width=2, room=room)
+    plain, static, _ = both(model, SOURCES, width=2, memory=memory)
     go_on(plain, static, steps=10, generator=torch.Generator().manual_seed(1))
 
 
@@ -117,7 +117,7 @@ def test_shapes_are_few_and_become_smaller_with_the_rows():
     for session in (plain, static):
         session.keep(torch.tensor([2]))
     assert_same_step(plain, static, tokens[:1])
-    found = [(shape.rows, shape.room) for shape in launches.shapes]
+    found = [(shape.rows, shape.memory) for shape in launches.shapes]
     assert found == [(6, 2), (6, 2), (6, 4), (3, 4), (3, 8), (3, 8)]
 
 
@@ -146,9 +146,9 @@ def test_no_call_waits_for_the_device():
     model = build(heads=4, kv_heads=2, positions="rotary").eval().to("meta")
     words = {"rows": 3, "width": 2, "max_length": 16}
     session = model.open_session(stream_of(SOURCES).to(torch.device("meta")), **words)
-    room = SessionMemory(model)
-    room.reserve(shape_of(session, 16))
-    static = StaticSession(session, room, max_length=16, launch=Launches())
+    memory = SessionMemory(model)
+    memory.reserve(shape_of(session, 16))
+    static = StaticSession(session, memory, max_length=16, launch=Launches())
     for rows in (3, 3, 2, 1, 1):
         assert static.step(torch.zeros(rows, 2, dtype=torch.long, device="meta")).shape == (rows, 2, 90)
         static.reorder(torch.zeros(rows, 2, dtype=torch.long, device="meta"))

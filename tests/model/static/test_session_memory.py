@@ -4,7 +4,7 @@ from tests.model.test_encoder_decoder import build
 from trimtab.model.static.session_memory import SessionMemory
 from trimtab.model.static.shapes import Shape
 
-SHAPE = Shape(rows=4, width=2, source=6, room=8)
+SHAPE = Shape(rows=4, width=2, source=6, memory=8)
 
 
 def pointers(place):
@@ -15,9 +15,9 @@ def pointers(place):
 
 
 def test_a_place_has_the_sizes_of_its_shape_and_of_the_model():
-    room = SessionMemory(build(heads=4, kv_heads=2))
-    room.reserve(SHAPE)
-    place = room.place(SHAPE)
+    memory = SessionMemory(build(heads=4, kv_heads=2))
+    memory.reserve(SHAPE)
+    place = memory.place(SHAPE)
     assert place.tokens.shape == (4, 2)
     assert place.ancestors.shape == (4, 2, 8)
     assert place.real.shape == (4, 1, 1, 6)
@@ -28,38 +28,38 @@ def test_a_place_has_the_sizes_of_its_shape_and_of_the_model():
 
 
 def test_shapes_that_fit_share_the_memory_and_a_larger_one_moves_it():
-    room = SessionMemory(build())
-    assert room.reserve(SHAPE)
-    place = room.place(SHAPE)
-    assert room.place(SHAPE) is place
-    smaller = SHAPE._replace(rows=2, room=16)
-    assert not room.reserve(smaller)
-    assert pointers(room.place(smaller)) == pointers(place)
-    assert room.reserve(SHAPE._replace(source=7))
-    assert not room.reserve(SHAPE)
-    assert not room.reserve(SHAPE._replace(source=7))
+    memory = SessionMemory(build())
+    assert memory.reserve(SHAPE)
+    place = memory.place(SHAPE)
+    assert memory.place(SHAPE) is place
+    smaller = SHAPE._replace(rows=2, memory=16)
+    assert not memory.reserve(smaller)
+    assert pointers(memory.place(smaller)) == pointers(place)
+    assert memory.reserve(SHAPE._replace(source=7))
+    assert not memory.reserve(SHAPE)
+    assert not memory.reserve(SHAPE._replace(source=7))
 
 
 def test_no_two_tensors_of_a_place_share_memory():
-    room = SessionMemory(build())
-    room.reserve(SHAPE)
-    assert len(set(pointers(room.place(SHAPE)))) == 5 + 4 * 2
+    memory = SessionMemory(build())
+    memory.reserve(SHAPE)
+    assert len(set(pointers(memory.place(SHAPE)))) == 5 + 4 * 2
 
 
 def test_memory_of_inference_mode_can_be_written_outside_it():
-    room = SessionMemory(build())
+    memory = SessionMemory(build())
     with torch.inference_mode():
-        room.reserve(SHAPE)
-        place = room.place(SHAPE)
+        memory.reserve(SHAPE)
+        place = memory.place(SHAPE)
     place.past.add_(1)
     assert not place.past.is_inference()
     assert int(place.past) == 1
 
 
 def test_released_memory_is_made_anew():
-    room = SessionMemory(build())
-    room.reserve(SHAPE)
-    room.release()
-    assert room.buffers == {}
-    assert room.reserve(SHAPE)
-    assert room.place(SHAPE).past.tolist() == [0]
+    memory = SessionMemory(build())
+    memory.reserve(SHAPE)
+    memory.release()
+    assert memory.buffers == {}
+    assert memory.reserve(SHAPE)
+    assert memory.place(SHAPE).past.tolist() == [0]

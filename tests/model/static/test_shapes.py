@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.model.static.shapes import (
-    FIRST_ROOM,
+    FIRST_MEMORY,
     LEAST_HYPOTHESES,
     LEAST_SOURCE,
     Shape,
@@ -30,11 +30,11 @@ def test_a_doubled_number_is_less_than_twice_as_large_as_it_must_be(count, least
 
 
 @given(counts, st.integers(1, 64), counts, counts, st.data())
-def test_a_shape_holds_what_it_is_made_for_and_shrinks_to_what_is_kept(rows, width, source, room, data):
-    shape = Shape.holding(rows=rows, width=width, source=source, room=room)
+def test_a_shape_holds_what_it_is_made_for_and_shrinks_to_what_is_kept(rows, width, source, memory, data):
+    shape = Shape.holding(rows=rows, width=width, source=source, memory=memory)
     assert shape.rows >= rows
     assert shape.source >= max(source, LEAST_SOURCE)
-    assert shape.room >= max(room, FIRST_ROOM)
+    assert shape.memory >= max(memory, FIRST_MEMORY)
     kept = data.draw(st.integers(1, rows))
     smaller = shape.shrunk(kept)
     assert smaller.rows >= kept
@@ -44,8 +44,8 @@ def test_a_shape_holds_what_it_is_made_for_and_shrinks_to_what_is_kept(rows, wid
 
 
 def test_few_hypotheses_are_rounded_up_to_those_that_cost_as_much():
-    assert Shape.holding(rows=1, width=4, source=5, room=3) == (16, 4, 32, 32)
-    assert Shape.holding(rows=200, width=4, source=33, room=70) == (256, 4, 48, 128)
-    assert Shape.holding(rows=1, width=64, source=5, room=3).hypotheses == LEAST_HYPOTHESES
+    assert Shape.holding(rows=1, width=4, source=5, memory=3) == (16, 4, 32, 32)
+    assert Shape.holding(rows=200, width=4, source=33, memory=70) == (256, 4, 48, 128)
+    assert Shape.holding(rows=1, width=64, source=5, memory=3).hypotheses == LEAST_HYPOTHESES
     assert Shape(48, 4, 32, 32).shrunk(24).rows == 24
     assert Shape(48, 4, 32, 32).shrunk(1).rows == 24

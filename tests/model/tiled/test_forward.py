@@ -18,7 +18,7 @@ def forward(inputs, of, to, *, causal, tile):
 
 def segments(of, to):
     """Rows of queries and of keys of each segment."""
-    ends = [each.boundaries.tolist() for each in (of, to)]
+    ends = [each.cu_seqlens.tolist() for each in (of, to)]
     return [
         (slice(a, b), slice(c, d))
         for a, b, c, d in zip(ends[0], ends[0][1:], ends[1], ends[1][1:], strict=False)

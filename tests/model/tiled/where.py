@@ -10,23 +10,23 @@ from trimtab.model.sequence_layout import SequenceLayout
 def layout(lengths):
     """The layout of segments of these lengths, empty ones too."""
     counts = torch.tensor(lengths)
-    boundaries = torch.cat([torch.zeros(1, dtype=torch.int32), counts.cumsum(0).to(torch.int32)])
+    cu_seqlens = torch.cat([torch.zeros(1, dtype=torch.int32), counts.cumsum(0).to(torch.int32)])
     segments = torch.repeat_interleave(torch.arange(len(lengths)), counts).to(torch.int32)
-    spans = torch.cat([segments, boundaries])
-    return SequenceLayout(boundaries.to(DEVICE), max(lengths), None, None, spans.to(DEVICE))
+    spans = torch.cat([segments, cu_seqlens])
+    return SequenceLayout(cu_seqlens.to(DEVICE), max(lengths), None, None, spans.to(DEVICE))
 
 
 def padded(tiled):
     """The same segments as padded rows."""
-    lengths = tiled.boundaries.diff()
-    real = torch.arange(tiled.longest, device=DEVICE) < lengths[:, None]
-    return SequenceLayout(tiled.boundaries, tiled.longest, real.flatten().nonzero().flatten(), real)
+    lengths = tiled.cu_seqlens.diff()
+    real = torch.arange(tiled.max_seqlen, device=DEVICE) < lengths[:, None]
+    return SequenceLayout(tiled.cu_seqlens, tiled.max_seqlen, real.flatten().nonzero().flatten(), real)
 
 
 def made(of, to, *, heads, kv_heads, size=32, dtype=torch.float32, seed=0):
     """Queries, keys, values and the weight of each output, as views of wider maps, as a fused projection gives them."""
     generator = torch.Generator().manual_seed(seed)
-    tokens, keys = int(of.boundaries[-1]), int(to.boundaries[-1])
+    tokens, keys = int(of.cu_seqlens[-1]), int(to.cu_seqlens[-1])
     wide = torch.randn(tokens, heads + 2, size, generator=generator)[:, 1 : heads + 1]
     both = torch.randn(keys, 2 * kv_heads, size, generator=generator)
     weight = torch.randn(tokens, heads, size, generator=generator)

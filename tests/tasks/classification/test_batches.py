@@ -10,7 +10,7 @@ from trimtab.config.step import StepConfig
 from trimtab.tasks.classification.batches import BatchShape, assemble, cut, plan_shape
 from trimtab.types import IGNORE, Batch, Ragged
 
-SHAPE = BatchShape(num_batches=2, slots=64, examples=6, longest=16, fixed=False, sort=True)
+SHAPE = BatchShape(num_batches=2, slots=64, examples=6, max_seqlen=16, fixed=False, sort=True)
 
 
 def texts(lengths):
@@ -26,7 +26,7 @@ def test_each_example_is_in_one_batch_with_its_label(lengths, fixed, sort):
     for batch in batches:
         assert batch.num_tokens <= shape.slots
         assert batch.num_segments <= shape.examples
-        bounds = batch.text.boundaries.tolist()
+        bounds = batch.text.cu_seqlens.tolist()
         for segment in range(batch.num_segments):
             found[int(batch.labels[segment])] = batch.text.ids[bounds[segment] : bounds[segment + 1]].tolist()
         assert (batch.labels[batch.num_segments :] == IGNORE).all()
@@ -44,8 +44,8 @@ def test_batches_of_a_fixed_shape_share_one_key_and_no_segment_is_too_long():
     assert len({batch.static_key for batch in batches}) == 1
     for batch in batches:
         assert batch.num_slots == shape.slots
-        assert int(batch.text.boundaries.diff().max()) <= shape.longest
-        assert int(batch.text.boundaries[-1]) == shape.slots
+        assert int(batch.text.cu_seqlens.diff().max()) <= shape.max_seqlen
+        assert int(batch.text.cu_seqlens[-1]) == shape.slots
 
 
 def test_positions_and_segments_follow_from_the_boundaries():

@@ -30,7 +30,7 @@ def test_batches_hold_a_step(opened):
     assert sum(batch.num_targets for batch in batches) == 32
     assert batching.num_batches == 2 <= len(batches)
     assert batching.tokens_at(0) == 32
-    assert batching.settled == {"source_tokens_per_micro_batch": batching.shape.slots}
+    assert batching.resolved == {"source_tokens_per_micro_batch": batching.shape.slots}
 
 
 def test_the_model_has_the_sizes_of_the_data(opened):

@@ -29,9 +29,9 @@ def test_a_model_that_does_not_read_is_found(parts, monkeypatch):
 
 
 def test_text_without_pieces_is_found(parts):
-    unknown = parts.sources.tokenizer.unknown
-    parts.sources.sample.source.values[::3], kept = unknown, parts.sources.sample.source.values.copy()
+    unknown = parts.datasets.tokenizer.unknown
+    parts.datasets.sample.source.values[::3], kept = unknown, parts.datasets.sample.source.values.copy()
     try:
         assert "D201" in [each.code for each in data_checks(parts)]
     finally:
-        parts.sources.sample.source.values[:] = kept
+        parts.datasets.sample.source.values[:] = kept

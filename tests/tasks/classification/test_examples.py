@@ -18,11 +18,11 @@ def test_a_step_is_cut_in_two_ways_with_the_same_examples(parts):
 
 
 def test_the_fullest_batch_is_as_large_as_any_can_be(parts):
-    fullest, shape = parts.examples.fullest(), parts.packing.shape
-    assert fullest.longest == 32
+    fullest, shape = parts.examples.fullest(), parts.batching.shape
+    assert fullest.max_seqlen == 32
     assert fullest.num_targets == min(shape.examples, shape.slots // 32)
 
 
 def test_the_vocabulary_is_that_of_the_texts(parts):
     (side,) = parts.examples.sides()
-    assert (side.name, side.tokenizer) == ("text", parts.sources.tokenizer)
+    assert (side.name, side.tokenizer) == ("text", parts.datasets.tokenizer)

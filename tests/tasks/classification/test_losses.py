@@ -35,19 +35,19 @@ def test_label_smoothing_is_in_the_objective_and_not_in_the_loss(tmp_path):
 def test_the_gradient_does_not_depend_on_the_cut(parts):
     parts.model.eval()
     window, _ = batches_of(parts)
-    shape = parts.packing.shape
+    shape = parts.batching.shape
     gradients = []
     for examples in (32, 5, 1):
-        cut = type(shape)(1, 1024, examples, shape.longest, fixed=False, sort=examples == 5)
+        cut = type(shape)(1, 1024, examples, shape.max_seqlen, fixed=False, sort=examples == 5)
         parts.model.zero_grad()
-        accumulate(parts.stepper.objective, parts.packing.cut(window, cut))
+        accumulate(parts.stepper.objective, parts.batching.cut(window, cut))
         gradients.append(torch.cat([each.grad.flatten() for each in parts.model.parameters()]))
     for other in gradients[1:]:
         assert float((other - gradients[0]).norm() / gradients[0].norm()) < 1e-5
 
 
 def test_an_untrained_model_loses_the_logarithm_of_the_labels(parts):
-    expected, name = parts.task.untrained(parts.sources)
+    expected, name = parts.task.untrained(parts.datasets)
     assert (expected, name) == (math.log(3), "ln(labels)")
     parts.model.eval()
     _, batches = batches_of(parts)

@@ -10,7 +10,7 @@ from trimtab.tasks.classification.batches import BatchShape, assemble
 from trimtab.tasks.classification.model import SequenceClassifier, segment_means
 from trimtab.types import Ragged
 
-SHAPE = BatchShape(num_batches=1, slots=128, examples=8, longest=16, fixed=False, sort=False)
+SHAPE = BatchShape(num_batches=1, slots=128, examples=8, max_seqlen=16, fixed=False, sort=False)
 SIZES = {"dim": 32, "heads": 2, "layers": 2, "feed_forward": 64, "dropout": 0.0}
 
 
@@ -40,7 +40,7 @@ def test_a_text_is_the_same_in_a_batch_with_others_in_one_with_padding_and_alone
 
 def test_means_are_those_of_a_plain_loop(rows):
     stream = assemble(rows, np.zeros(4), replace(SHAPE, fixed=True), pad=0).text
-    x, bounds = torch.randn(len(stream.ids), 6), stream.boundaries.tolist()
+    x, bounds = torch.randn(len(stream.ids), 6), stream.cu_seqlens.tolist()
     found = segment_means(x, stream, len(bounds) - 1)
     for number, (start, stop) in enumerate(pairwise(bounds)):
         plain = x[start:stop].mean(0) if stop > start else torch.zeros(6)

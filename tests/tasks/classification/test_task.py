@@ -20,8 +20,8 @@ COMMAND = "import sys; from trimtab.cli.main import main; sys.exit(main())"
 
 def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
     assert parts.task is CLASSIFICATION
-    assert isinstance(parts.sources, Datasets)
-    assert isinstance(parts.packing, Batching)
+    assert isinstance(parts.datasets, Datasets)
+    assert isinstance(parts.batching, Batching)
     assert isinstance(parts.stepper.loss, ComputesLoss)
 
 

@@ -18,16 +18,16 @@ def moment(loss):
 
 def test_loss_and_labels_are_those_of_one_text_at_a_time(parts):
     parts.model.eval()
-    valid = parts.sources.valid["valid"]
+    valid = parts.datasets.valid["valid"]
     losses, best = [], []
     for number in range(valid.rows):
         rows, labels = valid.text.between(number, number + 1), valid.labels[number : number + 1]
-        (batch,) = parts.packing.whole_set(rows, labels)
+        (batch,) = parts.batching.whole_set(rows, labels)
         logits = F.linear(parts.model(batch), parts.model.output_matrix)[:, :3]
         losses.append(float(F.cross_entropy(logits, batch.labels)))
         best.append(int(logits.argmax()))
     assert loss_of(parts, parts.model, valid) == pytest.approx(np.mean(losses), rel=1e-5)
-    batches = parts.packing.whole_set(valid.text, valid.labels)
+    batches = parts.batching.whole_set(valid.text, valid.labels)
     found = predicted(parts.model, batches, device=parts.device, precision=parts.precision)
     assert found.labels.tolist() == best
 
@@ -42,7 +42,7 @@ def test_an_evaluation_has_the_metrics_of_the_recipe_and_samples(label_run):
 
 
 def test_a_loss_that_is_no_number_gives_no_labels(parts):
-    found = validated(parts, parts.model, parts.sources.valid["valid"], moment(math.nan))
+    found = validated(parts, parts.model, parts.datasets.valid["valid"], moment(math.nan))
     assert [each.code for each in found.findings] == ["E906"]
     assert all(math.isnan(value) for value in found.scores.values())
 
@@ -53,7 +53,7 @@ def test_each_example_of_a_step_has_its_own_loss_in_order(parts):
     losses = example_losses(parts, window)
     for number in range(0, 32, 7):
         rows, labels = window.source.between(number, number + 1), window.target.row(number)
-        (batch,) = parts.packing.whole_set(rows, labels)
+        (batch,) = parts.batching.whole_set(rows, labels)
         with torch.no_grad():
             assert losses.loss[number] == pytest.approx(float(parts.stepper.loss(parts.model, batch).loss))
     assert losses.targets.tolist() == [1] * 32
@@ -62,6 +62,6 @@ def test_each_example_of_a_step_has_its_own_loss_in_order(parts):
 def test_the_worst_lines_of_a_step_are_named_with_text_and_label(parts):
     (window, _) = next(islice(parts.stream.host_batches(0), 1))
     suspects = suspect_examples(parts, window, step=1)
-    text, label = parts.sources.corpora[0].pair(suspects[0].line - 1)
+    text, label = parts.datasets.corpora[0].pair(suspects[0].line - 1)
     assert (suspects[0].source, suspects[0].target) == (text, label)
     assert suspects[0].place.endswith(f"train.tsv:{suspects[0].line}")

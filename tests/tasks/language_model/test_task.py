@@ -11,15 +11,15 @@ def test_a_language_model_has_one_vocabulary_which_is_told_of_once_and_as_text(
 ):
     parts = language_parts(tmp_path, **changes)
     (side,) = parts.examples.sides()
-    assert (side.name, side.key, side.tokenizer) == ("text", "data.tokenizer", parts.sources.tokenizer)
-    assert side.rows is parts.sources.sample.target
-    monkeypatch.setattr(parts.sources.tokenizer, "unknown", int(side.rows.values[0]))
-    monkeypatch.setattr(parts.sources.tokenizer, "decode", lambda rows: ["x"] * len(rows))
+    assert (side.name, side.key, side.tokenizer) == ("text", "data.tokenizer", parts.datasets.tokenizer)
+    assert side.rows is parts.datasets.sample.target
+    monkeypatch.setattr(parts.datasets.tokenizer, "unknown", int(side.rows.values[0]))
+    monkeypatch.setattr(parts.datasets.tokenizer, "decode", lambda rows: ["x"] * len(rows))
     for check, words in (
         (symbols_are_apart, "the text's vocabulary"),
         (unknown_pieces, "of the text tokens are unknown"),
         (text_comes_back, "text lines come back"),
     ):
-        parts.sources.tokenizer.pad = parts.sources.tokenizer.start
+        parts.datasets.tokenizer.pad = parts.datasets.tokenizer.start
         (found,) = check(parts)
         assert words in found.message

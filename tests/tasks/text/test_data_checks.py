@@ -7,7 +7,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.tasks.text.data_checks import blank_references, data_checks, dropped_examples
 
 TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
@@ -31,7 +31,7 @@ def test_examples_that_filters_drop_are_counted_by_reason(tmp_path, least, sever
     results = list(dropped_examples(parts))
     assert [(each.code, each.severity) for each in results] == ([("D202", severity)] if severity else [])
     for each in results:
-        share = len(parts.sources.sample.dropped) / 200
+        share = len(parts.datasets.sample.dropped) / 200
         assert each.message.startswith(f"{share:.1%} of the first 200 examples are dropped: ")
         assert f" {share:.1%}" in each.message.partition(":")[2]
 
@@ -42,7 +42,7 @@ def test_blank_validation_lines_are_found(tmp_path, blank, severity):
     lines = (tmp_path / "dev.de").read_text().splitlines()
     (tmp_path / "dev.de").write_text("".join(f"{line}\n" for line in [" "] * blank + lines[blank:]))
     loaded = resolve_paths(load_recipe(recipe))
-    sources = open_sources(loaded, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
+    sources = open_datasets(loaded, tokenizer_folder=tmp_path / "tokenizer", progress=Silent())
     results = list(blank_references(build(loaded, sources)))
     assert [(each.code, each.severity) for each in results] == ([("D203", severity)] if severity else [])
 

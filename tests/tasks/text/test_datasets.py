@@ -11,14 +11,14 @@ from trimtab.data.stream_sample import Sample
 from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.types import DroppedExample
 
 TAGGED = {"data.train.0.tags": ["<train>", "<dev>"], "data.valid.tags": ["<dev>"]}
 
 
 def opened_again(recipe, folder):
-    return open_sources(recipe, tokenizer_folder=folder, progress=Silent())
+    return open_datasets(recipe, tokenizer_folder=folder, progress=Silent())
 
 
 def ids(rows):

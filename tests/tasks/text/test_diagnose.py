@@ -30,7 +30,7 @@ def line(tmp_path):
 )
 def test_sources_are_judged_where_something_is_learned_by_pairs_enough(line, loss, pairs, codes):
     deaf(line.parts.model)
-    valid = line.parts.sources.valid["valid"]
+    valid = line.parts.datasets.valid["valid"]
     valid = replace(valid, source=valid.source.between(0, pairs), target=valid.target.between(0, pairs))
     sentences = [f"sentence {number}" for number in range(8)]
     found = TranslatedLines(lines=[*range(8)], sources=sentences, references=sentences, outputs=sentences)
@@ -44,7 +44,7 @@ def test_a_model_that_reacts_to_its_source_is_remembered(line, monkeypatch):
     monkeypatch.setattr(stage, "LEAST_REACTION", -1.0)
     same = ["one", "two", "three", "four", "five", "six"]
     found = TranslatedLines(lines=[*range(6)], sources=same, references=same, outputs=["no"] * 6)
-    valid, model = line.parts.sources.valid["valid"], line.parts.model.eval()
+    valid, model = line.parts.datasets.valid["valid"], line.parts.model.eval()
     said = diagnose(line.parts, model, valid, found, loss=1.0, share=1.0, source_matters=False)
     assert said.source_matters
     assert [(each.code, each.severity) for each in said.findings] == [("E901", "error")]

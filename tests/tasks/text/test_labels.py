@@ -9,7 +9,7 @@ from trimtab.build import build
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.progress import Silent
-from trimtab.tasks.task_of import open_sources
+from trimtab.tasks.task_of import open_datasets
 from trimtab.tasks.text.labels import (
     labels_come_next,
     loss_reads_its_label,
@@ -61,7 +61,7 @@ def test_labels_of_the_tail_and_a_missing_start_are_found(pack):
 @pytest.fixture
 def cut(parts):
     window = probe_window(parts)
-    return window, parts.packing.cut(window)
+    return window, parts.batching.cut(window)
 
 
 def test_a_whole_window_is_in_its_packs(parts, cut):
@@ -86,16 +86,16 @@ def test_sources_beside_other_targets_are_found(cut):
 
 
 def test_a_cut_that_loses_examples_is_told(parts, monkeypatch):
-    healthy = type(parts.packing).cut
+    healthy = type(parts.batching).cut
     monkeypatch.setattr(
-        type(parts.packing), "cut", lambda self, window, shape=None: healthy(self, window, shape)[:-1]
+        type(parts.batching), "cut", lambda self, window, shape=None: healthy(self, window, shape)[:-1]
     )
     assert [each.code for each in labels_come_next(parts)] == ["L203"]
 
 
 def test_prompts_are_no_lost_labels(tmp_path):
     recipe = resolve_paths(load_recipe(document_recipe(tmp_path)))
-    parts = build(recipe, open_sources(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent()))
+    parts = build(recipe, open_datasets(recipe, tokenizer_folder=tmp_path / "tokenizer", progress=Silent()))
     assert probe_window(parts).prompt.any()
     assert list(labels_come_next(parts)) == []
     assert list(loss_reads_its_label(parts)) == []

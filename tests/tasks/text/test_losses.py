@@ -26,5 +26,5 @@ def test_truncating_is_the_losses_own(tmp_path):
 
 
 def test_a_model_that_knows_nothing_pays_the_logarithm_of_the_vocabulary_for_each_token(tmp_path):
-    sources = small_parts(tmp_path).sources
+    sources = small_parts(tmp_path).datasets
     assert untrained(sources) == (math.log(sources.tokenizer.num_ids), "ln(vocabulary)")

@@ -37,14 +37,14 @@ def test_what_is_cut_in_two_ways_is_one_pack_at_first(tmp_path, tokens):
     parts = small_parts(tmp_path, **{"step.tokens_per_micro_batch": tokens})
     whole = in_one_pack(probe_window(parts), parts)
     (pack,) = on_device(parts, whole)
-    assert pack.num_targets == whole.num_targets <= parts.packing.shape.target_room
-    assert pack.num_targets > parts.packing.shape.target_room / 2
+    assert pack.num_targets == whole.num_targets <= parts.batching.shape.target_capacity
+    assert pack.num_targets > parts.batching.shape.target_capacity / 2
 
 
 @pytest.mark.parametrize("smaller", [{"source_slots": 64}, {"max_segments": 9}])
 def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
     roomy = len(in_one_pack(probe_window(parts), parts).target)
-    parts.packing.shape = replace(parts.packing.shape, **smaller)
+    parts.batching.shape = replace(parts.batching.shape, **smaller)
     whole = in_one_pack(probe_window(parts), parts)
     assert len(on_device(parts, whole)) == 1
     assert 4 < len(whole.target) < roomy
@@ -53,7 +53,7 @@ def test_whatever_fills_a_pack_first_it_is_one_pack(parts, smaller):
 @pytest.mark.parametrize(("tokens", "short"), [(64, False), (256, False), (1024, True)])
 def test_three_windows_are_cut_and_share_no_example_where_there_are_enough(tmp_path, tokens, short):
     parts = small_parts(tmp_path, **{"step.tokens_per_step": 1024, "step.tokens_per_micro_batch": tokens})
-    places = parts.sources.sample.target.values
+    places = parts.datasets.sample.target.values
     places[:] = range(len(places))  # so that each token is told from every other
     first, second, third = (set(each.target.values.tolist()) for each in windows_to_cut(parts))
     assert second.isdisjoint(third)
@@ -63,14 +63,14 @@ def test_three_windows_are_cut_and_share_no_example_where_there_are_enough(tmp_p
 
 @pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1]), (6, [6, 6, 6])])
 def test_later_windows_are_as_large_as_the_first(parts, most, sizes):
-    parts.packing.shape = replace(parts.packing.shape, max_segments=most)
+    parts.batching.shape = replace(parts.batching.shape, max_segments=most)
     assert [len(each.target) for each in windows_to_cut(parts)] == sizes
 
 
 def test_halves_too_small_to_be_cut_are_left_out(parts):
-    sample = parts.sources.sample
+    sample = parts.datasets.sample
     few = replace(sample, source=sample.source.between(0, 5), target=sample.target.between(0, 5), prompt=None)
-    parts.sources = replace(parts.sources, sample=few)
+    parts.datasets = replace(parts.datasets, sample=few)
     assert [len(each.target) for each in windows_to_cut(parts)] == [5]
 
 
@@ -85,7 +85,7 @@ def test_a_few_examples_are_some_even_where_each_is_long(parts):
 def test_one_pack_keeps_the_order_of_its_examples(parts):
     window = few_examples(parts)
     pack = one_pack(parts, window)
-    assert pack.target.boundaries.diff().tolist() == window.target.lengths.tolist()
+    assert pack.target.cu_seqlens.diff().tolist() == window.target.lengths.tolist()
     assert pack.source.ids.tolist() == window.source.values.tolist()
 
 
@@ -96,28 +96,28 @@ def test_a_narrowed_shape_has_room_for_the_window_and_a_tail_and_is_never_wider(
     shape = plan_shape(
         tokens_per_step=tokens,
         tokens_per_micro_batch=tokens,
-        lengths=parts.sources.lengths,
+        lengths=parts.datasets.lengths,
         max_tokens=recipe.data.max_tokens,
         fixed=True,
         sort=False,
     )
-    parts.packing.shape = shape
+    parts.batching.shape = shape
     window = in_one_pack(between(probe_window(parts), 0, count), parts)
     narrow = narrowed(shape, window)
     (pack,) = on_device(parts, window, narrow)
     assert pack.num_segments == len(window.target)
     assert len(pack.target.ids) == narrow.target_slots <= shape.target_slots
     assert len(pack.source.ids) == narrow.source_slots <= shape.source_slots
-    room = window.num_targets + narrow.target_longest
+    room = window.num_targets + narrow.target_max_seqlen
     assert narrow.target_slots <= room + 63
     assert narrow.target_slots > window.num_targets or narrow.target_slots == shape.target_slots
-    assert len(pack.target.boundaries) == len(one_pack(parts, window).target.boundaries)
+    assert len(pack.target.cu_seqlens) == len(one_pack(parts, window).target.cu_seqlens)
 
 
 def test_packs_that_are_as_long_as_what_is_in_them_stay_so(parts):
-    assert narrowed(parts.packing.shape, probe_window(parts)) is parts.packing.shape
-    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
-    assert narrowed(parts.packing.shape, few_examples(parts)) is not parts.packing.shape
+    assert narrowed(parts.batching.shape, probe_window(parts)) is parts.batching.shape
+    parts.batching.shape = shape_for(parts.recipe, parts.datasets.lengths, packed=True)
+    assert narrowed(parts.batching.shape, few_examples(parts)) is not parts.batching.shape
 
 
 def test_tokens_are_exchanged_where_they_should_be_and_nowhere_else():
@@ -138,6 +138,6 @@ def test_no_pack_of_the_run_is_larger_than_the_fullest(parts):
     fullest = parts.examples.fullest()
     longest = parts.recipe.data.max_tokens
     assert fullest.num_tokens == 2 * fullest.num_segments * longest
-    assert fullest.num_targets > parts.packing.shape.target_room - longest
+    assert fullest.num_targets > parts.batching.shape.target_capacity - longest
     _, packs = next(iter(parts.stream.batches(0)))
     assert all(pack.num_targets < fullest.num_targets + longest for pack in packs)

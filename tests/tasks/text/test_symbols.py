@@ -13,14 +13,14 @@ from trimtab.tasks.text.symbols import changed, letters, symbols_are_apart, text
     ],
 )
 def test_a_symbol_that_is_another_one_or_none_is_found(parts, monkeypatch, name, id, told):
-    monkeypatch.setattr(parts.sources.tokenizer, name, id)
+    monkeypatch.setattr(parts.datasets.tokenizer, name, id)
     results = list(symbols_are_apart(parts))
     assert [(each.code, each.severity) for each in results] == [("D208", "error")] * 2  # told of either side
     assert told in results[0].message
 
 
 def test_an_id_outside_of_the_vocabulary_is_found(parts, monkeypatch):
-    monkeypatch.setattr(parts.sources.tokenizer, "num_ids", int(parts.sources.sample.source.values.max()))
+    monkeypatch.setattr(parts.datasets.tokenizer, "num_ids", int(parts.datasets.sample.source.values.max()))
     (source, *_) = symbols_are_apart(parts)
     assert "the source's vocabulary" in source.message
     assert "tokens of the first examples have an id outside" in source.message
@@ -40,7 +40,7 @@ def test_a_healthy_tokenizer_gives_its_text_back(parts):
     assert list(symbols_are_apart(parts)) == []
     assert list(text_comes_back(parts)) == []
     lines = ["the small ship", "  THE\tsmall SHIP "]
-    kept, lost = changed(parts.sources.tokenizer, lines)
+    kept, lost = changed(parts.datasets.tokenizer, lines)
     assert (kept, lost) in (
         (2, []),
         (1, []),

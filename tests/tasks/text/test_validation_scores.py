@@ -25,7 +25,7 @@ def line(tmp_path):
 
 
 def test_the_loss_is_the_mean_over_all_targets_of_the_set(line):
-    valid = line.parts.sources.valid["valid"]
+    valid = line.parts.datasets.valid["valid"]
     line.parts.model.eval()
     total = sum(
         loss_of(line.parts, line.parts.model, replace_rows(valid, i)) * len(valid.target.row(i))
@@ -41,12 +41,12 @@ def replace_rows(valid, i):
 
 @torch.no_grad()
 def test_the_loss_is_that_of_the_slow_twin_without_packs_of_many(line):
-    valid, parts = line.parts.sources.valid["valid"], line.parts
+    valid, parts = line.parts.datasets.valid["valid"], line.parts
     parts.model.eval()
     summed, count = 0.0, 0
     for i in range(len(valid.target)):
         one = replace_rows(valid, i)
-        (pack,) = parts.packing.pack_pairs(one.source, one.target)
+        (pack,) = parts.batching.pack_pairs(one.source, one.target)
         logits = (parts.model(pack) @ parts.model.output_matrix.T)[:, : parts.model.num_ids]
         summed += float(torch.nn.functional.cross_entropy(logits, pack.labels, reduction="sum"))
         count += pack.num_targets
@@ -55,7 +55,7 @@ def test_the_loss_is_that_of_the_slow_twin_without_packs_of_many(line):
 
 def test_metrics_of_translations_are_those_that_the_recipe_names_in_its_order(tmp_path):
     line = small_line(tmp_path, **{"evaluate.metrics": ["ter", "chrf"], "evaluate.lines": 7})
-    valid = line.parts.sources.valid["valid"]
+    valid = line.parts.datasets.valid["valid"]
     assert [metric.name for metric in metrics_of_translations(line.parts)] == ["ter", "chrf"]
     found = translate(line.parts, line.parts.model.eval(), valid)
     assert found.sources == [valid.sources[i] for i in found.lines]

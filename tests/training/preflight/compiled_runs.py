@@ -52,7 +52,7 @@ def compiled(small, changes, folder, *, backend="eager"):
     torch._dynamo.reset()
     counters.clear()
     parts = small(folder, **changes)
-    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
+    parts.batching.shape = shape_for(parts.recipe, parts.datasets.lengths, packed=True)
     plain, torch.compile = torch.compile, partial(torch.compile, backend=backend)
     try:
         parts.model.compile_blocks()
@@ -83,11 +83,11 @@ def counted(fresh, folder):
     told["findings"], told["by_check"] = [], {}
     for check in every_check.of_the_model(parts):
         before = graphs()
-        told["findings"] += [str(each) for each in every_check.told(check, parts)]
+        told["findings"] += [str(each) for each in every_check.run_check(check, parts)]
         told["by_check"][check.__name__] = graphs() - before
     same = trained(parts)
     told["same_weights"] = all(torch.equal(same[name], weight) for name, weight in weights.items())
-    for valid in parts.sources.valid.values():
+    for valid in parts.datasets.valid.values():
         loss_of(parts, copy.deepcopy(parts.model).eval(), valid)  # a GPU evaluates a copy
     told["checked"] = graphs()
     return told
@@ -107,8 +107,8 @@ def trained(parts, *, steps=2):
 
 def stances(parts):
     """Graphs after a pass in each stance."""
-    sample, told = parts.sources.sample, {}
-    pack = next(parts.packing.pack_pairs(sample.source, sample.target))
+    sample, told = parts.datasets.sample, {}
+    pack = next(parts.batching.pack_pairs(sample.source, sample.target))
     try:
         with plainly():
             parts.stepper.objective(pack)

@@ -73,7 +73,7 @@ def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
     parts.model.encoder.eval()
     modes = [module.training for module in parts.model.modules()]
     for check in every_check.of_the_model(parts):
-        assert every_check.told(check, parts) == []
+        assert every_check.run_check(check, parts) == []
         assert equal(weights, parts.model.state_dict()), check.__name__
         assert torch.equal(drawn, torch.get_rng_state()), check.__name__
         assert modes == [module.training for module in parts.model.modules()], check.__name__
@@ -83,8 +83,8 @@ def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
 @pytest.mark.parametrize("precision", ["fp32", "bf16_mixed"])
 def test_packs_of_one_fixed_shape_as_on_a_gpu_are_well(parts_with, precision):
     parts = parts_with(step={"precision": precision})
-    parts.packing.shape = shape_for(parts.recipe, parts.sources.lengths, packed=True)
-    assert parts.packing.shape.fixed
+    parts.batching.shape = shape_for(parts.recipe, parts.datasets.lengths, packed=True)
+    assert parts.batching.shape.fixed
     assert found(parts) == []
 
 
@@ -94,7 +94,7 @@ def test_whichever_check_meets_the_end_of_memory_it_is_told_as_such(parts):
         raise MemoryError
         yield
 
-    (finding,) = every_check.told(check, parts)
+    (finding,) = every_check.run_check(check, parts)
     assert finding.code == "P201"
     assert parts.model.training
 
@@ -105,7 +105,7 @@ def test_a_check_that_fails_otherwise_is_not_silent(parts):
         yield
 
     with pytest.raises(RuntimeError, match="shapes"):
-        every_check.told(check, parts)
+        every_check.run_check(check, parts)
 
 
 def test_after_a_loss_that_is_no_number_nothing_else_is_told_of_the_model(parts):

@@ -8,7 +8,7 @@ from trimtab.step.optimizer.adamw import AdamW
 from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.tasks.translation.task import TRANSLATION
 from trimtab.training.preflight import every_check, preflight
-from trimtab.training.preflight.state_backup import kept, tensors_of
+from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.gpu
@@ -33,7 +33,7 @@ def test_no_check_asks_for_a_shape_that_was_not_compiled(parts_with, check):
     parts = parts_with(step={"compile": "on", "precision": "auto"})
     list(preflight(parts))
     torch._dynamo.utils.counters.clear()
-    every_check.told(check, parts)
+    every_check.run_check(check, parts)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 0
 
 
@@ -48,7 +48,7 @@ def test_after_the_checks_neither_a_step_nor_an_evaluation_compiles_anything(par
     stream = parts.stream.batches(0)
     parts.stepper.take_step(next(stream)[1], learning_rate=1e-3)
     stream.close()
-    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.sources.valid.values())))
+    loss_of(parts, parts.evaluation_model.copy().eval(), next(iter(parts.datasets.valid.values())))
     blocks = 2
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == compiled == blocks
 
@@ -65,10 +65,10 @@ def test_weights_are_put_back_bit_for_bit_with_room_for_copies_and_without(parts
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     before = {name: each.clone() for name, each in parts.model.state_dict().items()}
-    copies = kept(tensors_of(parts))
+    copies = backup(tensors_of(parts))
     assert {each.device.type for each in copies.values()} == {"cuda" if free else "cpu"}
     for check in THAT_PUT_BACK:
-        assert [str(each) for each in every_check.told(check, parts)] == []
+        assert [str(each) for each in every_check.run_check(check, parts)] == []
     assert all(torch.equal(before[name], each) for name, each in parts.model.state_dict().items())
 
 
@@ -77,5 +77,5 @@ def test_what_a_skipped_step_changes_is_found_with_room_for_copies_and_without(p
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     put_bug(monkeypatch, AdamW.update, ("skip.to(torch.float32)", "skip.to(torch.float32) * 0"))
-    found = every_check.told(every_check.skipped_steps_change_nothing, parts)
+    found = every_check.run_check(every_check.skipped_steps_change_nothing, parts)
     assert [each.code for each in found] == ["S206"]

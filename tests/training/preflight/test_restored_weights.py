@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.training.small_line import equal, small_line, snapshot
-from trimtab.training.preflight.restored_weights import untouched, weights_put_back, with_own_moments
+from trimtab.training.preflight.restored_weights import state_restored, weights_put_back, with_own_moments
 
 
 def test_gradients_modes_and_random_numbers_come_back_even_after_a_failure(parts):
@@ -11,7 +11,7 @@ def test_gradients_modes_and_random_numbers_come_back_even_after_a_failure(parts
     given, drawn = weight.grad, torch.get_rng_state()
 
     def look():
-        with untouched(parts):
+        with state_restored(parts):
             assert weight.grad is None
             weight.grad = torch.zeros_like(weight)
             parts.model.eval()

@@ -3,7 +3,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from trimtab.training.preflight import state_backup as kept_module
-from trimtab.training.preflight.state_backup import SHARE, has_room, kept, tensors_of
+from trimtab.training.preflight.state_backup import SHARE, backup, fits_beside, tensors_of
 
 
 def test_copies_stay_what_they_are_whatever_becomes_of_the_originals():
@@ -15,7 +15,7 @@ def test_copies_stay_what_they_are_whatever_becomes_of_the_originals():
         "none": torch.zeros(0),
     }
     was = {name: tensor.detach().clone() for name, tensor in tensors.items()}
-    copies = kept(tensors)
+    copies = backup(tensors)
     with torch.no_grad():
         for tensor in tensors.values():
             tensor.fill_(7)
@@ -25,7 +25,7 @@ def test_copies_stay_what_they_are_whatever_becomes_of_the_originals():
 
 
 def test_weights_and_tables_of_a_model_are_kept_under_their_names(parts):
-    names = kept(tensors_of(parts)).keys()
+    names = backup(tensors_of(parts)).keys()
     assert {"embedding.weight", "target_positions.sines"} < names
     assert len(names) == len([*parts.model.parameters(), *parts.model.buffers()])
 
@@ -41,8 +41,8 @@ def test_copies_of_a_gpu_lie_there_only_where_little_of_what_is_free_is_taken(mo
         monkeypatch.setattr(
             torch.cuda, "mem_get_info", lambda device: (SHARE * 150 * 4 + beyond, SHARE * 9999)
         )
-        assert has_room(tensors) == (place == "cuda")
-        assert [each.device.type for each in kept(tensors).values()] == [place, place, "cpu"]
+        assert fits_beside(tensors) == (place == "cuda")
+        assert [each.device.type for each in backup(tensors).values()] == [place, place, "cpu"]
 
 
 def test_where_memory_runs_out_all_the_same_copies_lie_in_host_memory(monkeypatch):
@@ -56,7 +56,7 @@ def test_where_memory_runs_out_all_the_same_copies_lie_in_host_memory(monkeypatc
 
     monkeypatch.setattr(kept_module, "copied", too_much)
     tensors = {"one": torch.ones(2), "two": torch.zeros(2)}
-    copies = kept(tensors)
+    copies = backup(tensors)
     for tensor in tensors.values():
         tensor.fill_(7)
     assert asked == [True, True, False, False]

@@ -2,7 +2,7 @@
 
 draft            lines with comments; which settings they account for
 step             step, length, evaluation, checkpoints, seed: the same for every task
-rates            optimizers and schedules, with the arithmetic of those that are told in another way
+rates            optimizers and schedules, with the arithmetic of those that are expressed in another way
 corpora          files, tokenizer and filters of translation tools
 model            the shape of a translation model
 translation      a translation recipe

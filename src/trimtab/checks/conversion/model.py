@@ -26,7 +26,7 @@ def write_model(draft: Draft) -> None:
     draft.say("kind: encoder_decoder", level=1)
     if problem := _misfit(values):
         draft.say("preset: base", level=1, comment=f"{problem}: 512 wide, 8 heads, 6 + 6 layers")
-        draft.note(f"{problem}; the preset base stands in its place")
+        draft.note(f"{problem}; the preset base is used instead")
     else:
         _write_sizes(draft)
     dropout = draft.take("dropout")
@@ -90,7 +90,7 @@ def _write_positions(draft: Draft) -> None:
     else:
         draft.put("positions", "sinusoidal", level=1, why=f"{kind.value} there, which has no counterpart")
         draft.note(
-            f"positions of the kind {kind.value} have no counterpart; sinusoidal ones stand in their place"
+            f"positions of the kind {kind.value} have no counterpart; sinusoidal ones are used instead"
         )
 
 

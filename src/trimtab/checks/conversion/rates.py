@@ -34,7 +34,7 @@ def write_optimizer(draft: Draft) -> None:
     kind = OPTIMIZERS.get(name)
     if kind is None:
         draft.note(
-            f"the optimizer {name} has no counterpart; AdamW stands in its place, and its rate must be tuned"
+            f"the optimizer {name} has no counterpart; AdamW is used instead, and its learning rate must be tuned"
         )
     kind = kind or "adamw"
     if name == "adam" and draft.run.value("weight_decay"):
@@ -61,12 +61,12 @@ def write_optimizer(draft: Draft) -> None:
 
 
 def write_schedule(draft: Draft) -> None:
-    """Writes `schedule`, with the effective peak of one that is told by a factor."""
+    """Writes `schedule`, with the effective peak of a schedule that is given by a factor."""
     chosen = draft.take("schedule")
     name = chosen.value if chosen is not None else "constant"
     kind = SCHEDULES.get(name)
     if kind is None:
-        draft.note(f"the schedule {name} has no counterpart; a linear fall stands in its place")
+        draft.note(f"the schedule {name} has no counterpart; a linear decay is used instead")
         kind = "linear_warmup"
     comment = draft.origin(chosen)
     if kind == "noam":

@@ -7,7 +7,7 @@ from trimtab.checks.place import Place
 
 
 def target(document: Document, edit: Edit, at: Place) -> tuple[Call, Entry]:
-    """The call and its argument that an edit names; where several calls have it, the one that the finding stands at."""
+    """The call and its argument that an edit names; where several calls have it, the one at the finding."""
     key = edit.after if isinstance(edit, AddKey) else edit.key
     having = [(call, entry) for call in document.calls if (entry := argument(call, key)) is not None]
     if not having:

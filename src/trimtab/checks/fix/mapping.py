@@ -76,7 +76,7 @@ def _remove_line(text: str, found: Found) -> Cut:
         return Cut(member.start, rest.end() if rest else end)
     rest = _REST_OF_LINE.match(text, end)
     if rest is None:
-        raise CannotMend("something else stands in the same line")
+        raise CannotMend("something else is on the same line")
     if rest.end() == len(text) and not text.endswith(
         "\n"
     ):  # the line before is the last now, and ends as this did
@@ -89,7 +89,7 @@ def _add_line(text: str, member: Member, line: str) -> Cut:
     newline = newline_of(text)
     rest = _REST_OF_LINE.match(text, member.value.end)
     if rest is None:
-        raise CannotMend("something else stands in the same line")
+        raise CannotMend("something else is on the same line")
     if text[: rest.end()].endswith("\n"):
         return Cut(rest.end(), rest.end(), indent + line + newline)
     return Cut(rest.end(), rest.end(), newline + indent + line)
@@ -107,7 +107,7 @@ def _remove_between_commas(text: str, found: Found) -> Cut:
     if found.index < len(members) - 1:
         comma = _COMMA_AND_SPACE.match(text, member.value.end)
         if comma is None:
-            raise CannotMend("a comment stands before the comma")
+            raise CannotMend("a comment comes before the comma")
         return Cut(member.start, comma.end())
     before = members[found.index - 1].value.end
     if _PLAIN_GAP.fullmatch(text, before, member.start):

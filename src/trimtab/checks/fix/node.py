@@ -1,4 +1,4 @@
-"""Where the values of a file stand in its characters, for YAML and JSON alike."""
+"""Where the values of a file are in its text, for YAML and JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Node:
     end: int
     kind: Literal["mapping", "list", "leaf"] = "leaf"
     bracketed: bool = False
-    """Whether a mapping or list stands in brackets, so that commas part its members."""
+    """Whether a mapping or list is in brackets, so that commas separate its members."""
     members: tuple["Member", ...] = ()
     items: tuple["Node", ...] = ()
 

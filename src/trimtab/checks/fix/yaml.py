@@ -86,7 +86,7 @@ def _node(node: Any, text: str, after: int) -> Node:
     items: tuple[Node, ...] = ()
     if is_list:
         items = _items(node.value, text, start)
-    if not bracketed:  # the mark stands at what follows, behind comments and empty lines
+    if not bracketed:  # the mark is at what follows, after comments and empty lines
         end = max((*(each.value.end for each in members), *(each.end for each in items)), default=start)
     kind = "mapping" if is_mapping else "list"
     return Node(start=start, end=end, kind=kind, bracketed=bracketed, members=members, items=items)
@@ -103,7 +103,7 @@ def _items(nodes: list[Any], text: str, start: int) -> tuple[Node, ...]:
 
 
 def _leaf(start: int, end: int, text: str, after: int) -> Node:
-    if start == end:  # nothing is written; the mark stands at what follows
+    if start == end:  # nothing is written; the mark is at what follows
         return Node(start=after, end=after)
     return Node(start=start, end=start + len(text[start:end].rstrip()))
 

@@ -30,7 +30,7 @@ def recognises(document: Document) -> bool:
 
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
-    """How it decodes; of a server's file only the keys are told, which nothing checks."""
+    """How it decodes; of a server's file only the keys are read, which nothing checks."""
     is_server = "models_root" in names_of(document)
     table = None if is_server else load_table("eole_predict", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table, converts=True)

@@ -1,4 +1,4 @@
-"""What a kind of configuration is: how it is recognised, and how it is told in the words of `concepts`."""
+"""What a kind of configuration is: how it is recognised, and how its settings map to `concepts`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,9 +31,9 @@ class Kind:
     """For people: `Axolotl YAML`."""
     syntaxes: frozenset[Syntax]
     recognises: Callable[[Document], bool]
-    """By signs that no other kind has; two kinds that both say yes are told to the user as a question."""
+    """By signs that no other kind has; if two kinds both say yes, the user is asked."""
     describe: Callable[[Document, Surroundings], list[Description]]
     """A script with two TrainingArguments makes two descriptions. Never raises for strange values: what has the wrong
-    type stands in `keys`, not in `concepts`."""
+    type is in `keys`, not in `concepts`."""
     dialect: Dialect = "pyyaml"
     """What this tool makes of a YAML scalar; `describe` gets the document read so."""

@@ -46,7 +46,7 @@ def recognises(document: Document) -> bool:
 
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
-    """One run; without `do_train` nothing is trained, and nothing is told of training."""
+    """One run; without `do_train` it trains nothing and has no training settings."""
     surroundings = accepted(surroundings)
     table = _table(document, load_table("llamafactory", surroundings.versions))
     # No conversion: OmegaConf has read the numbers, and the parser passes them on as they are.

@@ -29,7 +29,7 @@ def recognises(document: Document) -> bool:
 
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
-    """One run; a file with corpora alone is a part of one, whose other options may stand on the command line."""
+    """One run; a file with corpora alone is a part of one, whose other options may be on the command line."""
     table = load_table("opennmt", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table, converts=True)
     is_whole = bool(names_of(document) & (FLAT | {"save_model"}))

@@ -14,7 +14,7 @@ from trimtab.checks.kinds.tokenizer_config import tokenizer_concepts
 from trimtab.checks.kinds.written import Written, from_beside, settings_of
 
 TABLES = ("lora", "adalora", "oft")
-"""Methods whose keys are known; of the others only the type is told."""
+"""Methods whose keys are known; of the others only the type is known."""
 
 NEARBY = ("config.json", "tokenizer_config.json", "generation_config.json", "training_args.json")
 

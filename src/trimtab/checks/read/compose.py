@@ -216,7 +216,7 @@ class _Composer:
         return start
 
     def fault(self, problem: str, event: Any) -> InputError:
-        """What is told of a problem that begins where an event does."""
+        """The problem at the position of an event."""
         at = event.start_mark.index
         return yaml_fault(problem, text=self.lines.text, at=at, where=self.lines.where(at))
 

@@ -50,7 +50,7 @@ def read_notebook(path: str, text: str) -> Document:
 
 
 class _Notebook:
-    """Gathers the code of cells into one text, and remembers where each piece of it stands in the file."""
+    """Gathers the code of cells into one text, and remembers where each piece of it is in the file."""
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
@@ -126,7 +126,7 @@ class _Notebook:
         return self.lines.place(begins, self._offset(end - 1, behind=1) if end > start else begins)
 
     def _offset(self, at: int, *, behind: int = 0) -> int:
-        """Of a character of the code, or of what stands behind it."""
+        """Of a character of the code, or of what follows it."""
         index = bisect_right(self.pieces, at, key=lambda piece: piece.at) - 1
         if index < 0:
             return 0

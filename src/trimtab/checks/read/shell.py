@@ -17,7 +17,7 @@ Span = Callable[[int, int], Place]
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 _ODD_OPTION = re.compile(r"--[A-Za-z][^\s=]*")
-"""What argparse takes for an option by its dashes, whatever stands in its name: no value of the one before."""
+"""What argparse takes for an option by its dashes, whatever its name: no value of the one before."""
 _PAIR = re.compile(r"(\+{0,2}|~)([A-Za-z_][\w.]*)=")
 
 

@@ -90,7 +90,7 @@ def _outside_blocks(commands: Commands) -> Iterator[Sequence[Word]]:
 
 
 def _times(text: str) -> dict[str, int]:
-    """How often anything that looks like an assignment stands in the script."""
+    """How often the script has anything that looks like an assignment."""
     times: dict[str, int] = {}
     for found in _ANY.finditer(text):
         times[found[1]] = times.get(found[1], 0) + 1

@@ -71,7 +71,7 @@ _DIFFERENT = object()
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Reports the outermost unknown key; what stands in an open mapping only where it is nearly a known one."""
+    """Reports the outermost unknown key; keys in an open mapping only if they are close to a known one."""
     table = run.table
     if table is None:
         return
@@ -85,7 +85,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         parent, _, name = setting.key.rpartition(".")
         here = _strictness_at(run, table, setting)
         if here.unknown_keys != "refused" and _is_comment(name):
-            reported.add(setting.key)  # and nothing below it is told
+            reported.add(setting.key)  # and nothing below it is reported
             continue
         if parent not in known_below:
             known_below[parent] = _names_below(table, parent)
@@ -115,7 +115,7 @@ def _is_comment(name: str) -> bool:
 
 
 def _holders(key: str) -> Iterator[str]:
-    """What a dotted key stands in, innermost first."""
+    """The parents of a dotted key, innermost first."""
     while "." in key:
         key = key.rpartition(".")[0]
         yield key

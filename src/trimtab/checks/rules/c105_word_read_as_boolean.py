@@ -45,7 +45,7 @@ RULE = Rule(
 
 _WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
 _BARE = re.compile(r"(?<![^\s,\[-])(?:yes|no|on|off|y|n|true|false)(?![^\s,\]])", re.IGNORECASE)
-"""A word of a list without quotes, as it stands in the file."""
+"""An unquoted word of a list, as it is in the file."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

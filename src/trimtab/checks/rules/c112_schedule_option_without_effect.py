@@ -22,7 +22,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/core/trainers/mixins/scheduler.py",
-            "cosine_min_lr_ratio is read where the schedule is cosine (rex is told as cosine); "
+            "cosine_min_lr_ratio is read where the schedule is cosine (rex counts as cosine); "
             "cosine_constant_lr_ratio only beside it.",
         ),
     ),

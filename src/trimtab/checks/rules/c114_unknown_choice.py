@@ -35,7 +35,7 @@ RULE = Rule(
 )
 
 MOST = 8
-"""So many choices are listed; more are told by their number."""
+"""How many choices are listed; the rest are counted."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

@@ -38,7 +38,7 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where one and the same file, or set and split, stands on both sides."""
+    """Fires where one and the same file, or set and split, is on both sides."""
     for setting, path in (*_of_toolkits(run), *_of_axolotl(run), *_of_llamafactory(run), *_of_recipes(run)):
         yield RULE.at(setting, path=path)
     for trainer in trainers(run):

@@ -34,7 +34,7 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires in our own recipes where one source file stands in several corpora without tags, with other targets."""
+    """Fires in our own recipes where several corpora use one source file without tags, with different targets."""
     if run.tool != "trimtab":
         return
     targets: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ RULE = Rule(
     message="`assistant_only_loss` looks for a generation mark, and the published template of {model} has none: "
     "every label "
     "is masked",
-    why="Which tokens are the assistant's is told by `{{% generation %}}` in the chat template. Without it no "
+    why="`{{% generation %}}` in the chat template marks the assistant's tokens. Without it no "
     "token is, "
     "and nothing is learnt. Newer versions of TRL put a template with the mark in its place.",
     evidence=(

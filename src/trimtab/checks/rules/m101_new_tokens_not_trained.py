@@ -69,7 +69,7 @@ _WITHOUT_CHATML = frozenset(
 )
 """Families whose published vocabularies have no ChatML tokens."""
 SHOWN = 3
-"""Tokens of many that are told by name."""
+"""How many of many tokens are named."""
 _WAY = 'set `modules_to_save=["embed_tokens", "lm_head"]`, or `trainable_token_indices` to train the new rows alone'
 
 

@@ -47,7 +47,7 @@ SMALL = 256
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where the size is written in a run from scratch, or OpenNMT is told to round it to something else."""
+    """Fires where the size is written in a run from scratch, or OpenNMT rounds it to something else."""
     if run.value("autocast") not in ("bf16", "fp16"):
         return
     for call in calls_of(run, "resize_token_embeddings"):

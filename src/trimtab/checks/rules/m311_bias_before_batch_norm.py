@@ -60,7 +60,7 @@ def _parts(sequence: Call, calls: Sequence[Call]) -> list[Call]:
     for call in calls:
         if call is sequence or not _holds(sequence.place, call.place):
             continue
-        # Outer calls come before what stands in them.
+        # Outer calls come before the calls inside them.
         if not direct or not _holds(direct[-1].place, call.place):
             direct.append(call)
     return direct if len(direct) == len(sequence.positional) and not sequence.has_rest else []

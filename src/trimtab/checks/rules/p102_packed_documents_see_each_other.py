@@ -11,7 +11,7 @@ RULE = Rule(
     name="packed-documents-see-each-other",
     severity="warning",
     message="several examples share a sequence, and each attends to those before it",
-    why="An answer is then learnt with somebody else's question in sight, at positions that never occur in "
+    why="An answer is then learned with an unrelated question in sight, at positions that never occur in "
     "use. In pre-training on long documents this is common practice; for short instructions it is not what "
     "is meant.",
     evidence=(

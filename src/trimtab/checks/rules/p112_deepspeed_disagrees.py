@@ -51,7 +51,7 @@ _TOOLS = ("transformers", "trl", "llamafactory")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where DeepSpeed's settings stand in the same file, or in the file of this folder that it names."""
+    """Fires where DeepSpeed's settings are in the same file, or in a file of this folder that it names."""
     if run.tool not in _TOOLS or run.value("batch_finder") is True:
         return
     theirs = _theirs(run)

@@ -43,7 +43,7 @@ _DEFAULT_START = 50_000
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Only where somebody asks for a decay; silent for the other decay methods."""
+    """Only where a decay is requested; silent for the other decay methods."""
     prefix = _PREFIX.get(run.tool)
     if prefix is None:
         return

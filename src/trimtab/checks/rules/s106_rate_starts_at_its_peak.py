@@ -11,7 +11,7 @@ RULE = Rule(
     code="S106",
     name="rate-starts-at-its-peak",
     severity="note",
-    message="`rsqrt` has no warm-up: it stands at {factor:g} / sqrt({warmup}) = {peak:.2g} until step "
+    message="`rsqrt` has no warm-up: it stays at {factor:g} / sqrt({warmup}) = {peak:.2g} until step "
     "{warmup}, then decays",
     why="`warmup_steps` is here the length of a plateau, not of a rise, and the plateau is the configured "
     "rate divided by its root. A post-norm transformer wants a rise; a pre-norm one may do without, so this "

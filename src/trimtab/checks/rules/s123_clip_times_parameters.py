@@ -49,7 +49,7 @@ RULE = Rule(
 )
 
 HARMLESS = 1e-3
-"""Below this somebody has divided by the number of parameters already."""
+"""Below this the number of parameters has been divided out already."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

@@ -51,7 +51,7 @@ WARMED_UP = 4000
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Only where somebody has switched it off, and no long warm-up of the Transformer's own schedule stands for it."""
+    """Only where clipping is switched off and no long warm-up of the Transformer's own schedule replaces it."""
     clip = run.setting("clip")
     if clip is None or not clip.is_written or clip.value != 0 or run.tool == "mammoth":
         return

@@ -54,7 +54,7 @@ _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """What stands behind the optimizer in the same script; another optimizer in it leaves it unclear, and silent."""
+    """What follows the optimizer in the same script; with another optimizer in it the rule stays silent."""
     calls = run.document.calls
     mine = [call for call in calls if call.name == "CPUOffloadOptimizer"]
     if len(mine) != 1 or run.document.syntax != "python":

@@ -1,1 +1,1 @@
-"""How findings are told: text, JSON, SARIF, GitHub annotations; pages and the index of symptoms."""
+"""Output of findings: text, JSON, SARIF, GitHub annotations; pages and the index of symptoms."""

@@ -11,7 +11,7 @@ class Symptom:
     also: tuple[str, ...]
     """Other ways to say it."""
     causes: tuple[str, ...]
-    """The likeliest first; each says how it is told from the others, or what to do."""
+    """The likeliest first; each says how to tell it from the others, or what to do."""
     parts: str = ""
     """Parts of trimtab that prevent it or show it."""
 
@@ -140,7 +140,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "every label is masked, and NaN or nothing is logged as 0",
             "the log filters NaN: `logging_nan_inf_filter` shows the last finite loss or 0",
             "fp16 overflow, or a broken attention kernel, in the forward pass",
-            "the answer stands in the prompt",
+            "the answer is in the prompt",
         ),
     ),
     Symptom(

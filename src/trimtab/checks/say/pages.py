@@ -28,5 +28,5 @@ def page_of(code: str) -> Rule:
 
 
 def page_file(rule: Rule) -> str:
-    """Where the page stands in the project."""
+    """Where the page is in the project."""
     return f"{PAGES_FOLDER}/{rule.code}.md"

@@ -80,7 +80,7 @@ class Answer:
 
 
 def search(text: str) -> Answer:
-    """Everything known about what somebody sees."""
+    """Everything known about a symptom."""
     query = _stems(text)
     symptoms = _ranked([query], [(each, _phrases(each)) for each in SYMPTOMS])
     # A symptom that is found speaks for rules in all its words, not only in those of the query.

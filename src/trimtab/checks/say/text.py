@@ -12,7 +12,7 @@ from trimtab.errors import one_line, shortened
 
 WIDTH = 110
 MOST_SKIPPED = 10
-"""Files that were not looked at are told up to this number, then counted."""
+"""Skipped files are listed up to this number, then counted."""
 _COLOURS = {"error": "31", "warning": "33", "note": "36"}
 _HEAD = 10
 """Columns for the words `why`, `evidence`, `fix`, `more` and their margin."""
@@ -67,7 +67,7 @@ def _block(diagnosis: Diagnosis, lines: Lines | None, in_colour: bool, told: set
     finding = diagnosis.finding
     yield _headline(diagnosis, in_colour)
     yield from _source_line(diagnosis, lines, in_colour)
-    if finding.code not in told:  # the reason is told once; what to do may differ
+    if finding.code not in told:  # the reason is given once; what to do may differ
         yield from _paragraph("why", finding.why, in_colour)
         if evidence := best_first(page_of(finding.code).evidence):
             yield from _paragraph("evidence", sentence(evidence[0]), in_colour)

@@ -1,4 +1,4 @@
-"""Findings that somebody has decided to live with, and why.
+"""Findings that the user accepts, and why.
 
 apply        takes them out, and tells of silences that are wrong or idle
 comment      `# trimtab: allow S104 because it is a smoke test`

@@ -1,4 +1,4 @@
-"""Which findings are told in spite of silences, and what is wrong with the silences."""
+"""Which findings remain after suppressions, and what is wrong with the suppressions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ WITHOUT_REASON = Rule(
     code="C190",
     name="silence-without-reason",
     severity="error",
-    message="`{rule}` is allowed, but nobody says why; it is told as before",
+    message="`{rule}` is suppressed without a reason, so it is still reported",
     why="Whoever reads the file next cannot know whether the finding was judged or only in the way, so the silence "
     "stays for ever.",
     evidence=(Arithmetic("A silence without a reason cannot be checked by anybody; so it is not obeyed."),),
@@ -32,7 +32,7 @@ OF_NOTHING = Rule(
     name="silence-of-nothing",
     severity="warning",
     message="`{rule}` is allowed here, but has nothing to say",
-    why="The setting was mended, or stands in another line. A silence that is left behind "
+    why="The setting was fixed, or is on another line. A suppression that is left behind "
     "will one day hide a new mistake.",
     evidence=(_RUFF,),
     fix=Fix("remove the silence", "same training"),
@@ -44,7 +44,7 @@ OF_UNKNOWN_RULE = Rule(
     name="silence-of-unknown-rule",
     severity="warning",
     message="no rule is called `{rule}`{nearest}",
-    why="A misspelt name silences nothing, and the finding it was meant for is told all the same.",
+    why="A misspelled name suppresses nothing, and the finding it was meant for is still reported.",
     evidence=(_RUFF,),
     fix=Fix("write a code or a name that `trimtab rules` lists", "same training"),
     bad=Example(
@@ -61,7 +61,7 @@ NOT_UNDERSTOOD = Rule(
     name="silence-not-understood",
     severity="error",
     message="a comment addresses trimtab, but `{text}` is nothing that it knows",
-    why="The comment was written to change what is told, and does not.",
+    why="The comment was written to change what is reported, and does not.",
     evidence=(
         Maintainer(
             "https://astral.sh/blog/ruff-v0.0.278",

@@ -143,7 +143,7 @@ def _entry(entry: Any, number: int, path: str, rows: Mapping[str, Iterator[int]]
 
 
 def _rows(lines: Lines) -> dict[str, Iterator[int]]:
-    """TOML is read without places: an entry is told by the quoted word it holds, below the first word to trimtab."""
+    """TOML is read without positions: an entry is found by its quoted word, below the first mention of trimtab."""
     begin = _ADDRESSED.search(lines.text)
     rows: dict[str, list[int]] = {}
     for found in _QUOTED.finditer(lines.text, begin.start() if begin else 0):

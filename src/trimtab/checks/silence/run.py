@@ -32,7 +32,7 @@ class Silences:
         self._used: set[Allowed] = set()
 
     def apply(self, document: Document, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-        """The findings of a file that are told all the same, and what is wrong with its own silences."""
+        """The findings of a file that remain, and what is wrong with its own suppressions."""
         own, strange = silences_of_comments(document)
         entries = self._entries_for(document)
         judged = apply_silences(diagnoses, [*own, *entries.values()], self._rules)

@@ -76,7 +76,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
-            what="source and target stand in one row, so they share one vocabulary",
+            what="source and target share one row, so they share one vocabulary",
             got="a tokenizer of the source's own, with task language_model",
             fix="remove it",
         )

@@ -30,7 +30,8 @@ class Rows:
 
 
 def parquet_rows(path: Path) -> Rows:
-    """A Parquet file. Raises InputError where it cannot be opened; what is damaged or not there is told on reading."""
+    """A Parquet file. Raises InputError where it cannot be opened; what is damaged or missing is reported on
+    reading."""
     open_input(path).close()  # says what is wrong with a path
 
     def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
@@ -55,7 +56,7 @@ def dataset_rows(path: Path, split: str | None) -> Rows:
         raise input_error(
             f"{folder}: its rows are in another order than its files",
             got="a list of indices in state.json",
-            allowed="rows as they stand in the files",
+            allowed="rows as the files have them",
             fix="save it again after flatten_indices()",
         )
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 BYTES_BEFORE = 64
-"""How much of what stands before a passage is read with it."""
+"""How much of the context before a passage is read with it."""
 _CARRIAGE_RETURN = 13
 
 

@@ -80,7 +80,7 @@ class Passages:
         return map(self.pair, lines)
 
     def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: a passage brings what stands before it by itself."""
+        """None: a passage brings its own context."""
         return []
 
     def num_bytes(self, line: int) -> int:

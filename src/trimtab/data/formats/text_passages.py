@@ -47,7 +47,7 @@ class TextDocuments:
         first = start if begins else max(start - BYTES_BEFORE, int(places[number - 1, START]))
         data = self.lines.between(first, stop)
         text = self._decoded(data[start - first :], start).replace("\r\n", "\n")
-        # The document's last newline is not part of it, and neither is what stands before that one in CRLF.
+        # The document's last newline is not part of it, and neither is its carriage return in CRLF.
         before = tail(data[: start - first]).replace("\r\n", "\n")
         return Passage(text.removesuffix("\r") if ends else text, before, ends)
 

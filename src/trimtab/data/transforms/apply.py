@@ -1,9 +1,10 @@
 """Strings the transforms of a recipe together: a pair goes in, a pair or the reason for dropping it comes out."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import assert_never
+from typing import Literal, assert_never
 
 from numpy.random import Generator
 
@@ -17,11 +18,8 @@ from trimtab.config.transforms import (
     RatioFilter,
     Transform,
 )
-from trimtab.data.transforms.character_run import has_character_run
-from trimtab.data.transforms.length import is_outside_length
-from trimtab.data.transforms.normalize import normalize
+from trimtab.data.transforms.filters import has_character_run, is_outside_length, is_outside_ratio
 from trimtab.data.transforms.protect import REASON, Protected, Protector, protector_of
-from trimtab.data.transforms.ratio import is_outside_ratio
 from trimtab.data.transforms.restore import Restorer
 
 EMPTY_SOURCE, EMPTY_TARGET = "empty_source", "empty_target"
@@ -178,3 +176,24 @@ def _empty(source: str, target: str) -> Dropped | None:
     if not target or target.isspace():
         return Dropped(EMPTY_TARGET)
     return None
+
+
+# Category Cc without those that count as white space, which become a space instead.
+_CONTROLS = {
+    code: None for code in range(0xA0) if unicodedata.category(chr(code)) == "Cc" and not chr(code).isspace()
+}
+
+
+def normalize(text: str, *, form: Literal["nfc", "nfkc", "none"]) -> str:
+    """The text in a Unicode form, without control characters, white space joined to single spaces and stripped.
+
+    Source: Unicode Standard Annex 15 for the forms.
+    """
+    is_plain = text.isprintable()  # so its only white space is the space
+    if not is_plain:
+        text = text.translate(_CONTROLS)
+    if form != "none" and not text.isascii():
+        text = unicodedata.normalize("NFC" if form == "nfc" else "NFKC", text)
+    if is_plain and "  " not in text and text[:1] != " " and text[-1:] != " ":
+        return text
+    return " ".join(text.split())

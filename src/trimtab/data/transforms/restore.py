@@ -35,7 +35,7 @@ class Restorer:
     protect: Callable[[str], Protected]
     """A line of input, through all transforms that belong to translation."""
     exact: bool
-    """Whether each value stands in the translation as often as in the source, whatever the model wrote."""
+    """Whether each value is in the translation as often as in the source, whatever the model wrote."""
     counts: RestoreCounts = field(default_factory=RestoreCounts)
 
     def restored(self, line: str, translation: str) -> str:
@@ -66,7 +66,7 @@ def restore(
 ) -> str:
     """The values in the place of their symbols; a symbol that stands for nothing is left out.
 
-    With `exact` a value that already stands in the translation as often as in the source is not put in again, and one
+    With `exact` a value that the translation already has as often as the source is not put in again, and one
     that is missing is put at the end, after a space. `restore(p.text, p, ...)` is the text that `p` was made of.
     """
     counts = counts if counts is not None else RestoreCounts()

@@ -75,7 +75,7 @@ def open_ctranslate2(
                 device_index=device.index or 0,
                 intra_threads=torch.get_num_threads(),
             )
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise input_error(
             f"{folder}: CTranslate2 cannot read it",
             got=" ".join(str(error).split())[:200] or type(error).__name__,

@@ -6,8 +6,8 @@ number of finished ones, and gives what is open after a number of steps; the tra
 can win, and lets nothing but the end symbol follow at the limit. So rows are searched for a few steps, with all that
 ended and all that is open given back; what is not settled by these is searched again for more.
 
-Symbols that are never written are told to the library as further ends, and what ends with one is left out. Its own way
-of suppressing them would take them out of the softmax too, so that the others gain and another hypothesis may win.
+Symbols that are never written are passed to the library as further ends, and what ends with one is left out. Its own
+way of suppressing them would take them out of the softmax too, so that the others gain and another hypothesis may win.
 """
 
 import math
@@ -31,16 +31,16 @@ class _Row:
 
     number: int
     pieces: list[str]
-    room: int
+    capacity: int
     """Pieces that its translation may have at most, the end symbol not counted."""
     found: list[Written]
     """What may be among the best."""
 
     def steps(self, stage: int) -> int:
         if stage == len(STAGES):
-            return self.room
+            return self.capacity
         share, besides = STAGES[stage]
-        return max(1, min(self.room, math.ceil(share * (len(self.pieces) + 1)) + besides))
+        return max(1, min(self.capacity, math.ceil(share * (len(self.pieces) + 1)) + besides))
 
 
 class Searcher:
@@ -61,13 +61,13 @@ class Searcher:
         for stage in range(len(STAGES)):
             for group, steps in _groups([row for row in rows if not row.found], stage):
                 for row, seen in zip(group, self._run(group, steps, wanted), strict=True):
-                    row.found = wanted.settled(seen, room=row.room)
-        for group, room in _groups([row for row in rows if not row.found], len(STAGES)):
-            for row, few in zip(group, self._at_the_limit(group, room, wanted), strict=True):
+                    row.found = wanted.finished(seen, capacity=row.capacity)
+        for group, capacity in _groups([row for row in rows if not row.found], len(STAGES)):
+            for row, few in zip(group, self._at_the_limit(group, capacity, wanted), strict=True):
                 row.found = few
         return self._scored(rows, wanted)
 
-    def _at_the_limit(self, rows: list[_Row], room: int, wanted: Wanted) -> list[list[Written]]:
+    def _at_the_limit(self, rows: list[_Row], capacity: int, wanted: Wanted) -> list[list[Written]]:
         """What may be among the best of rows with so much room: all that ended, and all that may end with the limit.
 
         Where a hypothesis ends with a step, the library does not tell the one that takes its place. So what is open
@@ -75,10 +75,10 @@ class Searcher:
         go on.
         """
         nothing = Seen([], [], -math.inf)
-        first = self._run(rows, room, wanted) if room else [nothing for _ in rows]
-        if wanted.beam == 1 and room:
+        first = self._run(rows, capacity, wanted) if capacity else [nothing for _ in rows]
+        if wanted.beam == 1 and capacity:
             return [wanted.at_the_limit(seen.ended, seen.still_open) for seen in first]
-        second = self._run(rows, room + 1, wanted)
+        second = self._run(rows, capacity + 1, wanted)
         return [
             wanted.at_the_limit(
                 longer.ended, [*shorter.still_open, *(each.without_its_last() for each in longer.still_open)]
@@ -143,8 +143,8 @@ class Searcher:
 def _groups(rows: list[_Row], stage: int) -> Iterator[tuple[list[_Row], int]]:
     """Rows that are searched together, with their steps: no fewer than each needs, no more than each has room for."""
     group: list[_Row] = []
-    for row in sorted(rows, key=lambda row: (row.steps(stage), row.room)):
-        if group and row.steps(stage) > min(each.room for each in group):
+    for row in sorted(rows, key=lambda row: (row.steps(stage), row.capacity)):
+        if group and row.steps(stage) > min(each.capacity for each in group):
             yield group, group[-1].steps(stage)
             group = []
         group.append(row)

@@ -52,7 +52,7 @@ class Wanted:
         """The best `n`, the best first."""
         return sorted(each, key=self.normalised, reverse=True)[: self.n]
 
-    def settled(self, seen: Seen, *, room: int) -> list[Written]:
+    def finished(self, seen: Seen, *, capacity: int) -> list[Written]:
         """The best `n` of a row that has room for so many pieces; empty where more steps may change them."""
         if self.beam == 1:
             return self.best(seen.ended)
@@ -60,7 +60,7 @@ class Wanted:
             return self._first(seen.ended)
         best = self.best(seen.ended)
         # A score is a sum of logarithms, at most 0 each, so it never rises; the limit is the most it is divided by.
-        bound = seen.bound / (room + 1) ** self.length_penalty
+        bound = seen.bound / (capacity + 1) ** self.length_penalty
         return best if len(best) == self.n and self.normalised(best[-1]) >= bound else []
 
     def at_the_limit(self, ended: list[Written], still_open: list[Written]) -> list[Written]:

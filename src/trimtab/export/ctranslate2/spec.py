@@ -47,7 +47,7 @@ def model_spec(model: EncoderDecoder, *, num_source_ids: int) -> Any:
 
 
 def _shape(config: ModelConfig, side: str) -> dict[str, Any]:
-    """What both kinds of stack are told of themselves."""
+    """What both kinds of stack have in the specification."""
     from ctranslate2.specs.common_spec import Activation
 
     own = config.encoder if side == "encoder" else config.decoder

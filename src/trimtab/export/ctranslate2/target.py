@@ -43,7 +43,7 @@ class CTranslate2:
     """Weights and settings; the vocabularies follow from the tokenizers, which the manifest has besides."""
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that stands in the way."""
+        """Every key of the recipe that prevents the export."""
         require_ctranslate2()
         return obstacles("ctranslate2", model=recipe.model, transforms=recipe.data.transforms)
 

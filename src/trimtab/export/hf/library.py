@@ -92,7 +92,7 @@ def unreadable(folder: Path, error: Exception) -> InputError:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No bar of progress among the translations, and no report of what is told in an error here."""
+    """No bar of progress among the translations, and no report of what an error says here."""
     from transformers.utils import logging
 
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()

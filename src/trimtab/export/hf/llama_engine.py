@@ -45,7 +45,7 @@ def open_llama(
                 attn_implementation="sdpa",
                 output_loading_info=True,
             )
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise unreadable(folder, error) from None
     check_whole(folder, network, found)
     check_finite(folder, network)

@@ -16,7 +16,7 @@ Named = Iterator[tuple[str, Tensor]]
 
 
 def write_weights(model: DecoderOnly, folder: Path) -> None:
-    """Writes `model.safetensors`; tensors that are tied stand in it once."""
+    """Writes `model.safetensors`; tied tensors are in it once."""
     tensors = {name: each.detach().float().cpu().contiguous() for name, each in named_weights(model)}
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 

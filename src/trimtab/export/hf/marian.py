@@ -91,7 +91,7 @@ def limits(trained: Trained) -> tuple[str, ...]:
     ]
     if trained.tokenizers.source.symbols:
         told.append(
-            "Tags and special symbols are symbols wherever they stand in a line: "
+            "Tags and special symbols are symbols anywhere in a line: "
             + ", ".join(f"`{each}`" for each in trained.tokenizers.source.symbols)
             + ". `trimtab translate` takes them by --tag only."
         )

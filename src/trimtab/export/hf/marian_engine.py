@@ -45,10 +45,10 @@ def open_hugging_face(
                 trust_remote_code=False,
                 use_safetensors=True,
                 attn_implementation="sdpa",
-                ignore_mismatched_sizes=True,  # they are told by name below
+                ignore_mismatched_sizes=True,  # they are reported by name below
                 output_loading_info=True,
             )
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise unreadable(folder, error) from None
     check_whole(folder, network, found)
     return HuggingFaceModel(network.float().eval().to(device))
@@ -79,7 +79,7 @@ class HuggingFaceModel:
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "HuggingFaceSession":
         """Encodes the source."""
-        lengths = source.boundaries.diff()[:rows].tolist()
+        lengths = source.cu_seqlens.diff()[:rows].tolist()
         ids = source.ids.split([*lengths, len(source.ids) - sum(lengths)])[:rows]
         return HuggingFaceSession(self, *self.padded([row.tolist() for row in ids]), width=width)
 

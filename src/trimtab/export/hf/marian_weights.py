@@ -17,7 +17,7 @@ Named = Iterator[tuple[str, Tensor]]
 
 
 def write_weights(model: EncoderDecoder, folder: Path, *, num_source_ids: int) -> None:
-    """Writes `model.safetensors`; tensors that are tied stand in it once."""
+    """Writes `model.safetensors`; tied tensors are in it once."""
     named = named_weights(model, num_source_ids=num_source_ids)
     tensors = {name: tensor.detach().float().cpu().contiguous() for name, tensor in named}
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))

@@ -43,7 +43,7 @@ def run_bound(session: Any, inputs: dict[str, Bound], outputs: dict[str, Bound])
         torch.cuda.current_stream().synchronize()  # ONNX Runtime works in a stream of its own
     try:
         session.run_with_iobinding(binding)
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise input_error(
             "ONNX Runtime cannot compute a graph of the export",
             got=" ".join(str(error).split())[:200] or type(error).__name__,

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from trimtab.export.onnx.front import ALL, hidden_unless, places_between, read, turns
+from trimtab.export.onnx.front import ALL, hidden_unless, positions_between, read, rotary
 from trimtab.export.onnx.layers import (
     Rows,
     attend,
@@ -36,9 +36,9 @@ def decoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
     count, width, length = (nodes.op("Shape", tokens, start=axis, end=axis + 1) for axis in range(3))
     before = nodes.op("Shape", layers[0].past[0], start=2, end=3)
     end = nodes.op("Add", before, length)
-    places = places_between(nodes, before, end)
-    own_turns = turns(nodes, places, model=model, side="target")
-    hypotheses = Rows(nodes.op("Mul", count, width), length, own_turns)
+    places = positions_between(nodes, before, end)
+    own_rotary = rotary(nodes, places, model=model, side="target")
+    hypotheses = Rows(nodes.op("Mul", count, width), length, own_rotary)
     x = read(nodes, tokens, places, hypotheses, model=model, side="target")
     own = _not_yet_written(nodes, places, end, layers[0])
     source = hidden_unless(nodes, nodes.op("Unsqueeze", real, nodes.whole(1, 2)))
@@ -58,7 +58,7 @@ def decoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
 def _not_yet_written(nodes: Nodes, places: str, end: str, layer: "_Layer") -> str:
     """What hides from each token those behind it; once for each query that shares a head of keys."""
     up_to = nodes.op("Unsqueeze", places, nodes.whole(1))
-    bias = hidden_unless(nodes, nodes.op("LessOrEqual", places_between(nodes, nodes.whole(0), end), up_to))
+    bias = hidden_unless(nodes, nodes.op("LessOrEqual", positions_between(nodes, nodes.whole(0), end), up_to))
     shared = layer.block.attention.heads // layer.block.attention.kv_heads
     return nodes.op("Tile", bias, nodes.whole(shared, 1)) if shared > 1 else bias
 

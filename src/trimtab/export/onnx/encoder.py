@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from trimtab.export.onnx.front import hidden_unless, places_between, read, turns
+from trimtab.export.onnx.front import hidden_unless, positions_between, read, rotary
 from trimtab.export.onnx.layers import (
     Rows,
     attend,
@@ -25,8 +25,8 @@ def encoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
     ids = nodes.add_input("ids", torch.int64, ["rows", "source"])
     real = nodes.add_input("real", torch.bool, ["rows", "source"])
     count, length = (nodes.op("Shape", ids, start=axis, end=axis + 1) for axis in (0, 1))
-    places = places_between(nodes, nodes.whole(0), length)
-    rows = Rows(count, length, turns(nodes, places, model=model, side="source"))
+    places = positions_between(nodes, nodes.whole(0), length)
+    rows = Rows(count, length, rotary(nodes, places, model=model, side="source"))
     x = read(nodes, ids, places, rows, model=model, side="source")
     bias = hidden_unless(nodes, nodes.op("Unsqueeze", real, nodes.whole(1, 2)))
     for number, block in enumerate(model.encoder.blocks):

@@ -125,7 +125,7 @@ def _session(path: Path, place: torch.device) -> Any:
     gpu = [(GPU, {"device_id": place.index or 0})] if place.type == "cuda" else []
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=[*gpu, CPU])
-    except Exception as error:  # what a library raises on a file that somebody made is no closed list
+    except Exception as error:  # a library may raise anything on a file of unknown origin
         raise refused(path, got=" ".join(str(error).split()) or type(error).__name__) from None
 
 
@@ -143,7 +143,7 @@ class OnnxModel:
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> OnnxSession:
         """Encodes the source."""
-        lengths = source.boundaries.diff()[:rows].tolist()
+        lengths = source.cu_seqlens.diff()[:rows].tolist()
         ids = source.ids.split([*lengths, len(source.ids) - sum(lengths)])[:rows]
         read = self._padded([row.tolist() for row in ids])
         return OnnxSession(self, *read, width=width, max_length=max_length)

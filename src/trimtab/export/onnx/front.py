@@ -1,4 +1,4 @@
-"""What stands before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
+"""What comes before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
 
 import math
 
@@ -32,7 +32,7 @@ def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecod
     return nodes.op("Reshape", placed, nodes.whole(ALL, model.config.dim))
 
 
-def turns(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tuple[str, str] | None:
+def rotary(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tuple[str, str] | None:
     """Cosines and sines of places, `length half`, in float32; none where positions are not rotary."""
     name = f"{side}_turns"
     table = (model.source_positions if side == "source" else model.target_positions).rotary_table()
@@ -44,7 +44,7 @@ def turns(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tup
     return cos, sin
 
 
-def places_between(nodes: Nodes, first: str, end: str) -> str:
+def positions_between(nodes: Nodes, first: str, end: str) -> str:
     """Whole numbers from the first to before the end, both lists of one."""
     one, other = (nodes.op("Squeeze", each, nodes.whole(0)) for each in (first, end))
     return nodes.op("Range", one, other, nodes.scalar(1, torch.int64))

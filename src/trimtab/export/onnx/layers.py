@@ -19,12 +19,12 @@ SIZE = -1
 
 
 class Rows(NamedTuple):
-    """How rows of tokens stand in the matrix of all of them."""
+    """How rows of tokens are laid out in the matrix of all of them."""
 
     rows: str
     length: str
     """Each one number in a list, or -1 for what is left."""
-    turns: tuple[str, str] | None = None
+    rotary: tuple[str, str] | None = None
     """Cosines and sines for each place of a row, where positions are rotary."""
 
 
@@ -101,8 +101,8 @@ def project(nodes: Nodes, x: str, module: SelfAttention, rows: Rows, name: str) 
         in_heads(nodes, part, rows, heads=heads, size=module.size)
         for part, heads in zip(parts, counts, strict=True)
     )
-    if rows.turns is not None:
-        queries, keys = (turn(nodes, each, *rows.turns) for each in (queries, keys))
+    if rows.rotary is not None:
+        queries, keys = (turn(nodes, each, *rows.rotary) for each in (queries, keys))
     return queries, keys, values
 
 

@@ -42,7 +42,7 @@ class Nodes:
         return names
 
     def whole(self, *values: int) -> str:
-        """Whole numbers, as sizes and places are told."""
+        """Whole numbers, for sizes and positions."""
         return self._constant(list(values), torch.int64)
 
     def scalar(self, value: float | int, dtype: torch.dtype | None = None) -> str:

@@ -30,7 +30,7 @@ class Onnx:
     files: tuple[str, ...] = (WEIGHTS, ENCODER, DECODER, SETTINGS)
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that stands in the way."""
+        """Every key of the recipe that prevents the export."""
         require_onnx()
         return obstacles("onnx", model=recipe.model, transforms=recipe.data.transforms)
 

@@ -39,7 +39,7 @@ def write_graphs(trained: Trained, folder: Path, *, kind: str) -> None:
             write_at(trained, Path(trial), opset=opset)
             try:
                 difference = worst_difference(trained, Path(trial))
-            except Exception as error:  # what a library raises is no closed list, and all of it is told
+            except Exception as error:  # a library may raise anything, and all of it is reported
                 told.append(f"opset {opset}: {' '.join(str(error).split())[:200]}")
                 continue
             if difference <= BOUND:

@@ -18,7 +18,7 @@ PROGRAM = "model.pt2"
 class RowDecoder(nn.Module):
     """A decoder over rows that are filled up behind their ends, in place of packed streams.
 
-    Attention is causal, so what stands behind the end of a row changes nothing before it.
+    Attention is causal, so what follows the end of a row changes nothing before it.
     """
 
     def __init__(self, model: DecoderOnly) -> None:
@@ -31,8 +31,8 @@ class RowDecoder(nn.Module):
         row = torch.arange(length, device=ids.device)
         positions = row.expand(rows, length).flatten()
         segments = torch.arange(rows, device=ids.device)[:, None].expand(rows, length).flatten()
-        boundaries = torch.arange(rows + 1, device=ids.device, dtype=torch.int32) * length
-        stream = Stream(ids.flatten(), positions, segments, boundaries, longest=self.model.max_positions)
+        cu_seqlens = torch.arange(rows + 1, device=ids.device, dtype=torch.int32) * length
+        stream = Stream(ids.flatten(), positions, segments, cu_seqlens, max_seqlen=self.model.max_positions)
         x = self.model.embed_target(stream)
         rotary, bias = (
             self.model.target_positions.rotate(positions),

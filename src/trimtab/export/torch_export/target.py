@@ -31,7 +31,7 @@ class TorchExport:
     files: tuple[str, ...] = (PROGRAM,)
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that stands in the way."""
+        """Every key of the recipe that prevents the export."""
         return obstacles("torch_export", model=recipe.model, transforms=recipe.data.transforms)
 
     def write(self, trained: Trained, folder: Path) -> None:

@@ -55,7 +55,7 @@ class Positions(nn.Module):
 
     def of_stream(self, stream: Stream) -> PositionInputs:
         """For the segments of a stream, all of which begin at position 0."""
-        row = torch.arange(stream.longest, device=stream.positions.device)
+        row = torch.arange(stream.max_seqlen, device=stream.positions.device)
         return PositionInputs(self.rotate(stream.positions), self.bias(row, row))
 
     def table(self) -> Float[Tensor, "positions dim"] | None:

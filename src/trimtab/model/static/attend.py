@@ -41,8 +41,8 @@ def bias_of(
     place: Place, model: EncoderDecoder, dtype: torch.dtype
 ) -> Float[Tensor, "1 kv_heads group room"] | None:
     """What positions add to the scores of the newest token and each place; None where they add nothing."""
-    room = torch.arange(place.shape.room, device=place.past.device)
-    bias = model.target_positions.bias(place.past, room)
+    memory = torch.arange(place.shape.memory, device=place.past.device)
+    bias = model.target_positions.bias(place.past, memory)
     if bias is None:
         return None
     return bias.to(dtype).unflatten(0, (model.config.decoder.kv_heads, -1)).squeeze(2)[None]
@@ -51,11 +51,11 @@ def bias_of(
 def reach_of(place: Place) -> Reach:
     """From the table of ancestors. Slots of the future stand for the newest one and are hidden, so that nothing is
     ever read that was not written: it might be NaN, which no weight of 0 puts right."""
-    rows, width, _, room = place.shape
+    rows, width, _, memory = place.shape
     device = place.past.device
-    times = torch.arange(room, device=device)
+    times = torch.arange(memory, device=device)
     first = torch.arange(rows, device=device)[:, None, None] * width
-    slots = (first + place.ancestors) * room + torch.minimum(times, place.past)
+    slots = (first + place.ancestors) * memory + torch.minimum(times, place.past)
     return Reach(slots.flatten(), (times <= place.past)[None, None, None])
 
 

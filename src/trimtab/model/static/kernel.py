@@ -16,14 +16,14 @@ COLUMNS, WARPS = 32, 2
 def attend_by_kernel(q: Tensor, k: Tensor, v: Tensor, ancestors: Tensor, past: Tensor) -> Tensor:
     """See `attend_ancestors`: queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, the
     table `rows width room`; `past` says on the device where the newest token stands."""
-    (hypotheses, heads, size), (_, width, room, kept, _) = q.shape, k.shape
+    (hypotheses, heads, size), (_, width, memory, kept, _) = q.shape, k.shape
     out = q.new_empty((hypotheses, heads * size))
     with torch.cuda.device_of(q):
         ancestors_kernel[hypotheses, heads](
             *(q, k, v, out, ancestors, past),
             1 / (math.sqrt(size) * math.log(2)),
             *q.stride()[:2],
-            *(width, room, kept),
+            *(width, memory, kept),
             GROUP=heads // kept,
             SIZE=size,
             COLUMNS=COLUMNS,
@@ -45,7 +45,7 @@ def ancestors_kernel(
     q_row,
     q_head,
     width,
-    room,
+    memory,
     kept,
     GROUP: tl.constexpr,
     SIZE: tl.constexpr,
@@ -64,8 +64,8 @@ def ancestors_kernel(
         times = first + tl.arange(0, COLUMNS)
         inside = times < count
         # 64 bits wide from here on: the caches of large batches have more than 2^31 numbers.
-        writers = tl.load(ancestors + hypothesis.to(tl.int64) * room + times, mask=inside, other=0)
-        slots = (first_of_row + writers) * room + times
+        writers = tl.load(ancestors + hypothesis.to(tl.int64) * memory + times, mask=inside, other=0)
+        slots = (first_of_row + writers) * memory + times
         places = (slots * kept + head // GROUP)[:, None] * SIZE + inner[None, :]
         keys = tl.load(k + places, mask=inside[:, None], other=0.0).to(tl.float32)
         values = tl.load(v + places, mask=inside[:, None], other=0.0).to(tl.float32)

@@ -13,7 +13,7 @@ from trimtab.model.static.session import StaticSession, shape_of
 from trimtab.model.static.session_memory import SessionMemory
 from trimtab.types import Stream
 
-NO_ROOM = (
+OUT_OF_MEMORY = (
     "translation goes on without recorded steps, which is slower: there is not enough memory for their caches. "
     "Smaller batches need less. ({})"
 )
@@ -29,7 +29,7 @@ class StaticOpener:
     def __init__(self, model: EncoderDecoder) -> None:
         self.model = model
         """What is decoded from."""
-        self.room = SessionMemory(model)
+        self.memory = SessionMemory(model)
         device = model.output_matrix.device
         self.recordings = Recordings(device) if device.type == "cuda" else None
         self.lock = threading.Lock()
@@ -48,20 +48,20 @@ class StaticOpener:
             if not self._reserve(plain, max_length):
                 return plain
             launch = self.recordings.launch if self.recordings is not None else (lambda _, step: step())
-            session = StaticSession(plain, self.room, max_length=max_length, launch=launch)
+            session = StaticSession(plain, self.memory, max_length=max_length, launch=launch)
             self.tenant = weakref.ref(session)
         return session
 
     def _reserve(self, plain: Session, max_length: int) -> bool:
         """Room for all that the session may need, so that the memory stays where it is while it lives."""
         try:
-            moved = self.room.reserve(shape_of(plain, max_length))
+            moved = self.memory.reserve(shape_of(plain, max_length))
         except torch.cuda.OutOfMemoryError as error:
             self.given_up = True
-            self.room.release()
+            self.memory.release()
             if self.recordings is not None:
                 self.recordings.clear()
-            warnings.warn(NO_ROOM.format(error), stacklevel=3)
+            warnings.warn(OUT_OF_MEMORY.format(error), stacklevel=3)
             return False
         if moved and self.recordings is not None:
             self.recordings.clear()

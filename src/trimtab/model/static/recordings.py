@@ -16,7 +16,7 @@ hardly ever comes is not worth a recording."""
 MOST_RECORDINGS = 128
 """The one that was launched longest ago is dropped for a new one."""
 
-NO_ROOM = (
+OUT_OF_MEMORY = (
     "translation goes on kernel by kernel, which is slower: there is no memory to record its steps. ({})"
 )
 
@@ -72,7 +72,7 @@ class Recordings:
         except torch.cuda.OutOfMemoryError as error:
             self.given_up = True
             self.clear()
-            warnings.warn(NO_ROOM.format(error), stacklevel=2)
+            warnings.warn(OUT_OF_MEMORY.format(error), stacklevel=2)
             return
         self.graphs[shape] = graph
 

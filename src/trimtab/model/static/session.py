@@ -22,9 +22,9 @@ class StaticSession:
     becomes smaller when half of it is enough.
     """
 
-    def __init__(self, plain: Session, room: SessionMemory, *, max_length: int, launch: Launch) -> None:
-        """`room` is used by nobody else and holds `shape_of(plain, max_length)`."""
-        self.model, self.room, self.launch = plain.model, room, launch
+    def __init__(self, plain: Session, memory: SessionMemory, *, max_length: int, launch: Launch) -> None:
+        """`memory` is used by nobody else and holds `shape_of(plain, max_length)`."""
+        self.model, self.memory, self.launch = plain.model, memory, launch
         self.rows, self.max_length = plain.rows, max_length
         self.plain: Session | None = plain
         """Until the first step, or for ever where it was fed."""
@@ -37,8 +37,8 @@ class StaticSession:
         if self.plain is not None and self.plain.past:
             return self.plain.step(tokens)
         place = self._begin(self.plain) if self.plain is not None else self._entered()
-        if self.past == place.shape.room:
-            place = self._move(None, place.shape._replace(room=2 * place.shape.room))
+        if self.past == place.shape.memory:
+            place = self._move(None, place.shape._replace(memory=2 * place.shape.memory))
         place.tokens[: self.rows] = tokens
         self.launch(place.shape, lambda: static_step(self.model, place))
         self.past += 1
@@ -70,8 +70,8 @@ class StaticSession:
         return self.place
 
     def _begin(self, plain: Session) -> Place:
-        shape = shape_of(plain, self.room.first_slots(self.max_length))
-        self.place = place = self.room.place(shape)
+        shape = shape_of(plain, self.memory.first_slots(self.max_length))
+        self.place = place = self.memory.place(shape)
         place.past.zero_()
         place.tokens.zero_()
         place.ancestors.zero_()
@@ -81,7 +81,7 @@ class StaticSession:
 
     def _move(self, rows: Int[Tensor, "kept"] | None, shape: Shape) -> Place:
         """Goes on in another shape, with these rows or all. The memory is the same, so what is kept is copied first."""
-        old, new = self._entered(), self.room.place(shape)
+        old, new = self._entered(), self.memory.place(shape)
         chosen = slice(self.rows) if rows is None else rows
         ancestors, real = taken(old.ancestors[:, :, : self.past], chosen), taken(old.real, chosen)
         sources = [
@@ -99,9 +99,9 @@ class StaticSession:
         return new
 
 
-def shape_of(plain: Session, room: int) -> Shape:
+def shape_of(plain: Session, memory: int) -> Shape:
     """The shape for a session and so many target tokens."""
-    return Shape.holding(rows=plain.rows, width=plain.width, source=plain.real.shape[-1], room=room)
+    return Shape.holding(rows=plain.rows, width=plain.width, source=plain.real.shape[-1], memory=memory)
 
 
 def taken(x: Tensor, chosen: Tensor | slice) -> Tensor:

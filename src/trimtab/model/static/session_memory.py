@@ -9,7 +9,7 @@ from torch import Tensor
 
 from trimtab.gpu.triton_runs import triton_runs_on
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.static.shapes import FIRST_ROOM, Shape
+from trimtab.model.static.shapes import FIRST_MEMORY, Shape
 
 SIZES = (16, 32, 64, 128)
 """Of heads that the Triton kernel takes."""
@@ -79,7 +79,7 @@ class SessionMemory:
     def first_slots(self, max_length: int) -> int:
         """For how many target tokens a session begins. The kernel reads only what there is; without it attention runs
         over all slots, so there are few at first."""
-        return max_length if self.by_kernel else min(max_length, FIRST_ROOM)
+        return max_length if self.by_kernel else min(max_length, FIRST_MEMORY)
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -102,14 +102,14 @@ class SessionMemory:
 
     def _layout(self, shape: Shape) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         """Size and kind of each tensor."""
-        rows, width, source, room = shape
+        rows, width, source, memory = shape
         kept = self.model.output_matrix.dtype
-        target = ((rows, width, room, self.kv_heads, self.size), kept)
+        target = ((rows, width, memory, self.kv_heads, self.size), kept)
         sources = ((rows, self.kv_heads, source, self.size), kept)
         found = {
             "tokens": ((rows, width), torch.long),
             "past": ((1,), torch.long),
-            "ancestors": ((rows, width, room), torch.long),
+            "ancestors": ((rows, width, memory), torch.long),
             "real": ((rows, 1, 1, source), torch.bool),
             "logits": ((rows, width, self.model.num_ids), torch.float32),
         }

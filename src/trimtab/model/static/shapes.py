@@ -5,7 +5,7 @@ from typing import NamedTuple
 LEAST_HYPOTHESES = 64
 """Fewer cost as much as these: a GPU reads the weights all the same."""
 LEAST_SOURCE = 32
-FIRST_ROOM = 32
+FIRST_MEMORY = 32
 """Slots for target tokens that a session begins with; they double when they are full."""
 
 
@@ -17,17 +17,17 @@ class Shape(NamedTuple):
     """Hypotheses of each row."""
     source: int
     """Slots for source tokens of each row."""
-    room: int
+    memory: int
     """Slots for target tokens of each hypothesis."""
 
     @classmethod
-    def holding(cls, *, rows: int, width: int, source: int, room: int) -> "Shape":
+    def holding(cls, *, rows: int, width: int, source: int, memory: int) -> "Shape":
         """The smallest shape for all that."""
         return cls(
             rounded(rows, least=least_rows(width)),
             width,
             rounded(source, least=LEAST_SOURCE),
-            doubled(room, least=FIRST_ROOM),
+            doubled(memory, least=FIRST_MEMORY),
         )
 
     @property

@@ -48,7 +48,7 @@ def scale_of(size: int) -> float:
 def keys_met(rows, begin, tokens, num_keys, of, to, ROWS: tl.constexpr, CAUSAL: tl.constexpr):
     """For each query the first key that it meets and the one after the last; the same for the whole tile."""
     inside = rows < tokens
-    ends = to + num_keys  # the boundaries stand behind the segment numbers
+    ends = to + num_keys  # the offsets follow the segment numbers
     segment = tl.load(of + rows, mask=inside, other=0)
     low = tl.load(ends + segment, mask=inside, other=0)
     last = tl.minimum(begin + ROWS, tokens) - 1

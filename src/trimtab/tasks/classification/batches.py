@@ -46,9 +46,9 @@ class LabelledBatch:
         return self.num_targets
 
     @property
-    def longest(self) -> int:
+    def max_seqlen(self) -> int:
         """No segment is longer."""
-        return self.text.longest
+        return self.text.max_seqlen
 
     @property
     def num_slots(self) -> int:
@@ -63,7 +63,7 @@ class LabelledBatch:
     @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the longest segment."""
-        return (*(tensor.shape for tensor in self.tensors()), self.text.longest)
+        return (*(tensor.shape for tensor in self.tensors()), self.text.max_seqlen)
 
     def tensors(self) -> list[Tensor]:
         """Those of the stream, then the labels."""
@@ -96,7 +96,7 @@ class BatchShape:
     """Tokens that a batch holds at most."""
     examples: int
     """Examples that it holds at most."""
-    longest: int
+    max_seqlen: int
     """No text is longer."""
     fixed: bool
     """Every batch has these slots and the same number of segments, for kernels that are compiled once."""
@@ -106,7 +106,7 @@ class BatchShape:
     @property
     def tail(self) -> int:
         """Segments that may be needed to fill a batch."""
-        return -(-self.slots // self.longest) if self.fixed else 0
+        return -(-self.slots // self.max_seqlen) if self.fixed else 0
 
 
 def plan_shape(step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed: bool) -> BatchShape:
@@ -119,12 +119,12 @@ def plan_shape(step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed
     examples = -(-step.tokens_per_step // num_batches)
     need = SLACK * examples * lengths.mean() + STANDARD_ERRORS * math.sqrt(examples) * lengths.std()
     slots = step.source_tokens_per_micro_batch or math.ceil(need)
-    longest = rounded_up(max_tokens, 8)
+    max_seqlen = rounded_up(max_tokens, 8)
     return BatchShape(
         num_batches=num_batches,
-        slots=rounded_up(max(slots, longest), SLOT_MULTIPLE),
+        slots=rounded_up(max(slots, max_seqlen), SLOT_MULTIPLE),
         examples=examples,
-        longest=longest,
+        max_seqlen=max_seqlen,
         fixed=packed,
         sort=not packed,
     )
@@ -148,7 +148,7 @@ class Batching:
         return self.shape.num_batches
 
     @property
-    def settled(self) -> dict[str, int]:
+    def resolved(self) -> dict[str, int]:
         """The budget that was chosen for the texts, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.slots}
 
@@ -188,7 +188,7 @@ def assemble(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -
     """
     offsets, used = text.offsets, int(text.offsets[-1])
     if shape.fixed:
-        tail = np.minimum(shape.slots, np.arange(1, shape.tail + 1) * shape.longest + used)
+        tail = np.minimum(shape.slots, np.arange(1, shape.tail + 1) * shape.max_seqlen + used)
         offsets = np.concatenate([offsets, tail])
         offsets = np.pad(offsets, (0, shape.examples + shape.tail + 1 - len(offsets)), mode="edge")
     lengths = np.diff(offsets)
@@ -200,8 +200,8 @@ def assemble(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -
         ids=torch.from_numpy(ids),
         positions=torch.from_numpy(np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)),
         segments=torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
-        boundaries=torch.from_numpy(offsets.astype(np.int32)),
-        longest=shape.longest if shape.fixed else int(lengths.max()),
+        cu_seqlens=torch.from_numpy(offsets.astype(np.int32)),
+        max_seqlen=shape.max_seqlen if shape.fixed else int(lengths.max()),
     )
     return LabelledBatch(stream, torch.from_numpy(filled), num_targets=len(text), num_tokens=used)
 

@@ -24,7 +24,7 @@ def texts_are_apart(parts: Checked) -> Iterator[Finding]:
     batch = parts.examples.few()
     before = hidden_in_training(parts, batch)[: batch.num_segments]
     every_other = batch.text.segments % 2 == 0
-    text = exchanged(batch.text, where=every_other, num_ids=parts.sources.tokenizer.num_ids)
+    text = exchanged(batch.text, where=every_other, num_ids=parts.datasets.tokenizer.num_ids)
     change = hidden_in_training(parts, replace(batch, text=text))[: batch.num_segments] - before
     typical = float(before.norm(dim=1).mean())
     own, others = change[0::2], change[1::2]

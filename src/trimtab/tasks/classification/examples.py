@@ -35,7 +35,7 @@ class LabelledExamples:
 
     def cuts(self) -> Iterator[CutTwoWays]:
         """Up to three steps of different examples, each in one batch and in four unequal ones."""
-        size = self.room(TO_CUT)
+        size = self.capacity(TO_CUT)
         for start in (0, size, 2 * size):
             if start and start + 4 > len(self.datasets.sample.target):
                 return
@@ -65,7 +65,7 @@ class LabelledExamples:
         stop = min(stop, len(sample.target))
         return window_of(sample.source.between(start, stop), sample.target.values[start:stop])
 
-    def room(self, most: int) -> int:
+    def capacity(self, most: int) -> int:
         """How many of the first examples fit into one batch, at most so many."""
         shape, sample = self.batching.shape, self.datasets.sample
         # Sums from any place on, so that later examples fit as well as the first ones do.
@@ -74,7 +74,7 @@ class LabelledExamples:
 
     def one_batch(self, start: int, stop: int) -> LabelledBatch:
         """Some of the first examples, as many as fit, in one batch in their order."""
-        window = self.between(start, start + self.room(stop - start))
+        window = self.between(start, start + self.capacity(stop - start))
         (batch,) = self.batching.cut(window, replace(self.batching.shape, sort=False))
         return batch.to(self.device)
 

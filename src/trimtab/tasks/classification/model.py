@@ -78,7 +78,7 @@ def segment_means(
     """The mean vector of each of `count` segments, added up in float32 or wider; zeros for an empty one."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     sums = wide.new_zeros(count, x.shape[1]).index_add(0, stream.segments, wide)
-    lengths = stream.boundaries.diff()[:, None].clamp(min=1)
+    lengths = stream.cu_seqlens.diff()[:, None].clamp(min=1)
     return (sums / lengths).to(x.dtype)
 
 

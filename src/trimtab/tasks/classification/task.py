@@ -37,7 +37,7 @@ def inspect(recipe: Recipe, *, limit: int, progress: Progress) -> NoReturn:
 CLASSIFICATION = Task(
     name="classification",
     open_datasets=open_datasets,
-    settled=with_vocabulary_size,
+    resolve_sizes=with_vocabulary_size,
     plan_batches=plan_batches,
     open_mixture=mixture_opener,
     build_model=build_classifier,

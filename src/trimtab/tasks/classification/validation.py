@@ -26,7 +26,7 @@ from trimtab.types import GlobalBatch
 
 def loss_of(parts: Any, model: SequenceClassifier, valid: LabelledSet) -> float:
     """Nats per example, without smoothing."""
-    batches = parts.packing.whole_set(valid.text, valid.labels)
+    batches = parts.batching.whole_set(valid.text, valid.labels)
     losses = score_rows(
         batches,
         lambda batch: parts.stepper.loss(model, batch).loss,
@@ -77,9 +77,9 @@ def validated(parts: Any, model: SequenceClassifier, valid: LabelledSet, moment:
     if valid.rows and not math.isfinite(moment.loss):
         ill = loss_not_finite(valid.name, moment.loss, consequence=": no label was given")
         return Validated(dict.fromkeys((metric.name for metric in wanted), math.nan), findings=[ill])
-    batches = parts.packing.whole_set(valid.text, valid.labels)
+    batches = parts.batching.whole_set(valid.text, valid.labels)
     found = predicted(model, batches, device=parts.device, precision=parts.precision)
-    names = parts.sources.labels.names
+    names = parts.datasets.labels.names
     given = GivenLabels(predicted=found.labels.tolist(), true=valid.labels.tolist())
     scores: dict[str, Any] = {metric.name: round(metric.compute(given), 6) for metric in wanted}
     scores |= {"lines": valid.rows, "seconds": round(time.perf_counter() - moment.started, 3)}
@@ -99,7 +99,7 @@ def validated(parts: Any, model: SequenceClassifier, valid: LabelledSet, moment:
 @torch.no_grad()
 def example_losses(parts: Any, window: GlobalBatch) -> ExampleLosses:
     """The loss of each example of a step by the model as it is, without smoothing or truncation."""
-    batches = parts.packing.whole_set(window.source, window.target.values)
+    batches = parts.batching.whole_set(window.source, window.target.values)
 
     def score(batch: LabelledBatch) -> Tensor:
         labels = batch.labels[: batch.num_segments, None]

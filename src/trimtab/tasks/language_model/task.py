@@ -11,7 +11,7 @@ from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.data.valid_set import ValidSet, read_texts
 from trimtab.metrics.metric import BleuTokenizer
-from trimtab.tasks.text.datasets import Reader, Side, Sources, TextKind
+from trimtab.tasks.text.datasets import Reader, Side, TextDatasets, TextKind
 from trimtab.tasks.text.text_task import text_task
 
 
@@ -30,9 +30,9 @@ def read_set(name: str, corpus: Corpus, reader: Reader, *, max_tokens: int, bleu
     return read_texts(name, corpus, reader.feed, bleu=bleu)
 
 
-def sides(sources: Sources) -> list[Side]:
+def sides(datasets: TextDatasets) -> list[Side]:
     """One vocabulary, since rows hold both sides of a pair and documents have but one."""
-    return [Side("text", sources.tokenizers.target, sources.sample.target, "data.tokenizer", 1)]
+    return [Side("text", datasets.tokenizers.target, datasets.sample.target, "data.tokenizer", 1)]
 
 
 KIND = TextKind(

@@ -17,33 +17,33 @@ from trimtab.data.mixture import Mixture
 from trimtab.data.packing import Packing
 from trimtab.step.batch_warmup import tokens_at
 from trimtab.tasks.task import OpenMixture
-from trimtab.tasks.text.datasets import Sources
+from trimtab.tasks.text.datasets import TextDatasets
 from trimtab.types import GlobalBatch
 
 
-def plan_batches(recipe: Recipe, sources: Sources, *, packed: bool, device: torch.device) -> Packing:
+def plan_batches(recipe: Recipe, datasets: TextDatasets, *, packed: bool, device: torch.device) -> Packing:
     """The packs of the run; `packed` gives them one shape, for kernels that are compiled once."""
     return Packing(
-        shape=shape_for(recipe, sources.lengths, packed=packed, slots_per_target=sources.slots_per_target),
-        symbols=sources.tokenizers.symbols,
+        shape=shape_for(recipe, datasets.lengths, packed=packed, slots_per_target=datasets.slots_per_target),
+        symbols=datasets.tokenizers.symbols,
         tokens_per_step=recipe.step.tokens_per_step,
         tokens_at=partial(step_size, recipe.step),
         device=device,
     )
 
 
-def with_vocabulary_sizes(recipe: Recipe, sources: Sources) -> Recipe:
+def with_vocabulary_sizes(recipe: Recipe, datasets: TextDatasets) -> Recipe:
     """The recipe with the sizes that its vocabularies came out with."""
-    tokenizers = sources.tokenizers
+    tokenizers = datasets.tokenizers
     data = with_sizes(recipe.data, source=tokenizers.source, target=tokenizers.target)
     return recipe.model_copy(update={"data": data})
 
 
-def mixture_opener(recipe: Recipe, sources: Sources) -> OpenMixture:
+def mixture_opener(recipe: Recipe, datasets: TextDatasets) -> OpenMixture:
     """What opens the endless global batches of a mixture."""
 
     def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
-        feed, workers = replace(sources.feed, mixture=mixture), resolve_workers(recipe.data)
+        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
         return windows(
             chunks(feed, from_position=position, workers=workers),
             from_position=position,

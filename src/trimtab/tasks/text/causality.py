@@ -48,9 +48,9 @@ def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     target = exchanged(pack.target, where=late, num_ids=parts.model.num_ids)
     by_target = hidden_in_training(parts, replace(pack, target=target)) - before
     by_source = torch.zeros_like(before)
-    if parts.packing.shape.has_source:
+    if parts.batching.shape.has_source:
         sources = (pack.source.segments % 2 == 0) & (pack.source.segments < pack.num_segments)
-        num_ids = parts.sources.tokenizers.source.num_ids
+        num_ids = parts.datasets.tokenizers.source.num_ids
         source = exchanged(pack.source, where=sources, num_ids=num_ids)
         by_source = hidden_in_training(parts, replace(pack, source=source)) - before
     typical = size(before, everywhere)
@@ -60,13 +60,13 @@ def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     yield from others_seen(leaks, bound=UNSEEN[parts.precision])
     if bool(late.any()):
         yield from not_seen("target tokens before it", size(by_target, late) / typical)
-    if parts.packing.shape.has_source:
+    if parts.batching.shape.has_source:
         yield from not_seen("source", size(by_source, every_other) / typical)
     yield from unlike_alone(parts, window, pack)
 
 
 def halves(pack: PackedBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where every other example stands in the target stream, and the later half of each of these, as far as it is
+    """Where every other example is in the target stream, and the later half of each of these, as far as it is
     read in one direction."""
     stream = pack.target
     every_other = (stream.segments % 2 == 0) & (stream.segments < pack.num_segments)
@@ -77,7 +77,7 @@ def halves(pack: PackedBatch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
-    """A finding where later target tokens changed what stands before them."""
+    """A finding where later target tokens changed the outputs before them."""
     if not share <= bound:
         yield FUTURE_SEEN.found(
             f"with other target tokens later in a sentence, what is predicted before them changes by "

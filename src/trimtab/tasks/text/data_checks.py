@@ -23,11 +23,11 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
     yield from blank_references(parts)
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
-    valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.sources.valid.values()]
-    pairs = [corpus for corpus in parts.sources.corpora if not corpus.has_documents]
+    valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.datasets.valid.values()]
+    pairs = [corpus for corpus in parts.datasets.corpora if not corpus.has_documents]
     yield from corpus_findings(pairs, [each for each in valid if len(each)])
-    texts = {name: v.documents for name, v in parts.sources.valid.items() if v.documents is not None}
-    yield from documents_in_training(parts.sources.corpora, texts)
+    texts = {name: v.documents for name, v in parts.datasets.valid.items() if v.documents is not None}
+    yield from documents_in_training(parts.datasets.corpora, texts)
     yield from untagged_sets(parts.recipe.data)
 
 
@@ -46,7 +46,7 @@ def unknown_pieces(parts: Checked) -> Iterator[Finding]:
 
 def dropped_examples(parts: Checked) -> Iterator[Finding]:
     """The share of examples that are not trained on."""
-    sample = parts.sources.sample
+    sample = parts.datasets.sample
     reasons = [example.reason for example in sample.dropped]
     share = len(reasons) / max(1, sample.seen)
     if share > DROPPED_WARNING:
@@ -64,7 +64,7 @@ def dropped_examples(parts: Checked) -> Iterator[Finding]:
 
 def blank_references(parts: Checked) -> Iterator[Finding]:
     """The share of validation pairs of which one side has no text."""
-    for valid in parts.sources.valid.values():
+    for valid in parts.datasets.valid.values():
         pairs = zip(valid.sources, valid.references, strict=True)
         blank = sum(not source.strip() or not reference.strip() for source, reference in pairs)
         share = blank / max(1, len(valid.sources))

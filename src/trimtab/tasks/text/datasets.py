@@ -26,7 +26,7 @@ from trimtab.types import Ragged
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class TextDatasets:
     """Everything that is read, ready to be read."""
 
     corpora: list[Corpus]
@@ -118,7 +118,7 @@ class TextKind:
     """What differs between the tasks on text."""
 
     one_row: bool
-    """Whether source and target stand in one row, and share `max_tokens` and a vocabulary."""
+    """Whether source and target share one row, `max_tokens` and a vocabulary."""
     rows_end: bool
     """Whether every row ends with the end symbol; a document that goes on in another row does not."""
     passage_bytes: Callable[[DataConfig], int | None]
@@ -129,11 +129,13 @@ class TextKind:
     """What turns positions of the stream into ids, by the mixture of the first stage."""
     read_valid: Callable[..., ValidSet]
     """`(name, corpus, reader, *, max_tokens, bleu)`: a validation set, whole."""
-    sides: Callable[[Sources], list[Side]]
+    sides: Callable[[TextDatasets], list[Side]]
     """The vocabularies, each with the ids of its first examples."""
 
 
-def open_datasets(kind: TextKind, recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Sources:
+def open_datasets(
+    kind: TextKind, recipe: Recipe, *, tokenizer_folder: Path, progress: Progress
+) -> TextDatasets:
     """Opens what a recipe with absolute paths names; trains the tokenizer into its folder unless it lies there.
 
     Raises InputError with every file that is wrong, and where nothing is left to train on.
@@ -154,7 +156,7 @@ def open_datasets(kind: TextKind, recipe: Recipe, *, tokenizer_folder: Path, pro
         )
         for (name, files), corpus in zip(recipe.data.valid.items(), valid, strict=True)
     }
-    return Sources(corpora, tokenizers, pipeline, feed, stages, sets, sample)
+    return TextDatasets(corpora, tokenizers, pipeline, feed, stages, sets, sample)
 
 
 def open_all(recipe: Recipe, *, passage_bytes: int | None) -> tuple[list[Corpus], list[Corpus]]:
@@ -179,7 +181,7 @@ def open_all(recipe: Recipe, *, passage_bytes: int | None) -> tuple[list[Corpus]
 
 
 def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], ...]:
-    """Training corpora and validation sets, each with the keys under which they stand in the recipe."""
+    """Training corpora and validation sets, each with its keys in the recipe."""
     train, valid = recipe.data.train, recipe.data.valid
     # A single set may be written without a name, and then has this one.
     names = ["data.valid" if name == "valid" else f"data.valid.{name}" for name in valid]

@@ -64,7 +64,7 @@ def diagnose(
 
 def has_learned(parts: Any, loss: float) -> bool:
     """Whether a loss is well below that of a model that knows nothing."""
-    return loss <= LEARNED_SHARE * parts.task.untrained(parts.sources).loss
+    return loss <= LEARNED_SHARE * parts.task.untrained(parts.datasets).loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LossesBySource:
 
 def losses_by_source(parts: Any, model: Model, valid: ValidSet) -> LossesBySource | None:
     """None where the model reads no sources, or there are too few pairs to judge by."""
-    if not parts.packing.shape.has_source or len(valid.source) < FEWEST_PAIRS:
+    if not parts.batching.shape.has_source or len(valid.source) < FEWEST_PAIRS:
         return None
     return LossesBySource(
         own=loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS),

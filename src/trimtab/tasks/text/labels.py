@@ -26,8 +26,8 @@ NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf1
 def labels_come_next(parts: Checked) -> Iterator[Finding]:
     """The run's own cut of a window: its labels against its decoder inputs, its examples against the window's."""
     window = probe_window(parts)
-    packs = parts.packing.cut(window)
-    tokenizer = parts.sources.tokenizer
+    packs = parts.batching.cut(window)
+    tokenizer = parts.datasets.tokenizer
     # A document may go on in another row, which then has no end symbol.
     end = tokenizer.end if parts.examples.kind.rows_end else None
     wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
@@ -43,7 +43,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
 
 def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
     """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
-    ids, labels, ends = pack.target.ids, pack.labels, pack.target.boundaries[: pack.num_segments + 1].long()
+    ids, labels, ends = pack.target.ids, pack.labels, pack.target.cu_seqlens[: pack.num_segments + 1].long()
     size = int(ends[-1])
     last = torch.zeros(size, dtype=torch.bool)
     last[ends[1:] - 1] = True
@@ -82,7 +82,7 @@ def rows(ragged: Ragged) -> list[tuple[int, ...]]:
 
 def examples(pack: PackedBatch) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Source and target of each segment, as the model reads them."""
-    source, target = (stream.boundaries.tolist() for stream in (pack.source, pack.target))
+    source, target = (stream.cu_seqlens.tolist() for stream in (pack.source, pack.target))
     for number in range(pack.num_segments):
         here, there = slice(*source[number : number + 2]), slice(*target[number : number + 2])
         last = pack.labels[there][-1:]
@@ -96,8 +96,8 @@ def loss_reads_its_label(parts: Checked) -> Iterator[Finding]:
     """The loss of a single label, by the program that trains, against the logarithm of its probability, written out at
     its own place; both with the same dropout."""
     pack = one_pack(parts, few_examples(parts))
-    longest = int(pack.target.boundaries.diff()[: pack.num_segments].argmax())
-    start, stop = pack.target.boundaries[longest : longest + 2].tolist()
+    longest = int(pack.target.cu_seqlens.diff()[: pack.num_segments].argmax())
+    start, stop = pack.target.cu_seqlens[longest : longest + 2].tolist()
     labels, bound = pack.labels[start:stop], NATS[parts.precision]
     costs = cost_of_each(parts, hidden_in_training(parts, pack)[start:stop], labels)
     apart, place = most_unlike_its_neighbours(costs)

@@ -8,7 +8,7 @@ from trimtab.config.run import Recipe
 from trimtab.loss.build import Loss, build_loss
 from trimtab.model.kinds import Model
 from trimtab.tasks.task import Untrained
-from trimtab.tasks.text.datasets import Sources
+from trimtab.tasks.text.datasets import TextDatasets
 from trimtab.types import LossOutput, PackedBatch
 
 
@@ -32,11 +32,11 @@ class TextLoss:
         return self.loss(model(pack), model.output_matrix, pack.labels)
 
 
-def build_text_loss(recipe: Recipe, sources: Sources, *, device: torch.device) -> TextLoss:
+def build_text_loss(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> TextLoss:
     """The loss of a recipe on the device."""
-    return TextLoss(build_loss(recipe.loss, num_ids=sources.tokenizer.num_ids, device=device))
+    return TextLoss(build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device))
 
 
-def untrained(sources: Sources) -> Untrained:
+def untrained(datasets: TextDatasets) -> Untrained:
     """Each token costs a model that knows nothing the logarithm of the vocabulary."""
-    return Untrained(math.log(sources.tokenizer.num_ids), "ln(vocabulary)")
+    return Untrained(math.log(datasets.tokenizer.num_ids), "ln(vocabulary)")

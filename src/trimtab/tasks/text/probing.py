@@ -14,7 +14,7 @@ from trimtab.data.packing import Packing
 from trimtab.data.shape import PackShape
 from trimtab.data.text_rows import no_source
 from trimtab.tasks.examples import CutTwoWays
-from trimtab.tasks.text.datasets import Side, Sources, TextKind
+from trimtab.tasks.text.datasets import Side, TextDatasets, TextKind
 from trimtab.types import GlobalBatch, PackedBatch, Ragged, Stream
 
 PROBE_TARGETS = 1024
@@ -27,8 +27,8 @@ FEW_TARGETS, FEW_EXAMPLES = 256, 4
 class HasText(Protocol):
     """What examples are taken from."""
 
-    sources: Sources
-    packing: Packing
+    datasets: TextDatasets
+    batching: Packing
     device: torch.device
 
 
@@ -37,8 +37,8 @@ class TextExamples:
     """See `tasks.examples.Examples`."""
 
     kind: TextKind
-    sources: Sources
-    packing: Packing
+    datasets: TextDatasets
+    batching: Packing
     device: torch.device
 
     def few(self) -> PackedBatch:
@@ -52,7 +52,7 @@ class TextExamples:
     def cuts(self) -> Iterator[CutTwoWays]:
         """Three windows, each in one pack and in four, as narrow as they may be."""
         for window in windows_to_cut(self):
-            shape = narrowed(self.packing.shape, window)
+            shape = narrowed(self.batching.shape, window)
             (whole,) = on_device(self, window, shape)
             pieces = [piece for piece in in_four(window) if len(piece.target)]
             packs = [pack for piece in pieces for pack in on_device(self, piece, shape)]
@@ -60,24 +60,24 @@ class TextExamples:
 
     def fullest(self) -> PackedBatch:
         """Rows of the greatest length, as many as the budgets of a pack hold."""
-        shape, longest = self.packing.shape, self.sources.feed.max_tokens
-        of_source = shape.source_room // longest if shape.has_source else shape.segment_room
-        rows = max(1, min(of_source, shape.target_room // longest, shape.segment_room))
-        tokenizers = self.sources.tokenizers
+        shape, longest = self.batching.shape, self.datasets.feed.max_tokens
+        of_source = shape.source_capacity // longest if shape.has_source else shape.segment_capacity
+        rows = max(1, min(of_source, shape.target_capacity // longest, shape.segment_capacity))
+        tokenizers = self.datasets.tokenizers
         source, target = (
             Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
         )
         source = source if shape.has_source else no_source(rows)
-        return self.packing.cut(window_of(source, target), replace(shape, num_packs=1))[0]
+        return self.batching.cut(window_of(source, target), replace(shape, num_packs=1))[0]
 
     def sides(self) -> list[Side]:
         """The vocabularies of the run, each with the ids of its first examples."""
-        return self.kind.sides(self.sources)
+        return self.kind.sides(self.datasets)
 
 
 def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1) -> GlobalBatch:
     """The first examples of the stream, about so many target tokens of them."""
-    sample = parts.sources.sample
+    sample = parts.datasets.sample
     count = max(least, int((sample.target.offsets[1:] <= targets).sum()))
     window = window_of(sample.source, sample.target, sample.prompt)
     return between(window, 0, min(count, len(sample.target)))
@@ -86,7 +86,7 @@ def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1
 def windows_to_cut(parts: HasText) -> Iterator[GlobalBatch]:
     """Three windows of different examples, each of one pack; of a short sample the later two are halves of the
     first."""
-    sample = parts.sources.sample
+    sample = parts.datasets.sample
     everything = window_of(sample.source, sample.target, sample.prompt)
     first = in_one_pack(probe_window(parts), parts)
     yield first
@@ -120,9 +120,9 @@ def between(window: GlobalBatch, start: int, stop: int) -> GlobalBatch:
 
 def in_one_pack(window: GlobalBatch, parts: HasText) -> GlobalBatch:
     """As many of the window's first examples as one pack holds, at least one."""
-    shape = parts.packing.shape
-    fits = (window.source.offsets <= shape.source_room) & (window.target.offsets <= shape.target_room)
-    count = max(1, min(int(fits.sum()) - 1, shape.segment_room))
+    shape = parts.batching.shape
+    fits = (window.source.offsets <= shape.source_capacity) & (window.target.offsets <= shape.target_capacity)
+    count = max(1, min(int(fits.sum()) - 1, shape.segment_capacity))
     return between(window, 0, count)
 
 
@@ -137,7 +137,7 @@ def on_device(parts: HasText, window: GlobalBatch, shape: PackShape | None = Non
     """A window in one pack (or as few as it takes), on the device; of the run's shape or of another."""
     return [
         pack.to(parts.device)
-        for pack in parts.packing.cut(window, replace(shape or parts.packing.shape, num_packs=1))
+        for pack in parts.batching.cut(window, replace(shape or parts.batching.shape, num_packs=1))
     ]
 
 
@@ -150,12 +150,12 @@ def narrowed(shape: PackShape, window: GlobalBatch) -> PackShape:
     if not shape.fixed:
         return shape
     target, source = int(window.target.offsets[-1]), int(window.source.offsets[-1])
-    narrow = replace(shape, target_slots=min(shape.target_slots, slots_for(target + shape.target_longest)))
+    narrow = replace(shape, target_slots=min(shape.target_slots, slots_for(target + shape.target_max_seqlen)))
     if not shape.has_source:
         return narrow
-    kept = narrow.source_slots - narrow.source_room
+    kept = narrow.source_slots - narrow.source_capacity
     return replace(
-        narrow, source_slots=min(shape.source_slots, slots_for(source + kept + shape.source_longest))
+        narrow, source_slots=min(shape.source_slots, slots_for(source + kept + shape.source_max_seqlen))
     )
 
 
@@ -166,13 +166,13 @@ def slots_for(tokens: int) -> int:
 
 def one_pack(parts: HasText, window: GlobalBatch) -> PackedBatch:
     """A window that fits into one pack, its examples in their order, on the device."""
-    (pack,) = parts.packing.cut(window, replace(parts.packing.shape, num_packs=1, sort=False))
+    (pack,) = parts.batching.cut(window, replace(parts.batching.shape, num_packs=1, sort=False))
     return pack.to(parts.device)
 
 
 def lengths_at(stream: Stream) -> Int[Tensor, "tokens"]:
     """For each token the length of its segment."""
-    return stream.boundaries.diff()[stream.segments].long()
+    return stream.cu_seqlens.diff()[stream.segments].long()
 
 
 def exchanged(stream: Stream, *, where: Bool[Tensor, "tokens"], num_ids: int) -> Stream:

@@ -34,7 +34,7 @@ def symbols_are_apart(parts: Checked) -> Iterator[Finding]:
 
 def text_comes_back(parts: Checked) -> Iterator[Finding]:
     """The letters and digits of some lines after a way to ids and back; lines with unknown tokens are D201's."""
-    corpus = parts.sources.corpora[0]
+    corpus = parts.datasets.corpora[0]
     pairs = [corpus.pair(number) for number in range(min(LINES, len(corpus)))]
     for side in parts.examples.sides():
         kept, lost = changed(side.tokenizer, [pair[side.in_pair] for pair in pairs])

@@ -1,5 +1,6 @@
 """A task on text, composed of what all of them share and what is its own."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import torch
@@ -7,16 +8,20 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
+from trimtab.errors import TrimtabError
+from trimtab.finding import Finding
+from trimtab.inference import Translator
 from trimtab.inference.load import LoadedModel
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.model.warm_start import RowMap, take_weights
+from trimtab.run_findings.preflight import DECODING_FAILS
+from trimtab.tasks.examples import Checked
 from trimtab.tasks.task import OwnChecks, Task, Validation
 from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
 from trimtab.tasks.text.causality import sees_what_it_should
 from trimtab.tasks.text.data_checks import data_checks
-from trimtab.tasks.text.datasets import Sources, TextKind, open_datasets
-from trimtab.tasks.text.decoding import five_lines
+from trimtab.tasks.text.datasets import TextDatasets, TextKind, open_datasets
 from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss, untrained
@@ -25,16 +30,32 @@ from trimtab.tasks.text.validation import validated
 from trimtab.tasks.text.validation_scores import example_losses, loss_of
 
 
+def five_lines(parts: Checked) -> Iterator[Finding]:
+    """Lines of the first validation set of pairs, or one of training where there is none."""
+    if not parts.recipe.translates:
+        return  # the task continues texts and translates nothing
+    valid = next((each for each in parts.datasets.valid.values() if each.sources), None)
+    pairs = next(each for each in parts.datasets.corpora if not each.has_documents)
+    lines = valid.sources[:5] if valid else [pairs.pair(0)[0]]
+    parts.model.eval()
+    try:
+        Translator.of(
+            parts, parts.evaluation_model.copy().eval(), beam=2, tags=valid.tags if valid else ()
+        ).translate([line[:200] for line in lines])
+    except TrimtabError as error:
+        yield DECODING_FAILS.found(f"five lines could not be translated: {error}", fix="")
+
+
 def text_task(name: str, kind: TextKind) -> Task:
     """The task of this kind of text."""
 
-    def examples(sources: Sources, packing: Packing, device: torch.device) -> TextExamples:
-        return TextExamples(kind, sources, packing, device)
+    def examples(datasets: TextDatasets, batching: Packing, device: torch.device) -> TextExamples:
+        return TextExamples(kind, datasets, batching, device)
 
     return Task(
         name=name,
         open_datasets=partial(open_datasets, kind),
-        settled=with_vocabulary_sizes,
+        resolve_sizes=with_vocabulary_sizes,
         plan_batches=plan_batches,
         open_mixture=mixture_opener,
         build_model=model_of_datasets,
@@ -53,15 +74,15 @@ def text_task(name: str, kind: TextKind) -> Task:
     )
 
 
-def model_of_datasets(recipe: Recipe, sources: Sources, *, device: torch.device) -> Model:
+def model_of_datasets(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> Model:
     """The model with its first weights, sized by the vocabularies of the data."""
-    return build_model(recipe, sources.tokenizers, device=device)
+    return build_model(recipe, datasets.tokenizers, device=device)
 
 
-def take_text_weights(old: LoadedModel, sources: Sources, model: Model, *, name: str) -> str:
+def take_text_weights(old: LoadedModel, datasets: TextDatasets, model: Model, *, name: str) -> str:
     """Puts the weights of `old` into the model, piece by piece where vocabularies differ, each side from the same side
     of the old run; says what was mapped. Raises InputError where the models differ."""
-    here = sources.tokenizers
+    here = datasets.tokenizers
     target = map_pieces(old.tokenizers.target, here.target)
     shared = old.tokenizers.shared and here.shared
     source = target if shared else map_pieces(old.tokenizers.source, here.source)

@@ -52,7 +52,7 @@ def loss_of(parts: Any, model: Model, valid: ValidSet, *, shift: int = 0, pairs:
         return parts.stepper.loss(model, pack).loss
 
     # The run's precision for its half-precision copy too, so that norms are in float32 as in training.
-    packs = parts.packing.pack_pairs(source, target, prompt=prompt)
+    packs = parts.batching.pack_pairs(source, target, prompt=prompt)
     return total(score_rows(packs, score, device=parts.device, precision=parts.precision)) / count
 
 
@@ -65,9 +65,9 @@ def example_losses(parts: Any, window: GlobalBatch) -> ExampleLosses:
     packs = pack_pairs(
         window.source.take(order),
         window.target.take(order),
-        parts.packing.shape,
+        parts.batching.shape,
         prompt=prompt[order],
-        **parts.sources.tokenizers.symbols,
+        **parts.datasets.tokenizers.symbols,
     )
     scores = score_rows(
         packs,

@@ -15,7 +15,7 @@ from trimtab.data.tokenizers import Tokenizers, prepare_tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.data.valid_set import ValidSet, read_valid
 from trimtab.metrics.metric import BleuTokenizer
-from trimtab.tasks.text.datasets import Reader, Side, Sources, TextKind
+from trimtab.tasks.text.datasets import Reader, Side, TextDatasets, TextKind
 from trimtab.tasks.text.text_task import text_task
 
 
@@ -60,9 +60,9 @@ def read_set(name: str, corpus: Corpus, reader: Reader, *, max_tokens: int, bleu
     return read_valid(name, corpus, reader.pipeline, reader.tokenizers, max_tokens=max_tokens, bleu=bleu)
 
 
-def sides(sources: Sources) -> list[Side]:
+def sides(datasets: TextDatasets) -> list[Side]:
     """Source and target."""
-    sample, tokenizers, key = sources.sample, sources.tokenizers, "data.tokenizer"
+    sample, tokenizers, key = datasets.sample, datasets.tokenizers, "data.tokenizer"
     source_key = key if tokenizers.shared else "data.source_tokenizer"
     return [
         Side("source", tokenizers.source, sample.source, source_key, 0),

@@ -1,12 +1,35 @@
-"""One window in one pack and in four: accumulated, the gradient must be that of the whole."""
+"""The loss before training, and the gradient of one window whole and in four pieces, which must agree."""
 
+import math
 from collections.abc import Iterator
 
+import torch
+
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import GRADIENT_DEPENDS_ON_CUT
+from trimtab.run_findings.preflight import FIRST_LOSS_OFF, GRADIENT_DEPENDS_ON_CUT
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.examples import Checked, CutTwoWays
 from trimtab.training.preflight.weights import gathered
+
+FIRST_LOSS_TOLERANCE = 0.15
+
+
+def first_loss(parts: Checked) -> Iterator[Finding]:
+    """The loss of the untrained model against that of a model that knows nothing."""
+    parts.model.eval()
+    batches = parts.examples.first()
+    with torch.no_grad():
+        loss = sum(float(parts.stepper.objective(batch).loss) for batch in batches)
+    loss /= sum(batch.num_targets for batch in batches)
+    expected, name = parts.task.untrained(parts.datasets)
+    if parts.recipe.model.warm_start is not None and math.isfinite(loss):
+        return  # its weights know something already
+    if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
+        yield FIRST_LOSS_OFF.found(
+            f"the untrained model's loss is {loss:.3f}, {name} is {expected:.3f}",
+            severity="error" if not math.isfinite(loss) else "warning",
+        )
+
 
 CUT_TOLERANCE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
 """Relative difference of two gradients that rounding may cause; means of means gave 0.3 on a small model, sums of

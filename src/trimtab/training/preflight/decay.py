@@ -9,7 +9,7 @@ from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import DECAY_ON_OTHER_WEIGHTS
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.restored_weights import weights_put_back, with_own_moments
-from trimtab.training.preflight.state_backup import kept
+from trimtab.training.preflight.state_backup import backup
 from trimtab.training.preflight.weights import named
 
 MOST = 0.5
@@ -52,7 +52,7 @@ def shares_taken(parts: Checked, *, rate: float) -> dict[str, float]:
             if weight.ndim < 2:
                 weight.fill_(1.0)
             weight.grad = torch.zeros_like(weight)
-        before = saved | kept({name: weight for name, weight in weights.items() if weight.ndim < 2})
+        before = saved | backup({name: weight for name, weight in weights.items() if weight.ndim < 2})
         optimizer.update(learning_rate=rate, skip=torch.zeros((), dtype=torch.bool, device=parts.device))
         return {
             name: float((before[name] - weight.to(before[name].device)).norm() / before[name].norm())

@@ -6,14 +6,12 @@ from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import plainly
 from trimtab.tasks.task import Check
-from trimtab.training.preflight.cut import cut_two_ways
+from trimtab.training.preflight.cut import cut_two_ways, first_loss
 from trimtab.training.preflight.decay import decay_where_it_belongs
-from trimtab.training.preflight.first_loss import first_loss
-from trimtab.training.preflight.gradients import every_weight_learns
+from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
-from trimtab.training.preflight.optimizer_coverage import optimizer_has_the_weights
-from trimtab.training.preflight.restored_weights import untouched
+from trimtab.training.preflight.restored_weights import state_restored
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order
 from trimtab.training.preflight.ties import weights_survive_loading
@@ -44,7 +42,7 @@ def preflight(parts: Checked) -> Iterator[Finding]:
     were."""
     yield from of_the_data(parts)
     for check in of_the_model(parts):
-        found = told(check, parts)
+        found = run_check(check, parts)
         yield from found
         if any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found):
             return
@@ -63,13 +61,13 @@ def of_the_data(parts: Checked) -> Iterator[Finding]:
     yield from few_refreshes(parts)
 
 
-def told(check: Check, parts: Checked) -> list[Finding]:
+def run_check(check: Check, parts: Checked) -> list[Finding]:
     """What one check found; what memory has no room for is a finding too, whichever check meets it first.
 
     Nothing that is compiled runs but where a check says `as_trained`.
     """
     try:
-        with untouched(parts), plainly():
+        with state_restored(parts), plainly():
             return list(check(parts))
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

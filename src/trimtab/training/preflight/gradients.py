@@ -1,5 +1,6 @@
-"""Whether the loss reaches every weight: a finite gradient that is not zero everywhere."""
+"""Whether the loss reaches every weight, and whether the optimizer holds each weight once."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -7,7 +8,11 @@ import torch
 from torch import nn
 
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import WEIGHT_FROZEN, WEIGHT_WITHOUT_GRADIENT
+from trimtab.run_findings.built_parts import (
+    OPTIMIZER_OF_OTHER_TENSORS,
+    WEIGHT_FROZEN,
+    WEIGHT_WITHOUT_GRADIENT,
+)
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained
 from trimtab.training.preflight.weights import named
@@ -61,3 +66,20 @@ def lookups(model: nn.Module) -> Iterator[list[tuple[str, torch.Tensor]]]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def optimizer_has_the_weights(parts: Checked) -> Iterator[Finding]:
+    """By identity: a copy has the same values, and moving it trains nothing."""
+    weights = {id(weight): name for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    moved = Counter(id(tensor) for tensor in parts.stepper.optimizer.parameters)
+    said = []
+    if strange := sum(count for tensor, count in moved.items() if tensor not in weights):
+        said.append(f"{strange} of its {moved.total()} tensors are not the model's to train")
+    if missing := [name for tensor, name in weights.items() if tensor not in moved]:
+        said.append(f"it lacks {named(missing, of=len(weights))}")
+    if twice := [weights[tensor] for tensor, count in moved.items() if count > 1 and tensor in weights]:
+        said.append(f"it has more than once {named(twice)}")
+    if said:
+        yield OPTIMIZER_OF_OTHER_TENSORS.found(
+            f"the optimizer does not hold each weight of the model once: {'; '.join(said)}"
+        )

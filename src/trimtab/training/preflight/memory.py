@@ -31,7 +31,7 @@ def longest_batch(parts: Checked) -> Iterator[Finding]:
 
 
 def does_not_fit(parts: Checked, error: Exception) -> Finding:
-    """What is told of memory that ran out."""
+    """The finding for memory that ran out."""
     tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
     smaller = (
         f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes speed and memory only"
@@ -44,7 +44,7 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
 
 
 def model_does_not_fit(recipe: Recipe, error: Exception) -> str:
-    """What is told of weights for which there is no memory."""
+    """The error for weights that do not fit in memory."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     sizes = recipe.model.model_dump(exclude_none=True)
     told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)

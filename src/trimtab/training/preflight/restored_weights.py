@@ -8,11 +8,11 @@ import torch
 
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.tasks.examples import Checked
-from trimtab.training.preflight.state_backup import kept, tensors_of
+from trimtab.training.preflight.state_backup import backup, tensors_of
 
 
 @contextmanager
-def untouched(parts: Checked) -> Iterator[None]:
+def state_restored(parts: Checked) -> Iterator[None]:
     """Inside there are no gradients; afterwards gradients, modes and random numbers are what they were before."""
     modes = [(module, module.training) for module in parts.model.modules()]
     tensors = [*parts.model.parameters(), *parts.stepper.optimizer.parameters]
@@ -37,7 +37,7 @@ def untouched(parts: Checked) -> Iterator[None]:
 def weights_put_back(parts: Checked) -> Iterator[dict[str, torch.Tensor]]:
     """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
     tensors = tensors_of(parts)
-    saved = kept(tensors)
+    saved = backup(tensors)
     try:
         yield saved
     finally:

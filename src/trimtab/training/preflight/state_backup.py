@@ -19,17 +19,17 @@ def tensors_of(parts: Checked) -> dict[str, Tensor]:
     return dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
 
 
-def kept(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> dict[str, Tensor]:
+def backup(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> dict[str, Tensor]:
     """The tensors as they are now, by the same names; no later change reaches them. Those of a GPU with little memory
     left are copied to the host, and so are all where it runs out all the same."""
     try:
-        beside = has_room(tensors)
+        beside = fits_beside(tensors)
         return {name: copied(tensor, beside=beside) for name, tensor in tensors.items()}
     except torch.OutOfMemoryError:
         return {name: copied(tensor, beside=False) for name, tensor in tensors.items()}
 
 
-def has_room(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> bool:
+def fits_beside(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> bool:
     """Whether each device has memory for copies of its tensors beside them; the host has."""
     needed: dict[torch.device, int] = {}
     for tensor in tensors.values():

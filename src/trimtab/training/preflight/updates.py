@@ -19,7 +19,7 @@ from trimtab.step.optimizer.weight_clip import ClippedWeights
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.one_step import one_step
 from trimtab.training.preflight.restored_weights import weights_put_back, with_own_moments
-from trimtab.training.preflight.state_backup import kept, tensors_of
+from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.training.preflight.weights import named
 from trimtab.types import Batch, LossOutput
 
@@ -94,7 +94,7 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
     with weights_put_back(parts):
         optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)
-        before = kept({**tensors_of(parts), **optimizer.state_tensors()})
+        before = backup({**tensors_of(parts), **optimizer.state_tensors()})
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3, objective=poisoned)
         now = {**tensors_of(parts), **optimizer.state_tensors()}
         changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]

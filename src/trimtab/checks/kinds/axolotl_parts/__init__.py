@@ -1,1 +1,1 @@
-"""How Axolotl's options are told in the words of `concepts`: training, machine, adapters, data."""
+"""Maps Axolotl's options to `concepts`: training, machine, adapters, data."""

@@ -1,1 +1,1 @@
-"""How TrainingArguments, LoraConfig, from_pretrained and their like are told in the words of `concepts`."""
+"""Maps TrainingArguments, LoraConfig, from_pretrained and similar calls to `concepts`."""

@@ -1,1 +1,1 @@
-"""How LLaMA-Factory's own arguments are told in the words of `concepts`."""
+"""Maps LLaMA-Factory's own arguments to `concepts`."""

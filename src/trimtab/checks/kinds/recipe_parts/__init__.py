@@ -1,1 +1,1 @@
-"""How the branches of our own recipe are told in the words of `concepts`."""
+"""Maps the branches of our own recipe to `concepts`."""

@@ -1,1 +1,1 @@
-"""How the calls of a Python script are told in the words of `concepts`."""
+"""Maps the calls of a Python script to `concepts`."""

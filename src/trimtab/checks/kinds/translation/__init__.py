@@ -1,1 +1,1 @@
-"""How the options that OpenNMT-py, Mammoth and Eole share are told in the words of `concepts`."""
+"""Maps the options that OpenNMT-py, Mammoth and Eole share to `concepts`."""

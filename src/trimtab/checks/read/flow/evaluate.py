@@ -82,7 +82,7 @@ class Evaluator:
                 return self._operation(node)
 
     def index(self, node: ast.expr) -> Value:
-        """What stands in brackets; the bounds of a slice are kept with it."""
+        """The expression in brackets; the bounds of a slice are kept with it."""
         value = self.evaluate(node)
         bounds = bounds_of(node)
         if bounds is not None:

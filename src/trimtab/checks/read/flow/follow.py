@@ -52,20 +52,20 @@ class Follower(Evaluator):
         self.source: list[str] | None = None
         self.reached: set[Any] = set()
         self.entry: Any = None
-        """The function that somebody else calls, with arguments that nobody knows."""
+        """The function as another module may call it, with unknown arguments."""
         self.active: list[Any] = []
         self.objects: dict[int, Value] = {}
         """By class, the first object of it."""
 
     def run(self, body: Iterable[ast.stmt]) -> None:
-        """Runs statements; what stands behind a `return` is left out."""
+        """Runs statements; what follows a `return` is left out."""
         for statement in body:
             self._run(statement)
             if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
                 return
 
     def run_the_rest(self) -> None:
-        """Runs functions that nothing here calls, as somebody else might."""
+        """Runs functions that nothing here calls, as another module might."""
         for function in list(self.functions):
             owner = function.frame.owner if function.frame is not None else None
             if function.node in self.reached or not self._tells(function.node, owner):

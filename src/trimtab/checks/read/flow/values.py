@@ -87,7 +87,7 @@ class Event:
     index: int
     place: Place
     item: Value | None = None
-    """Of `labels[labels == 0] = -100` what stands in the brackets."""
+    """The expression in the brackets of `labels[labels == 0] = -100`."""
 
     def within(self, block: Block) -> bool:
         """Whether it happens inside a block."""
