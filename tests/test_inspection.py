@@ -165,7 +165,7 @@ def test_lines_are_those_of_the_file_its_header_included(folder):
     rows[9] = rows[4]
     (folder / "t.tsv").write_text("en\tde\n" + "".join("\t".join(row) + "\n" for row in rows))
     train = "data.train=[{pairs: t.tsv, source: en, target: de}]"
-    report = inspected(folder, train, "data.tokenizer.vocabulary_size=280")
+    report = inspected(folder, train, "data.tokenizer.vocabulary_size=286")
     (corpus,) = report.train
     assert [each.line for each in corpus.dropped["empty_source"].examples] == [4, 32]
     assert {group.lines for group in report.checks.corpora[0].repeats.groups} == {(6, 11), (4, 32)}

@@ -49,7 +49,7 @@ class ExportedModel:
 
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate; as that of a run."""
-        self.look_at(tags)
+        tags = self.look_at(tags)
         pipeline = build_transforms(self.recipe.data.transforms)
         on_gpu = self.device.type == "cuda"
         setup = TranslationSetup(
@@ -64,11 +64,13 @@ class ExportedModel:
         )
         return Translator(setup, DocumentCounts(), pipeline.restorer())
 
-    def look_at(self, tags: tuple[str, ...] | list[str]) -> None:
-        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
-        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+    def look_at(self, tags: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+        """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises
+        InputError for a tag that is none."""
+        tags = check_tags(tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
+        return tags
 
     def log_probabilities(self, source: Ragged, target: Ragged) -> list[float]:
         """Summed log-probability of each row of target ids after its row of source ids."""
