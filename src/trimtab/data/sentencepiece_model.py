@@ -122,9 +122,7 @@ class SentencePiece:
             raise input_error(
                 f"the vocabulary has no piece {piece!r}",
                 got=piece,
-                allowed=f"its tags are {', '.join(near[:MOST_NAMED])}{' ...' * (len(near) > MOST_NAMED)}"
-                if near
-                else "it has no tags",
+                allowed=f"its tags are {named}" if near else "it has no tags",
                 fix="tags must be known when the tokenizer is trained: train another with "
                 f"`trimtab tokenizer train --tag {quote(piece)}`, or take this one out",
             )
