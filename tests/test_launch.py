@@ -179,3 +179,13 @@ def test_an_error_of_the_check_ends_it_before_anything_is_read(tmp_path):
     with pytest.raises(RunFailed, match=r"`trimtab check` finds .*S104 warmup.*trimtab: allow CODE because"):
         train(recipe, overrides=["step.schedule.warmup=4 steps"], out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_one_call_starts_a_run_and_goes_on_with_it(recipe, tmp_path):
+    """As the script of a job does that is put into its queue again."""
+    for length in (4, 6):
+        overrides = {"length": f"{length} steps"}
+        state = train(recipe, overrides=overrides, out=tmp_path / "run", resume="auto").state
+        assert state.step == length
+    with pytest.raises(InputError, match="holds a run already"):
+        train(recipe, out=tmp_path / "run")

@@ -1,20 +1,21 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.run_folder import RunFolder, is_started
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.checks.check_recipe import check_recipe
 from trimtab.config.given_path import path_text, run_folder
-from trimtab.config.load import LoadedRecipe, load_recipe
+from trimtab.config.load import FROM_DICT, LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
@@ -54,6 +55,8 @@ from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 
+A_RECIPE = "a recipe, which is a YAML file, or a dict"
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -70,23 +73,30 @@ class RunResult:
 
 
 def train(
-    recipe: LoadedRecipe | Path | str,
+    recipe: LoadedRecipe | Path | str | Mapping[str, Any],
     *,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     out: Path | str | None = None,
-    resume: bool = False,
+    resume: bool | Literal["auto"] = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """Trains what a recipe says into the folder `out` (by default `runs/` and the recipe's name).
 
+    Recipe and overrides may be dicts, see `load_recipe`. `resume="auto"` resumes a run that is there and starts one
+    where there is none, as a job that is put into its queue again needs it.
     Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, NoRoom,
     RunFailed where preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
     """
     progress = progress or Silent()
     if not isinstance(recipe, LoadedRecipe):
-        text = path_text(recipe, name="recipe", allowed="a recipe, which is a YAML file")
-        recipe = load_recipe(text, overrides, begun=run_folder(text, out) if resume else None)
+        named = (
+            Path(FROM_DICT)
+            if isinstance(recipe, Mapping)
+            else path_text(recipe, name="recipe", allowed=A_RECIPE)
+        )
+        recipe = load_recipe(recipe, overrides, begun=run_folder(named, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
+    resume = is_started(folder) if resume == "auto" else resume
     found = () if resume else checked(loaded, progress)
     with lines_added(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
         for note in () if resume else loaded.notes:
@@ -253,7 +263,10 @@ def run_preflight(parts: Parts, recorder: Recorder) -> None:
 
 
 def smoke(
-    recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
+    recipe: LoadedRecipe | Path | str | Mapping[str, Any],
+    *,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    progress: Progress | None = None,
 ) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)

@@ -24,6 +24,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume from the newest checkpoint of the run.")
     ] = False,
+    auto_resume: Annotated[
+        bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
+    ] = False,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
     ] = False,
@@ -32,8 +35,9 @@ def train(
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
-    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resume else None)
-    if smoke and (resume or out is not None):
+    going_on = resume or auto_resume
+    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if going_on else None)
+    if smoke and (going_on or out is not None):
         raise input_error(
             "--smoke: leaves no run behind",
             got="--smoke with --resume or --out",
@@ -48,7 +52,8 @@ def train(
             loss = launch.smoke(loaded, progress=progress)
             typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
-        result = launch.train(loaded, out=out, resume=resume, progress=progress)
+        how = resume or ("auto" if auto_resume else False)
+        result = launch.train(loaded, out=out, resume=how, progress=progress)
     finally:
         progress.close()
     use = next_command(loaded.recipe)

@@ -1,5 +1,6 @@
 """A recipe file to a checked `Recipe`; every problem at once, each with its line and column."""
 
+import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from trimtab.config.run import Recipe
 from trimtab.config.warm_start import with_start
 from trimtab.errors import InputError, Problem, input_error, unreadable
 
+FROM_DICT = "recipe.yaml"
+"""What a recipe is called that is no file."""
 MAX_BYTES = 1_000_000
 """A recipe is a page or two; a file beyond this is something else."""
 
@@ -49,21 +52,30 @@ class LoadedRecipe:
 
 
 def load_recipe(
-    path: Path | str, overrides: Sequence[str] = (), *, begun: Path | None = None
+    path: Path | str | Mapping[str, Any],
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    begun: Path | None = None,
 ) -> LoadedRecipe:
     """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong.
 
+    A recipe may also be a dict, whose relative paths start from the working directory; and overrides a dict by dotted
+    key, such as `{"step.optimizer.learning_rate": 3e-4}`.
     `begun` is the folder of the run where the recipe is for one that resumes: what `model.warm_start` fills in is then
     what the run has.
     """
-    path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file"))
+    if isinstance(overrides, Mapping):
+        overrides = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    if isinstance(path, Mapping):  # JSON is YAML too
+        return parse_recipe(json.dumps(path, indent=1, ensure_ascii=False), overrides=overrides, begun=begun)
+    path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file, or a dict"))
     return parse_recipe(_read_text(path), path=path, overrides=overrides, begun=begun)
 
 
 def parse_recipe(
     text: str,
     *,
-    path: Path = Path("recipe.yaml"),
+    path: Path = Path(FROM_DICT),
     overrides: Sequence[str] = (),
     begun: Path | None = None,
 ) -> LoadedRecipe:
