@@ -12,7 +12,7 @@ host can run ahead: time on the GPU, not of launching. Parts, in this order, as 
 - `swept`: each kernel of tiled attention at many tile sizes, with its error against float32 on padded rows;
 - `flex`, only where `--parts flex` asks for it: flex_attention with a mask of segments, and what making the mask takes.
 
-A configuration that fails is recorded with its error, and the script goes on.
+A configuration that fails is recorded with its error, and the script continues.
 
 attention_kernels.json has all parts but `flex`. What it calls `tiles` is how `compared` was cut, before the sweep of
 the same run chose better ones. A kernel that found all gradients at once, over tiles that end where segments end, was
@@ -283,7 +283,7 @@ def compiled(jobs):
 
 
 def measured(run, call, kind, size, kernel, tile):
-    """The time of one kernel in one tile, None where it failed; its error goes along."""
+    """The time of one kernel in one tile, None if it failed; its error goes along."""
     given, make = KERNELS[kernel]
     row = {"kernel": kernel, "size": size, "call": call, "lengths": kind, "tile": list(tile)}
 

@@ -9,7 +9,7 @@ chunk of lines at a time, so what is measured begins when each worker has given 
 it takes until each has given some more, however few seconds were asked for.
 
 - `plain`: the recipe as it is;
-- `online`: normalised, filtered by length and ratio and runs of characters, and split by chance, anew each
+- `online`: normalised, filtered by length and ratio and runs of characters, and split by chance, again each
   time that a line is seen.
 
 `--needs` is what a GPU takes in, from `translation_speed.json`; the pipeline should give twice as much.

@@ -12,7 +12,7 @@ fastest one, until it has as many passes as there are repetitions. A tenth of a 
 All search with the same beam and length penalty and for translations of at most twice the source and ten tokens: of
 each line with trimtab, which also lets what reaches the limit end there; of the longest line of a batch with
 `generate`, and of all lines with CTranslate2 alone, which give what has no end. Lines above the longest length are cut
-in pieces by trimtab and cut off by the others. `exact` searches go on until no open hypothesis can win; `early` ones
+in pieces by trimtab and cut off by the others. `exact` searches continue until no open hypothesis can win; `early` ones
 stop when as many have ended as the beam is wide.
 """
 
@@ -223,7 +223,7 @@ class Passes:
 
 
 def one_turn(passes, name, record, *, first):
-    """All settings the first time, later the fastest one; what fails is told, and the others go on."""
+    """All settings the first time, later the fastest one; what fails is told, and the others continue."""
     settings = passes.settings(name) if first else [passes.best(name)]
     for setting in settings:
         if setting is None:

@@ -30,7 +30,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("--processes", type=int, default=8, help="of pytest-xdist; 0 for none")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no test goes on")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no test continues")
     parser.add_argument("paths", nargs="*", help="by default every file that has such a test")
     args = parser.parse_args()
     # Others may need what is not installed where the GPU is, and pytest would not begin.

@@ -10,7 +10,7 @@ and `tok`, the folder of a vocabulary. The caches of compiled kernels are empty 
   in the caches.
 
 `seconds` are those until the device is done, `graphs` what torch.compile made. On a CPU, where a run is not compiled,
-`--compile on` compiles blocks all the same and gives packs one shape, as on a GPU.
+`--compile on` compiles blocks anyway and gives packs one shape, as on a GPU.
 """
 
 import argparse

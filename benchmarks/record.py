@@ -26,7 +26,7 @@ class Record:
         return self.result["arms"]
 
     def arm(self, name, work):
-        """Does the work and writes down what it gives, or why there is nothing; the others go on."""
+        """Does the work and writes down what it gives, or why there is nothing; the others continue."""
         begun = time.perf_counter()
         try:
             found = work()

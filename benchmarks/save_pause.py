@@ -6,7 +6,7 @@
 The big preset (about 210M parameters) trains on made-up sentences with AdamW, on a GPU in half precision and with
 recorded steps, as a run does. Each
 repetition takes some steps, then saves: once by `CheckpointStore.save` in the loop, once by `BackgroundSaver.begin`
-while the next steps run. The pause is the time until the loop goes on plus what the steps that run during the save
+while the next steps run. The pause is the time until the loop continues plus what the steps that run during the save
 take longer than the undisturbed ones; told as medians, in seconds and as a share of a step. Checkpoints go to --folder,
 which should lie on the disk that runs are kept on.
 """
@@ -125,12 +125,12 @@ class Run:
 
 
 def answer(found):
-    """In a sentence: until the loop goes on, and what the steps lose meanwhile."""
+    """In a sentence: until the loop continues, and what the steps lose meanwhile."""
     beside = found["beside the loop"]
     share, added = beside["share of a step"], beside["added to each of them, share of a step"]
     steps = statistics.median(beside["steps during a save"])
     return (
-        f"{'less' if share < BOUND else 'not less'} than {BOUND:.0%} of a step until the loop goes on ({share:.1%}), "
+        f"{'less' if share < BOUND else 'not less'} than {BOUND:.0%} of a step until the loop continues ({share:.1%}), "
         f"and {added:.1%} more for each of the {steps:g} steps that run meanwhile"
     )
 

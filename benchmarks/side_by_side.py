@@ -41,7 +41,7 @@ def do_arms(args, record, works, *, conclude=lambda: None):
 
 
 def clean():
-    """Each arm compiles its model anew, and leaves no memory of the card to the next."""
+    """Each arm compiles its model again, and leaves no memory of the card to the next."""
     torch._dynamo.reset()
     gc.collect()
     if torch.cuda.is_available():

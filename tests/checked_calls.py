@@ -4,24 +4,40 @@ jaxtyping's import hook decorates every function of trimtab with `jaxtyped`, whi
 for the names of axes, and checks arguments twice. Most functions have no tensors, and all this was most of what a tiny
 run cost. What is checked stays the same: every argument and every result, by beartype; the names of axes wherever
 there are any.
+
+A loop calls the same functions with the same types a thousand times, so in each test the first `FIRST` calls of a
+function are checked, and of the later ones each `EVERY`-th. Checks of a function inside another one, which is defined
+anew at each call, are made only for calls that are checked.
 """
 
 import builtins
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin
 
 import jaxtyping
 from beartype import beartype
 
 IN_A_SCOPE = jaxtyping.jaxtyped
+FIRST, EVERY = 10, 10
+_test = 0
+_calls: dict[CodeType, list[int]] = {}
+"""For the code of each function: the test that called it last, and how often that test has."""
 
 
 def install() -> None:
     """To be called before trimtab is imported: what the import hook writes above functions is looked up by name."""
     jaxtyping.jaxtyped = checked
+
+
+def begin_test() -> None:
+    """From now on calls are counted anew."""
+    global _test
+    _test += 1
 
 
 def checked(*, typechecker: Any) -> Callable[[Any], Any]:
@@ -39,6 +55,31 @@ def decorated(each: Any) -> Any:
         return type(each)(decorated(each.__func__))
     if isinstance(each, property):
         return property(*(part and decorated(part) for part in (each.fget, each.fset, each.fdel)))
+    return sampled(each)
+
+
+def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its checks in some of its calls."""
+    count = _calls.setdefault(each.__code__, [0, 0])
+    with_checks: Callable[..., Any] | None = None
+
+    @functools.wraps(each)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal with_checks
+        if count[0] != _test:
+            count[:] = _test, 0
+        count[1] += 1
+        if count[1] > FIRST and count[1] % EVERY:
+            return each(*args, **kwargs)
+        if with_checks is None:
+            with_checks = always_checked(each)
+        return with_checks(*args, **kwargs)
+
+    return call
+
+
+def always_checked(each: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its checks in every call."""
     hints = [part for hint in inspect.get_annotations(each).values() for part in parts_of(hint)]
     if not all(known(hint, each) for hint in hints):
         return IN_A_SCOPE(each, typechecker=beartype)  # passes over what only type checkers can name

@@ -9,6 +9,8 @@ import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
+from tests.checked_calls import begin_test
+
 MINUTES_ON_TWO_CORES: int | None = 15
 """What `pytest` took on two cores when it was measured last, with other work beside it; None says nothing."""
 MOST_PROCESSES = 8
@@ -48,7 +50,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
     It is C, so it needs no lock of the interpreter and ends a test that hangs in C, with the lock or without. It writes
     to the stderr of the process, which pytest-xdist leaves alone; what pytest-timeout prints in a process of
-    pytest-xdist is lost. The process ends, and pytest-xdist reports the test as failed and goes on in another.
+    pytest-xdist is lost. The process ends, and pytest-xdist reports the test as failed and continues in another.
     """
     if not settings.timeout or is_debugging():
         return None
@@ -67,7 +69,8 @@ def pytest_timeout_cancel_timer() -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What needs a GPU is left out where there is none, all for one reason."""
+    """What needs a GPU is left out if there is none, all for one reason."""
+    begin_test()
     if item.get_closest_marker("gpu"):
         import torch  # late: tests of the light half need no torch
 

@@ -4,6 +4,7 @@ import math
 import pytest
 import torch
 
+from tests.fake_ranks import Twins
 from tests.small_run import small_parts
 from trimtab.build import build
 from trimtab.errors import InputError
@@ -50,6 +51,12 @@ def test_a_precision_that_the_device_lacks_is_wrong_input(parts):
     asked = recipe_with(parts, step={"precision": "fp16_mixed"})
     with pytest.raises(InputError, match="needs a GPU"):
         build(asked, parts.datasets, device=CPU)
+
+
+def test_weights_that_ranks_would_round_differently_are_wrong_input_before_anything_is_trained(parts):
+    recipe = recipe_with(parts, step={"precision": "bf16"})
+    with pytest.raises(InputError, match="differ by rank"):
+        build(recipe, parts.datasets, device=CPU, ranks=Twins())
 
 
 def test_every_piece_is_made_from_the_recipe(parts):

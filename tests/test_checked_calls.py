@@ -9,7 +9,7 @@ from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, Int, TypeCheckError
 from torch import Tensor
 
-from tests.checked_calls import decorated
+from tests.checked_calls import EVERY, FIRST, begin_test, decorated
 from tests.small_run import small_parts
 from trimtab.tasks.text.probing import size
 from trimtab.types import Ragged
@@ -90,6 +90,30 @@ def test_what_only_a_type_checker_can_name_is_passed_over_and_the_rest_is_checke
     told("anything", [], 1)
     with pytest.raises(TypeCheckError):
         told("anything", [], "1")
+
+
+def test_of_many_calls_the_first_are_checked_and_some_of_the_later_ones_in_every_test_anew():
+    @decorated
+    def length(rows: list[str]) -> int:
+        return len(rows)
+
+    def refused() -> list[bool]:
+        found = []
+        for _ in range(FIRST + 3 * EVERY):
+            try:
+                length("a")
+            except BeartypeCallHintViolation:
+                found.append(True)
+            else:
+                found.append(False)
+        return found
+
+    begin_test()
+    once = refused()
+    assert all(once[:FIRST])
+    assert sum(once[FIRST:]) == 3
+    begin_test()
+    assert refused() == once
 
 
 def test_axes_of_one_call_are_not_those_of_a_call_inside_it():

@@ -28,7 +28,7 @@ def test_a_name_that_is_no_device_of_ours_is_wrong_input(name):
 
 def test_a_gpu_that_is_not_there_is_wrong_input(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="no GPU is found"):
+    with pytest.raises(InputError, match="no GPU found"):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
@@ -76,3 +76,9 @@ def test_deterministic_kernels_are_asked_for(tmp_path):
         assert torch.are_deterministic_algorithms_enabled()
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+def test_where_a_target_is_a_whole_text_compiling_pays_by_the_tokens_of_the_texts(tmp_path):
+    recipe = load_recipe(small_recipe(tmp_path, length=f"{COMPILE_PAYS_FROM_TARGETS // 40} tokens")).recipe
+    assert not wants_compile(recipe, targets_per_epoch=1000.0, tokens_per_target=39.0)
+    assert wants_compile(recipe, targets_per_epoch=1000.0, tokens_per_target=41.0)

@@ -236,13 +236,13 @@ def test_an_export_goes_into_no_run(trained_run, tmp_path):
 
 
 def test_an_unknown_target_and_half_a_text_to_compare_on_are_wrong_input(trained_run, tmp_path):
-    with pytest.raises(InputError, match="--to tensorrt: not known"):
+    with pytest.raises(InputError, match="--to tensorrt: unknown target"):
         export_model(str(trained_run), to="tensorrt", out=tmp_path / "hf")
     with pytest.raises(InputError, match="needs both sides"):
         export_model(str(trained_run), out=tmp_path / "hf", source="a.txt")
     with pytest.raises(InputError, match="needs both sides"):
         export_model(str(trained_run), out=tmp_path / "hf", tags=["<2de>"])
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         export_model(str(tmp_path / "none"), out=tmp_path / "hf")
     assert os.listdir(tmp_path) == []
 

@@ -144,7 +144,7 @@ def test_the_pairs_of_a_language_model_are_inspected_as_it_reads_them(tmp_path, 
 
 
 def test_texts_alone_are_no_pairs_to_inspect(tmp_path):
-    with pytest.raises(InputError, match="its documents are no pairs"):
+    with pytest.raises(InputError, match="trimtab inspects pairs"):
         inspect_recipe(load_recipe(language_recipe(tmp_path)))
 
 

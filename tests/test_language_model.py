@@ -23,7 +23,7 @@ from trimtab.inference import load_translator
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.step.take_step import take_step
-from trimtab.tasks.text.data_checks import dropped_examples
+from trimtab.tasks.text.data_checks import data_checks
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.types import IGNORE
@@ -184,14 +184,14 @@ def test_a_prefix_model_learns_to_translate_and_the_commands_take_it(tmp_path):
 
 
 def test_documents_are_not_inspected_as_pairs(tmp_path):
-    with pytest.raises(InputError, match="its documents are no pairs"):
+    with pytest.raises(InputError, match="trimtab inspects pairs"):
         inspect_recipe(load_recipe(language_recipe(tmp_path)))
 
 
 @pytest.mark.parametrize("name", ["lm_demo", "lm_en_small", "lm_en_bytes", "en_de_decoder"])
 def test_the_recipes_load_and_the_linter_finds_nothing(name):
     path = Path(__file__).parent.parent / "recipes" / f"{name}.yaml"
-    assert load_recipe(path).recipe.is_language_model
+    assert load_recipe(path).recipe.facts.continues_texts
     report = check(path)
     assert (report.diagnoses, report.problems) == ((), ())
 
@@ -249,7 +249,8 @@ def test_rows_too_short_for_every_pair_are_told_as_rows_that_source_and_target_s
 
 def test_what_is_dropped_of_pairs_is_told_with_a_command_that_shows_it(tmp_path):
     changes = {**PAIRS, "data.transforms": [{"kind": "length", "min": 5}]}
-    (finding,) = dropped_examples(language_parts(tmp_path, **changes))
+    found = data_checks(language_parts(tmp_path, **changes))
+    (finding,) = [each for each in found if each.code == "D202"]
     assert finding.code == "D202"
     assert "trimtab data inspect" in finding.fix
     (corpus,) = inspect_recipe(load_recipe(language_recipe(tmp_path, **changes))).train

@@ -69,7 +69,7 @@ def test_overrides_are_part_of_the_recipe(recipe, tmp_path):
 def test_a_folder_that_holds_a_run_is_not_written_over(copied_run):
     run, recipe = copied_run
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="already contains a run"):
         train(recipe, out=run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
@@ -150,7 +150,7 @@ def test_the_folder_is_free_again_afterwards(recipe, tmp_path):
     [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 99 bytes\nmore")],
 )
 def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, monkeypatch, error):
-    def build(*_):
+    def build(*_, **__):
         raise error
 
     monkeypatch.setattr(launch, "build", build)
@@ -187,5 +187,12 @@ def test_one_call_starts_a_run_and_goes_on_with_it(recipe, tmp_path):
         overrides = {"length": f"{length} steps"}
         state = train(recipe, overrides=overrides, out=tmp_path / "run", resume="auto").state
         assert state.step == length
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="already contains a run"):
         train(recipe, out=tmp_path / "run")
+
+
+def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for command in (train, smoke):
+        with pytest.raises(InputError, match=r"one of 2 processes.*\n  got     WORLD_SIZE=2"):
+            command(tmp_path / "recipe.yaml")

@@ -14,4 +14,4 @@ def test_a_run_tells_what_is_about_to_happen(recipe, tmp_path):
         "256 target tokens a step in 2 packs; 200 pairs an epoch; peak rate 0.01; length 4 steps" in texts[-1]
     )
     train(recipe, overrides=["length=5 steps"], out=tmp_path / "run", resume=True, progress=told)
-    assert texts[-1].endswith("length 5 steps; going on from step 4")
+    assert texts[-1].endswith("length 5 steps; continuing from step 4")

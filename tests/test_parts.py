@@ -28,6 +28,10 @@ def test_type_checkers_are_told_of_the_same_parts():
     assert {alias.name: node.module for node in imports for alias in node.names} == parts.HOMES
 
 
+def test_the_package_says_that_it_has_types():
+    assert (Path(parts.__file__).parent / "py.typed").is_file()
+
+
 def test_an_unknown_part_is_an_import_error():
     with pytest.raises(AttributeError, match="has no attribute 'acumulate'"):
         parts.acumulate  # noqa: B018

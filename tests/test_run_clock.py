@@ -8,7 +8,7 @@ from trimtab.run_clock import RunClock, StopRule
 from trimtab.types import TrainState
 from trimtab.units import Duration
 
-PACE = RunClock(examples_per_epoch=100)
+PACE = RunClock(positions_per_epoch=100)
 
 
 def at(step):
@@ -55,5 +55,5 @@ def test_a_run_is_finished_when_its_patience_is_at_its_end():
     assert not stop_rule("60 steps").reached(since[2])
     assert [rule.ended_early(state) for state in since] == [False, True, True]
     assert not stop_rule("1 steps", patience=2).ended_early(since[2])
-    told = "evaluate.patience is at its end: the last 2 evaluations were no better; raise it to go on"
+    told = "evaluate.patience is at its end: the last 2 evaluations were no better; raise it to continue"
     assert rule.reason(since[1]) == told

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def recorded(file: Path) -> dict[str, Any] | None:
-    """What a measurement wrote; None where it was not made."""
+    """What a measurement wrote; None if it was not made."""
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 

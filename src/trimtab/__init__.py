@@ -17,7 +17,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     data | model | loss | step | guard | watch | checkpoint | decode | checks   stages; linter
     config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
     types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
-    finding                                     what rules and guards say
+    finding | arguments | world                 what rules and guards say; arguments of parts; processes of a loop
     errors | units                              what goes wrong; numbers that remember their unit
 """
 

@@ -1,4 +1,4 @@
-"""Introduces the stages to one another: a recipe becomes the parts of a run. The only file that knows every stage."""
+"""Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
+from trimtab.step.over_ranks import refuse_rounding_by_chance
 from trimtab.step.precision import WHOLE, Resolved, resolve_precision
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
@@ -38,7 +39,7 @@ class EvaluationModel:
     averaged: Callable[[Any], Any] | None = None
     """Gives a copy with the averaged weights, where the recipe evaluates these."""
     dtype: torch.dtype | None = None
-    """Half precision, in which decoding on a GPU is several times faster; None where the weights stay as they are."""
+    """Half precision, in which decoding on a GPU is several times faster; None if the weights stay as they are."""
 
     def copy(self) -> Any:
         """The model to score now; the very model in training where neither applies."""
@@ -74,7 +75,7 @@ class Parts:
 def build(
     recipe: Recipe, datasets: Any, *, device: torch.device | None = None, ranks: Ranks = ONE_RANK
 ) -> Parts:
-    """The parts of a run from its recipe and its opened data; raises InputError where they cannot work together.
+    """The parts of a run from its recipe and its opened data; raises InputError if they cannot work together.
 
     With several `ranks` each process builds the same and takes its share of the micro-batches of every step.
     """
@@ -82,7 +83,11 @@ def build(
     precision = resolve_precision(recipe.step.precision, device)
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     clock = RunClock(datasets.positions_per_epoch)
-    compiled = packed and wants_compile(recipe, targets_per_epoch=datasets.targets_per_epoch)
+    compiled = packed and wants_compile(
+        recipe,
+        targets_per_epoch=datasets.targets_per_epoch,
+        tokens_per_target=datasets.tokens_per_target,
+    )
     # Sums over ranks cannot be recorded yet.
     graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
     batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
@@ -91,6 +96,8 @@ def build(
     model = task.build_model(recipe, datasets, device=device)
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)
+    if ranks.world_size > 1:
+        refuse_rounding_by_chance([*model.parameters()])
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:

@@ -1,4 +1,4 @@
-"""What a recipe leaves to be chosen, chosen: the shape of the packs, precision, kernels."""
+"""Resolves what a recipe leaves open: the shape of packed batches, precision, kernels."""
 
 import math
 from collections.abc import Mapping

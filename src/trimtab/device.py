@@ -7,6 +7,8 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
 
+NAMES = "cpu, cuda, cuda:0, ..."
+FIX = "leave out --device to take the first GPU, or the CPU if there is none"
 COMPILE_PAYS_FROM_TARGETS = 30_000_000
 """Compiling the base preset takes about 11 s on an H200, and then a step of 16,384 targets 19.4 ms in place of 25.5
 (`benchmarks/compiled_steps.json`): even after 29 million targets."""
@@ -24,19 +26,23 @@ def choose_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise input_error("device: not known", got=name, allowed="cpu, cuda, cuda:0, ...") from None
+        raise input_error("device: unknown", got=name, allowed=NAMES, fix=FIX) from None
     if device.type not in ("cpu", "cuda"):
-        raise input_error("device: not supported", got=name, allowed="cpu, cuda, cuda:0, ...")
+        raise input_error("device: not supported", got=name, allowed=NAMES, fix=FIX)
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise input_error("device: no GPU is found", got=name, allowed="cpu", fix="leave out --device")
+        raise input_error("device: no GPU found", got=name, allowed="cpu", fix="leave out --device")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         last = torch.cuda.device_count() - 1
-        raise input_error("device: there is no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}")
+        raise input_error(
+            "device: no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}", fix="name one of these GPUs"
+        )
     return device
 
 
-def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
-    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay."""
+def wants_compile(recipe: Recipe, *, targets_per_epoch: float, tokens_per_target: float = 1.0) -> bool:
+    """Whether the model's blocks are compiled: as the recipe says, or where the run is long enough for it to pay.
+
+    `tokens_per_target` tokens come with each target, on average."""
     if recipe.step.compile != "auto":
         return recipe.step.compile == "on"
     length = recipe.length
@@ -49,12 +55,12 @@ def wants_compile(recipe: Recipe, *, targets_per_epoch: float) -> bool:
             targets = length.count
         case "epochs":
             targets = length.count * targets_per_epoch
-    return targets >= COMPILE_PAYS_FROM_TARGETS
+    return targets * tokens_per_target >= COMPILE_PAYS_FROM_TARGETS
 
 
 def set_arithmetic(recipe: Recipe) -> None:
-    """Products of float32 as they are named, whatever was set before; deterministic kernels only, where the recipe
-    asks for them."""
+    """Sets the precision of float32 products for the whole process, whatever was set before, and deterministic kernels
+    if the recipe asks for them."""
     torch.set_float32_matmul_precision("high" if recipe.step.precision == "tf32" else "highest")
     if recipe.step.deterministic:
         # cuBLAS needs a workspace of its own for each stream, and must know before it begins.

@@ -1,4 +1,4 @@
-"""What goes wrong through no fault of the code: one base class, each with its exit code and a message that helps."""
+"""Errors that are not bugs: one base class; each has its exit code and a helpful message."""
 
 import errno
 import re
@@ -106,7 +106,7 @@ _UTF16 = ("UTF-16BE", "UTF-16LE")
 
 
 def utf16_of(raw: bytes, *, offset: int) -> str:
-    """The kind of UTF-16 that bytes look like, which begin at `offset` of a text; empty where they do not: of every
+    """The kind of UTF-16 that bytes look like, which begin at `offset` of a text; empty if they do not: of every
     second byte most are zero, and of the others none is."""
     halves = raw[0::2], raw[1::2]
     for place, half in enumerate(halves):
@@ -147,10 +147,10 @@ def unreadable(error: OSError, path: Path | str) -> InputError:
     return input_error(
         f"{path}: cannot be read",
         got=error.strerror or str(error),
-        allowed="what you have the right to read" if denied else "what the disk can give",
-        fix=f"have its owner give you the right, `chmod -R u+rX {quote(str(path))}` where that is you, or name another"
+        allowed="a file that you may read" if denied else "a readable disk",
+        fix=f"ask its owner for permission, run `chmod -R u+rX {quote(str(path))}` if it is yours, or name another"
         if denied
-        else "see that it is there and that the disk is sound, or name another",
+        else "check that the disk works, or name another",
         where=str(error.filename or path),
     )
 

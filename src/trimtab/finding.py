@@ -1,4 +1,4 @@
-"""What rules, preflight and guards say: one `Finding`, with a code, a reason, the evidence and the fix."""
+"""What rules, preflight and guards report: a `Finding` with a code, a reason, the evidence and the fix."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -12,20 +12,20 @@ __all__ = ["Report", "inspect_recipe", "render"]
 
 
 def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Progress | None = None) -> Report:
-    """Looks at `limit` pairs of each corpus as training would see them, and checks every line for what does not belong
-    together or stands there twice, about a minute for each million; leaves no files behind.
+    """Looks at `limit` pairs of each corpus as training would see them, and checks every line for pairs that
+    do not match and for duplicates, about a minute for each million; leaves no files behind.
 
-    A recipe without `data.tokenizer.path` gets a tokenizer for the occasion, from at most twice `limit` lines, so that
-    its token counts are close to those of the run and not the same. Of a language model the pairs are looked at, not
-    the texts. Raises InputError where data cannot be read, and where there are texts alone.
+    A recipe without `data.tokenizer.path` gets a temporary tokenizer, trained on at most twice `limit` lines, so its
+    token counts are close to those of the run but not equal. For a language model it inspects the pairs, not the texts.
+    Raises InputError if data cannot be read, and if there are texts alone.
     """
     recipe = resolve_paths(loaded)
     with lines_added(loaded):
         if recipe.facts.writes_text and not recipe.translates:
             raise input_error(
-                "data.train: its documents are no pairs, which is what is inspected",
-                got="task: language_model, with texts alone",
+                "data.train: has documents; trimtab inspects pairs",
+                got="task: language_model, with texts only",
                 allowed="a recipe with source and target among data.train",
-                fix="see that a text is read with `trimtab train RECIPE --smoke`; data_ledger.json counts its passages",
+                fix="check the text with `trimtab train RECIPE --smoke`; data_ledger.json counts its passages",
             )
         return task_of(recipe).inspect(recipe, limit=limit, progress=progress or Silent())

@@ -22,7 +22,9 @@ from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
-from trimtab.errors import RunFailed
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.agree import first_ahead, on_any
+from trimtab.errors import RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -54,6 +56,7 @@ from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
+from trimtab.world import launched_processes
 
 A_RECIPE = "a recipe, which is a YAML file, or a dict"
 
@@ -79,15 +82,22 @@ def train(
     out: Path | str | None = None,
     resume: bool | Literal["auto"] = False,
     progress: Progress | None = None,
+    ranks: Ranks = ONE_RANK,
 ) -> RunResult:
     """Trains what a recipe says into the folder `out` (by default `runs/` and the recipe's name).
 
     Recipe and overrides may be dicts, see `load_recipe`. `resume="auto"` resumes a run that is there and starts one
     where there is none, as a job that is put into its queue again needs it.
-    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, NoRoom,
-    RunFailed where preflight finds an error, Terminated after SIGTERM, and of its kinds Interrupted after Ctrl-C.
+
+    Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
+    and a folder that all of them reach; the first one writes into it and reports progress.
+
+    Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
+    RunFailed if preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted after Ctrl-C.
     """
-    progress = progress or Silent()
+    if ranks is ONE_RANK:
+        refuse_several_processes()
+    progress = (progress or Silent()) if ranks.is_first else Silent()
     if not isinstance(recipe, LoadedRecipe):
         named = (
             Path(FROM_DICT)
@@ -96,12 +106,25 @@ def train(
         )
         recipe = load_recipe(recipe, overrides, begun=run_folder(named, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
-    resume = is_started(folder) if resume == "auto" else resume
+    if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
+        resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
     found = () if resume else checked(loaded, progress)
-    with lines_added(loaded), RunFolder.open(folder) if resume else RunFolder.create(folder) as run:
+    with lines_added(loaded), RunFolder.for_ranks(folder, resume=resume, ranks=ranks) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
-        return train_in(run, resolve_paths(loaded), progress=progress, found=found)
+        return train_in(run, resolve_paths(loaded), progress=progress, found=found, ranks=ranks)
+
+
+def refuse_several_processes() -> None:
+    """InputError where a launcher has started several processes: each would train a model of its own, in one folder."""
+    if (processes := launched_processes()) > 1:
+        raise input_error(
+            f"train: started as one of {processes} processes, but a run has one",
+            got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
+            allowed="one process; trimtab cannot train on several GPUs yet",
+            fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
+            "in a loop of your own, `trimtab.parts` and `trimtab.guard` work on several GPUs",
+        )
 
 
 def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
@@ -119,10 +142,16 @@ def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
 
 
 def train_in(
-    run: RunFolder, recipe: Recipe, *, progress: Progress, found: Sequence[Finding] = ()
+    run: RunFolder,
+    recipe: Recipe,
+    *,
+    progress: Progress,
+    found: Sequence[Finding] = (),
+    ranks: Ranks = ONE_RANK,
 ) -> RunResult:
     """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log."""
-    prepared = prepare(run, recipe, progress=progress)
+    # The first rank makes the tokenizer and mends what a killed process left; the others find it done.
+    prepared = first_ahead(ranks, lambda: prepare(run, recipe, progress=progress, ranks=ranks))
     for finding in found:
         prepared.held.tell(finding)
     state, recorder = begin(prepared)
@@ -144,10 +173,10 @@ class Prepared:
     progress: Progress
 
 
-def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
+def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks = ONE_RANK) -> Prepared:
     """Opens data and newest checkpoint and builds the parts.
 
-    Raises InputError where something of the recipe is missing or wrong, and where it is not that of the checkpoint.
+    Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
     """
     held = HeldFindings()
     store = CheckpointStore(
@@ -160,8 +189,9 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
     if checkpoint is None:
         run.check_nothing_lost()
         check_tokenizers_outside(run, recipe)
-        # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
-        shutil.rmtree(run.tokenizer, ignore_errors=True)
+        if run.writes:
+            # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
+            shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
         recipe = as_started(recipe, run)
     check_metrics(recipe)
@@ -169,7 +199,7 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
-    parts = built(recipe, datasets)
+    parts = built(recipe, datasets, ranks)
     if checkpoint is None and recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
     # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
@@ -185,17 +215,19 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress) -> Prepared:
 def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     """Puts the parts and the logs where the run resumes, or at its beginning, where the checks come first.
 
-    Raises RunFailed where a check finds an error, and NoRoom where not one checkpoint fits on the disk.
+    Raises RunFailed if a check finds an error, and DiskFull where not one checkpoint fits on the disk.
     """
     run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
     was_started = run.is_run
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
-    run.write_recipe(render_recipe(parts.recipe))
+    if run.writes:
+        run.write_recipe(render_recipe(parts.recipe))
     state, changes = TrainState(), list[Finding]()
     if checkpoint is not None:
         state, marks = restore(parts, checkpoint), checkpoint.fingerprints
         state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
-    forget(run, state, from_nothing=checkpoint is None)
+    if run.writes:
+        forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
@@ -209,7 +241,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
         if was_started:
             prepared.progress.message(
-                f"no checkpoint is there, so the run begins anew; {lost} steps had been taken"
+                f"found no checkpoint, so the run starts again from step 0; it had reached step {lost}"
             )
         run_preflight(parts, recorder)
     return state, recorder
@@ -223,7 +255,9 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
             state = train_with_recovery(parts, state, recorder)
         finally:
             recorder.close()
-    if recorder.must_stop:
+    if recorder.ranks.world_size > 1:
+        recorder.ranks.barrier()  # what the first rank has written is there for all
+    if recorder.stops:
         raise stopped(signals, state)
     if parts.stop_rule.ended_early(state) and not was_over:
         prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
@@ -231,7 +265,7 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
 
 
 def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> None:
-    """That nothing is left to do, and the errors that the run ended with."""
+    """Reports that the run is over, and the errors that it ended with."""
     recorder.progress.message(
         f"nothing to do: the run is at step {state.step}, {parts.stop_rule.reason(state)}"
     )
@@ -239,10 +273,10 @@ def report_already_done(parts: Parts, state: TrainState, recorder: Recorder) -> 
         recorder.progress.finding(finding)
 
 
-def built(recipe: Recipe, datasets: Datasets) -> Parts:
-    """The parts of the run; RunFailed where there is no memory for the model."""
+def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
+    """The parts of the run; RunFailed if there is no memory for the model."""
     try:
-        return build(recipe, datasets)
+        return build(recipe, datasets, ranks=ranks)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -250,15 +284,15 @@ def built(recipe: Recipe, datasets: Datasets) -> Parts:
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
-    """Tells every finding; raises RunFailed where one of them is an error."""
+    """Reports every finding; raises RunFailed if one of them is an error, on this rank or on another."""
     errors = []
     for finding in preflight(parts):
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
-    if errors:
+    if on_any(bool(errors), recorder.ranks):
         raise RunFailed(
-            "preflight found what would spoil the run; nothing was trained: "
-            + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
+            "preflight found errors; nothing was trained: "
+            + (", ".join(f"{each.code} {each.name}" for each in errors) or "another rank says which")
         )
 
 
@@ -268,7 +302,8 @@ def smoke(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     progress: Progress | None = None,
 ) -> float:
-    """Overfits one window for some seconds and gives the last loss; raises RunFailed where it does not fall."""
+    """Overfits one window for some seconds and gives the last loss; raises RunFailed if it does not fall."""
+    refuse_several_processes()
     loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
     with lines_added(loaded):
         return overfit(resolve_paths(loaded), progress=progress or Silent())
@@ -278,16 +313,14 @@ def describe(parts: Parts, state: TrainState) -> str:
     """One line on what is about to run."""
     step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
-    targets, batches = (
-        ("examples", "batches") if parts.recipe.facts.one_target else ("target tokens", "packs")
-    )
+    facts = parts.recipe.facts
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{batch_warmup_start(parts)}{step.tokens_per_step} {targets} a step "
-        f"in {parts.batching.num_batches} {batches}; "
-        f"{parts.datasets.examples_per_epoch} an epoch; "
+        f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.targets} a step "
+        f"in {parts.batching.num_batches} {facts.batches}; "
+        f"{parts.datasets.epoch_size} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "
-        f"length {parts.recipe.length}" + (f"; going on from step {state.step}" if state.step else "")
+        f"length {parts.recipe.length}" + (f"; continuing from step {state.step}" if state.step else "")
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trimtab.loss.chunked import chunked_cross_entropy as chunked_cross_entropy
     from trimtab.loss.plain import error_norm as error_norm
     from trimtab.loss.terms import Terms as Terms
-    from trimtab.step.accumulate import accumulate_batches as accumulate_batches
+    from trimtab.step.accumulate_batches import accumulate_batches as accumulate_batches
     from trimtab.step.batch_warmup import tokens_at as tokens_at
     from trimtab.step.clip.adaptive import AdaptiveClip as AdaptiveClip
     from trimtab.step.clip.global_norm import clip_global_norm as clip_global_norm
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trimtab.watch.non_finite import first_non_finite as first_non_finite
 
 HOMES = {
-    "accumulate_batches": "trimtab.step.accumulate",
+    "accumulate_batches": "trimtab.step.accumulate_batches",
     "chunked_cross_entropy": "trimtab.loss.chunked",
     "Terms": "trimtab.loss.terms",
     "error_norm": "trimtab.loss.plain",
@@ -57,7 +57,7 @@ HOMES = {
 }
 """Where each part lives; fetched when first asked for."""
 
-__all__ = [*HOMES]
+__all__ = [*HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,18 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 from trimtab.types import TrainState
-from trimtab.units import Duration
+from trimtab.units import Duration, LengthUnit
 
 
 @dataclass(frozen=True, slots=True)
 class RunClock:
     """Measures durations against a run's state; the one fact it needs is the size of an epoch."""
 
-    examples_per_epoch: int
+    positions_per_epoch: int
 
-    def done(self, unit: str, state: TrainState) -> float:
+    def done(self, unit: LengthUnit, state: TrainState) -> float:
         """How much of a unit the run has behind it."""
         match unit:
             case "steps":
@@ -21,11 +22,11 @@ class RunClock:
             case "tokens":
                 return float(state.target_tokens)
             case "epochs":
-                return state.position / self.examples_per_epoch
+                return state.position / self.positions_per_epoch
             case "minutes":
                 return state.seconds / 60
             case _:
-                raise AssertionError(unit)
+                assert_never(unit)
 
     def share(self, length: Duration, state: TrainState) -> float:
         """Share of a length that is over, at least 0; 1 or more when it is reached."""
@@ -67,6 +68,4 @@ class StopRule:
         if not self.ended_early(state):
             return f"its length of {self.length} is reached"
         since = state.best["since"]
-        return (
-            f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to go on"
-        )
+        return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to continue"

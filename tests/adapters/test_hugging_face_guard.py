@@ -8,8 +8,8 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from trimtab.adapters.hugging_face_guard import GUARD_FILE, guard_trainer  # noqa: E402
-from trimtab.guard import Guard  # noqa: E402
-from trimtab.guard.outlier import OutlierRule  # noqa: E402
+from trimtab.errors import InputError  # noqa: E402
+from trimtab.guard import Guard, OutlierRule  # noqa: E402
 
 POISON_AT = 40
 """The step whose examples make it go wrong; in order."""
@@ -135,3 +135,69 @@ def test_a_run_that_is_refused_all_the_time_is_stopped(tmp_path):
         example["factor"] = torch.tensor(math.nan)
     run.train()
     assert run.state.global_step == 6
+
+
+def test_a_run_that_clips_nothing_is_guarded_too(tmp_path, monkeypatch):
+    # transformers 4 measures no norm then, and 5 does.
+    monkeypatch.setattr(transformers.Trainer, "_get_grad_norm", lambda *args, **kwargs: None, raising=False)
+    told = []
+    run = trainer(tmp_path, math.nan, steps=POISON_AT + 2, max_grad_norm=0.0)
+    guard_trainer(run, small_guard(), tell=told.append)
+    run.train()
+    assert [finding.code for finding in told] == ["S901"]
+    assert all(torch.isfinite(weight).all() for weight in run.model.parameters())
+
+
+def test_a_checkpoint_of_another_folder_brings_its_guard(tmp_path):
+    first = trainer(tmp_path / "first", 1.0, save_steps=20, steps=20)
+    guard_trainer(first, small_guard())
+    first.train()
+    again = trainer(tmp_path / "second", 1.0, steps=24)
+    guard = guard_trainer(again, small_guard())
+    again.train(resume_from_checkpoint=str(tmp_path / "first" / "checkpoint-20"))
+    assert guard.budget.steps == 24
+    json.dumps(guard.to_dict(), allow_nan=False)
+
+
+def test_a_checkpoint_without_a_guard_is_said(tmp_path, caplog):
+    first = trainer(tmp_path, 1.0, save_steps=4, steps=4)
+    first.train()
+    again = trainer(tmp_path, 1.0, steps=6)
+    guard = guard_trainer(again)
+    again.train(resume_from_checkpoint=True)
+    assert guard.budget.steps == 2
+    assert "the guard begins anew" in caplog.text
+
+
+class Scaler:
+    updated = 0
+
+    def update(self):
+        self.updated += 1
+
+
+def test_a_loss_scaler_is_updated_in_a_refused_step_so_that_the_next_can_be_unscaled(tmp_path):
+    scaler, run = Scaler(), trainer(tmp_path, 1.0)
+    guard_trainer(run)
+    watch = next(each for each in run.callback_handler.callbacks if hasattr(each, "guard"))
+    stepped = []
+    fake = type("Fake", (), {"scaler": scaler, "step": lambda self: stepped.append(1)})()
+    watch.on_train_begin(run.args, run.state, run.control, optimizer=fake)
+    watch.refused = True
+    fake.step()
+    assert (scaler.updated, stepped) == (1, [])
+    watch.refused = False
+    fake.step()
+    assert (scaler.updated, stepped) == (1, [1])
+
+
+def test_a_trainer_has_one_guard_and_an_engine_that_lets_it_judge(tmp_path, monkeypatch):
+    run = trainer(tmp_path, 1.0)
+    guard_trainer(run)
+    with pytest.raises(InputError, match="is guarded already"):
+        guard_trainer(run)
+    other = trainer(tmp_path, 1.0)
+    kind = type(other.accelerator.distributed_type)
+    monkeypatch.setattr(type(other.accelerator), "distributed_type", kind.DEEPSPEED)
+    with pytest.raises(InputError, match=r"where the guard cannot judge first\n  got     DEEPSPEED"):
+        guard_trainer(other)

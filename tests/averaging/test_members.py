@@ -21,7 +21,7 @@ def test_the_last_of_a_run_are_its_newest(run):
 
 
 def test_a_name_that_is_no_list_is_refused(run):
-    with pytest.raises(InputError, match=r'checkpoints: one text[\s\S]*a list: \["..."\]'):
+    with pytest.raises(InputError, match=r'checkpoints: a single text[\s\S]*a list: \["..."\]'):
         labels(str(run), last=2)
 
 

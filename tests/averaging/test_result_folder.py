@@ -29,7 +29,7 @@ def test_it_is_never_written_beside_other_things(run, tmp_path):
         check_result_place(folder)
     (tmp_path / "README.md").write_text("mine")
     for folder, words in ((tmp_path, "README.md"), (run, "checkpoints")):
-        with pytest.raises(InputError, match="has something in it") as caught:
+        with pytest.raises(InputError, match="not empty") as caught:
             check_result_place(folder)
         (problem,) = caught.value.problems
         assert words in problem.got

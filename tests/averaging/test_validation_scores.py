@@ -65,7 +65,7 @@ def test_what_holds_is_not_worse_and_what_is_no_number_never_does(member, metric
 
 def test_a_set_that_is_not_there_is_wrong_input(tmp_path):
     member = made(tmp_path, **{"data.valid": {"source": "/no/such/file", "target": "/no/such/other"}})
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         ValidationScorer.of(member, metric=None)
 
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, ch
 def test_a_measure_of_translations_is_refused_for_texts(tmp_path, text_runs, metric):
     of_texts = made_of_texts(tmp_path / "texts")
     for member in (of_texts, open_member(f"{text_runs[1]}@20")):
-        with pytest.raises(InputError, match=f"--metric {metric}: is of translations") as caught:
+        with pytest.raises(InputError, match=f"--metric {metric}: a metric of translations") as caught:
             check_metric(member, metric)
         assert "bits_per_byte" in caught.value.problems[0].allowed
         check_metric(member, "loss")
@@ -159,13 +159,13 @@ def test_a_measure_of_translations_is_refused_for_texts(tmp_path, text_runs, met
 
 @pytest.mark.parametrize("metric", ["perplexity", "byte_perplexity", "bits_per_byte"])
 def test_a_measure_of_language_models_is_refused_for_translators(member, metric):
-    with pytest.raises(InputError, match=f"--metric {metric}: is of language models"):
+    with pytest.raises(InputError, match=f"--metric {metric}: a metric of language models"):
         check_metric(member, metric)
 
 
 def opened(model, cache):
     files = model.recipe.data.valid["valid"]
-    most = passage_bytes(model.recipe.data) if model.recipe.is_language_model else None
+    most = passage_bytes(model.recipe.data) if model.recipe.facts.continues_texts else None
     return open_corpus(files, root=Path.cwd(), cache=cache, passage_bytes=most)
 
 

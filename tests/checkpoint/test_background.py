@@ -179,7 +179,7 @@ def test_a_failed_save_is_raised_where_the_loop_is_and_once(
         patch.setattr(os, "fsync", full)
         begin(saver, 2)
         wait_for(saver)
-    with pytest.raises(DiskFull, match="no room on the disk") as caught:
+    with pytest.raises(DiskFull, match="not enough disk space") as caught:
         begin(saver, 3) if call == "begin" else getattr(saver, call)()
     assert caught.value.exit_code == 75
     assert saver.is_idle
@@ -219,7 +219,7 @@ def test_on_the_way_out_a_failure_is_told_and_not_raised(
     with pytest.raises(ZeroDivisionError):
         fail_while_saving(saver)
     assert told.codes == ["K911"]
-    assert "no room on the disk" in told.findings[0].message
+    assert "not enough disk space" in told.findings[0].message
     saver.close()
 
 

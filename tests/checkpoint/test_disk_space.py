@@ -29,7 +29,7 @@ def test_a_full_disk_says_what_was_needed_what_is_free_and_what_to_do(tmp_path: 
     with pytest.raises(DiskFull) as caught, failures_reported("file", folder=tmp_path, needed=1500):
         raise OSError(number, "full")
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"no room on the disk of {tmp_path}"
+    assert lines[0] == f"not enough disk space for {tmp_path}"
     assert lines[1] == "  needed  1.5 kB"
     assert lines[2].startswith("  free    ")
     assert "--resume" in lines[3]

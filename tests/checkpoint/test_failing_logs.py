@@ -119,7 +119,7 @@ def test_metrics_on_a_disk_that_is_really_full_do_not_stop_the_run(recipe: Path,
     full_log(run / "metrics.jsonl")
     ended = train(PLAIN, "train", recipe, "--out", run, "--resume")
     assert ended.returncode == 0, ended.stderr
-    assert "metrics.jsonl cannot be written: No space left on device; training goes on" in ended.stderr
+    assert "metrics.jsonl cannot be written: No space left on device; training continues" in ended.stderr
     assert (run / "checkpoints" / "step-00000060").exists()
 
 

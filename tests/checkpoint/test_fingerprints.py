@@ -34,10 +34,10 @@ def test_every_difference_is_named_with_both_values():
         ("recipe.seed", "2", "1"),
     ]
     assert str(caught.value.problems[0]) == (
-        "data is not what it was when the checkpoint was taken\n"
+        "data has changed since the checkpoint was written\n"
         "  got     d2\n"
         "  allowed d1\n"
-        "  fix     put it back (say it again, if it came from the command line), or begin a new run with another --out"
+        "  fix     restore it (repeat it if it came from the command line), or start a new run with another --out"
     )
 
 

@@ -139,7 +139,7 @@ def test_a_full_disk_is_told_once_and_what_waits_is_written_when_there_is_room(
         journal.write({"step": step})
     assert path.stat().st_size == 20
     assert [finding.code for finding in told] == ["K905"]
-    assert "No space left on device; training goes on" in told[0].message
+    assert "No space left on device; training continues" in told[0].message
     disk.room = 10**6
     journal.write({"step": 30})
     assert [record["step"] for record in read_journal(path)] == list(range(31))
@@ -210,7 +210,7 @@ def test_a_device_that_is_always_full_never_stops_the_training(path: Path):
             journal.write({"step": step})
     os.close(full)
     assert [finding.message.partition(": ")[2] for finding in told] == [
-        "No space left on device; training goes on"
+        "No space left on device; training continues"
     ]
 
 

@@ -138,7 +138,7 @@ def test_damage_says_which_checkpoint_which_file_and_why():
         "checkpoint step-00000003 is damaged: manifest.json cannot be read as a manifest   "
         "(run/checkpoints/step-00000003/manifest.json)\n"
         "  got     manifest.json cannot be read as a manifest\n"
-        "  allowed what was committed, byte by byte\n"
+        "  allowed the file as it was committed, byte by byte\n"
         "  fix     restore the file from a copy; the run has no other checkpoint"
     )
 

@@ -57,7 +57,7 @@ def test_a_run_that_is_closed_somewhere_is_not_gone_on_with(
 ):
     closed(run.path / name, right)
     before = sorted(os.listdir(run.path))
-    with pytest.raises(InputError, match="not all of it may be read and written") as caught:
+    with pytest.raises(InputError, match="not readable and writable") as caught:
         RunFolder.open(run.path)
     (problem,) = caught.value.problems
     assert problem.got == f"no permission: {name or f'the folder {run.path}'}"

@@ -88,8 +88,8 @@ def test_a_run_that_is_missing_names_what_is_near(run: Path):
     with pytest.raises(InputError) as caught:
         resolve_checkpoint(f"{run.parent}/en_dee@last")
     assert str(caught.value) == (
-        f"there is no run {run.parent}/en_dee\n"
-        "  got     nothing there\n"
+        f"no such run: {run.parent}/en_dee\n"
+        "  got     no file or folder at this path\n"
         "  allowed the folder of a run\n"
         f"  fix     did you mean {run}?"
     )
@@ -101,7 +101,7 @@ def test_a_folder_that_is_no_run_says_what_is_missing_and_which_runs_are_in_it(r
     with pytest.raises(InputError) as caught:
         resolve_checkpoint(str(run.parent))
     assert str(caught.value) == (
-        f"{run.parent} is no run\n"
+        f"{run.parent} is not a run\n"
         "  got     no recipe.yaml in it\n"
         "  allowed the folder of a run\n"
         f"  fix     did you mean {run}?"

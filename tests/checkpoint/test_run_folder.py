@@ -9,7 +9,7 @@ from tests.children import run_in_child
 from tests.fake_ranks import Twins, Unasked
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import InputError, NothingToResume
+from trimtab.errors import InputError, NothingToResume, RunFailed
 
 
 def test_the_files_have_the_names_of_the_design(tmp_path: Path):
@@ -72,7 +72,7 @@ def leave_a_damaged_checkpoint(run: RunFolder) -> None:
 def test_where_a_run_is_no_other_is_begun(tmp_path: Path, leave):
     leave(RunFolder(tmp_path))
     before = sorted(os.listdir(tmp_path))
-    with pytest.raises(InputError, match="holds a run already") as caught:
+    with pytest.raises(InputError, match="already contains a run") as caught:
         RunFolder.create(tmp_path)
     assert "--resume" in str(caught.value)
     assert caught.value.exit_code == 2
@@ -91,7 +91,7 @@ def test_a_folder_with_other_things_can_take_a_new_run_but_not_resume_one(tmp_pa
 @pytest.mark.parametrize("name", ["tokenizer", "checkpoints", "samples.jsonl", "findings.jsonl"])
 def test_what_others_put_there_by_the_name_of_a_file_of_a_run_is_not_written_over(tmp_path: Path, name: str):
     (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"holds what is no run's(.|\n)*got     {name}"):
+    with pytest.raises(InputError, match=f"contains files that are not a run.s(.|\n)*got     {name}"):
         RunFolder.create(tmp_path)
     assert os.listdir(tmp_path) == [name]
 
@@ -102,9 +102,9 @@ def test_resuming_what_is_not_there_names_what_is_near(tmp_path: Path):
         RunFolder.open(tmp_path / "en_dee")
     assert str(caught.value) == (
         f"no run to resume in {tmp_path}/en_dee\n"
-        "  got     nothing there\n"
+        "  got     no folder at this path\n"
         f"  near    {tmp_path}/en_de\n"
-        "  fix     name the folder of a run with --out, or leave --resume out to begin one"
+        "  fix     name the folder of a run with --out, or drop --resume to start one"
     )
 
 
@@ -219,7 +219,7 @@ def test_where_something_else_lies_in_the_place_of_a_file_the_run_is_refused_and
     with pytest.raises(InputError) as caught:
         getattr(RunFolder, way)(tmp_path / "run")
     said = str(caught.value)
-    assert f"{target.name} of the run is not a" in said or "holds a run already" in said
+    assert f"{target.name} of the run is not a" in said or "already contains a run" in said
     assert sorted(tmp_path.rglob("*")) == before
     if (tmp_path / "precious").exists():
         assert (tmp_path / "precious").read_text() == "mine"
@@ -234,8 +234,8 @@ def test_everything_in_a_wrong_place_is_named_at_once(tmp_path: Path):
     with pytest.raises(InputError) as caught:
         RunFolder.open(run.path)
     assert [problem.what for problem in caught.value.problems] == [
-        "metrics.jsonl of the run is not a plain file, and nothing is read or written through it",
-        "tokenizer of the run is not a folder, and nothing is read or written through it",
+        "metrics.jsonl of the run is not a plain file, so trimtab does not read or write it",
+        "tokenizer of the run is not a folder, so trimtab does not read or write it",
     ]
     assert caught.value.problems[0].got == f"a link to {tmp_path}/new"
 
@@ -269,7 +269,7 @@ def test_a_folder_that_the_first_rank_cannot_use_stops_every_rank(tmp_path: Path
     with pytest.raises(NothingToResume):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=first)
     assert first.said == [1]
-    with pytest.raises(InputError, match="the first rank cannot use"):
+    with pytest.raises(RunFailed, match="the first rank has failed"):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=Told(rank=1, failed=1))
 
 

@@ -5,10 +5,10 @@ from trimtab.checkpoint.store_findings import abandoned_removed, damaged, newest
 
 
 def test_a_mark_that_was_not_written_names_checkpoint_and_reason():
-    finding = not_marked(Path("run/checkpoints/step-00000010"), "no room on the disk of run")
+    finding = not_marked(Path("run/checkpoints/step-00000010"), "not enough disk space for run")
     assert str(finding).splitlines()[0] == (
-        "warning[K908] healthy-mark-not-written: step-00000010 could not be marked healthy: no room on the disk of "
-        "run; training goes on   (run/checkpoints/step-00000010)"
+        "warning[K908] healthy-mark-not-written: step-00000010 could not be marked healthy: not enough disk space for "
+        "run; training continues   (run/checkpoints/step-00000010)"
     )
 
 

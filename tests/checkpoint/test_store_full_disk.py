@@ -53,11 +53,11 @@ def test_a_disk_that_fills_while_writing_loses_the_draft_only(
     save(store, 1)
     before = content_of(store.folder)
     monkeypatch.setattr(store, "check_disk_space", lambda _: None)
-    with pytest.raises(DiskFull, match="no room on the disk"):
+    with pytest.raises(DiskFull, match="not enough disk space"):
         save_much(store, 2, megabytes=2)
     assert content_of(store.folder) == before
     assert_whole(store.latest())
-    save(store, 3)  # and the run goes on
+    save(store, 3)  # and the run continues
     assert_whole(store.latest())
 
 

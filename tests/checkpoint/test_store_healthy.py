@@ -93,7 +93,7 @@ def test_a_mark_that_cannot_be_written_is_told_and_training_goes_on(
         assert not store.mark_healthy(10)
     (finding,) = told
     assert finding.code == "K908"
-    assert finding.message.startswith("step-00000010 could not be marked healthy: no room on the disk")
+    assert finding.message.startswith("step-00000010 could not be marked healthy: not enough disk space")
     assert store.mark_healthy(10)
 
 

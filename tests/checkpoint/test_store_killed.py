@@ -28,7 +28,7 @@ def quiet(finding: object) -> None:
 
 
 def save_beside(store: CheckpointStore, step: int, *, best: int | None = None, seconds: float = 0.25) -> None:
-    """As `save`, by the thread, while weights and moments go on changing."""
+    """As `save`, by the thread, while weights and moments continue changing."""
     model, optimizer = model_at(step), optimizer_at(step)
     saver = BackgroundSaver(store)
     saver.begin(

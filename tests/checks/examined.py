@@ -34,5 +34,5 @@ def diagnosed(check: Check, example: Example) -> list[Diagnosis]:
 
 
 def seen(check: Check, example: Example) -> Seen:
-    """The same, as the mending of files asks for it; of one rule alone, so that no other mends in its place."""
+    """The same, as the fixing of files asks for it; of one rule alone, so that no other fixes in its place."""
     return Seen(document=described(example)[0], diagnoses=tuple(diagnosed(check, example)))

@@ -9,6 +9,7 @@ from trimtab.checks import check as module
 from trimtab.checks.baseline import write_baseline
 from trimtab.checks.check import check, found_files, walked_folders
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
+from trimtab.checks.selection import Chosen
 from trimtab.errors import InputError
 
 BAD = RULE.bad.text
@@ -177,7 +178,7 @@ def test_a_rule_that_fails_is_a_problem_that_asks_to_be_reported(folder, monkeyp
     def fails(run):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(module, "chosen_rules", lambda *_: ((RULE, fails),))
+    monkeypatch.setattr(module, "chosen_rules", lambda *_: Chosen(frozenset({"S104"}), ((RULE, fails),)))
     (problem,) = run("a.json").problems
     assert problem.what == "a.json: the rule S104 failed; this is a bug of trimtab"
     assert (problem.got, problem.fix) == (

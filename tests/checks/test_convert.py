@@ -60,7 +60,7 @@ def test_values_that_a_recipe_does_not_allow_are_said():
     [
         ("model_path: m\nsrc: a\nbeam_size: 4\n", "no run"),
         ("colour: red\n", "not a configuration of any known tool"),
-        (init_recipe(), "a recipe already"),
+        (init_recipe(), "already a trimtab recipe"),
     ],
 )
 def test_what_is_no_run_of_another_tool_is_refused(text, word):

@@ -6,7 +6,7 @@ from trimtab.errors import InputError
 
 
 def codes(select=(), ignore=()):
-    return [rule.code for rule, _ in chosen_rules(select, ignore)]
+    return sorted(chosen_rules(select, ignore).codes)
 
 
 EVERY = [rule.code for rule, _ in all_rules()]

@@ -45,7 +45,7 @@ def test_what_is_not_utf_8_is_not_touched():
 
 def test_a_difference_is_that_of_diff():
     assert difference("a.yaml", "a: 1\nb: 2", "a: 3\nb: 2") == (
-        "--- a.yaml (as it is)\n+++ a.yaml (mended)\n@@ -1,2 +1,2 @@\n-a: 1\n+a: 3\n b: 2\n\\ no line end\n"
+        "--- a.yaml (as it is)\n+++ a.yaml (fixed)\n@@ -1,2 +1,2 @@\n-a: 1\n+a: 3\n b: 2\n\\ no line end\n"
     )
     assert difference("a.yaml", "a: 1\n", "a: 1\n") == ""
 

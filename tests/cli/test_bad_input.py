@@ -28,15 +28,15 @@ def test_a_missing_recipe_names_one_that_is_there(call, tmp_path):
 MISPLACED = {
     "a missing file": (
         {"data.train.0.source": "trian.en"},
-        ["data.train.0", "trian.en: there is no such file", "did you mean train.en", "recipe.yaml:4:"],
+        ["data.train.0", "trian.en: no such file", "did you mean train.en", "recipe.yaml:4:"],
     ),
     "a missing folder": (
         {"data.valid.target": "corpora/dev.de"},
-        ["data.valid", "dev.de: there is no such file", "no folder", "recipe.yaml:9:"],
+        ["data.valid", "dev.de: no such file", "no folder", "recipe.yaml:9:"],
     ),
     "a tokenizer that is not there": (
         {"data.tokenizer": {"path": "spm.model"}},
-        ["data.tokenizer.path", "there is no such file", "recipe.yaml:14:"],
+        ["data.tokenizer.path", "no such file", "recipe.yaml:14:"],
     ),
     "a tokenizer that is none": (
         {"data.tokenizer": {"path": "train.en"}},
@@ -201,5 +201,5 @@ def test_a_disk_without_room_for_the_index_or_the_tokenizer_is_told_with_75(call
     monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(os, "fsync", full)
     for command in (["train", recipe, "--out", tmp_path / "run"], ["data", "inspect", recipe]):
-        refused(call(*command), "no room", "fix", code=DiskFull.exit_code)
+        refused(call(*command), "space", "fix", code=DiskFull.exit_code)
     assert not list((tmp_path / "cache").glob("*"))

@@ -32,7 +32,7 @@ def test_an_error_is_exit_code_1_and_none_is_0(call):
     assert result.stdout.startswith("bad.json:1:75 S104 warmup-longer-than-run error: warm-up is 1,000 steps")
     assert result.stdout.endswith("\n\n1 error in 1 file\n")
     result = call("check", "good.json", "--select", "S104")
-    assert (result.exit_code, result.stdout) == (0, "nothing found in 1 file\n")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
 
 
 def test_what_cannot_be_read_is_exit_code_2_and_beats_1(call):
@@ -100,7 +100,7 @@ def test_fix_does_only_what_leaves_the_training_as_it_is(call, folder):
     assert call("check", "a.yaml", "--select", "C101", "--fix").exit_code == 1
     assert (folder / "a.yaml").read_text() == RENAMED
     result = call("check", "a.yaml", "--select", "C101", "--fix", "--changes-training")
-    assert (result.exit_code, result.stderr) == (0, "a.yaml: mended C101\n")
+    assert (result.exit_code, result.stderr) == (0, "a.yaml: fixed C101\n")
     assert (folder / "a.yaml").read_text() == RENAMED.replace("lerning", "learning")
 
 
@@ -117,7 +117,7 @@ def test_a_baseline_is_written_and_used(call, folder):
     result = call("check", "bad.json", "--select", "S104", "--write-baseline", "old.json")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "old.json: 1 finding written\n")
     result = call("check", "bad.json", "--select", "S104", "--baseline", "old.json")
-    assert (result.exit_code, result.stdout) == (0, "nothing found in 1 file; 1 known from the baseline\n")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file; 1 known from the baseline\n")
 
 
 def test_a_baseline_is_written_anew_from_all_that_is_found_now(call, folder):
@@ -195,7 +195,7 @@ def test_files_that_are_nobodys_are_passed_over_without_a_word(call, folder):
     for name, text in FOREIGN.items():
         (folder / name).write_text(text)
     result = call("check", *FOREIGN, "--ignore-unknown")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "nothing found in 0 files\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "no findings in 0 files\n", "")
     assert call("check", *FOREIGN).exit_code == 2
     result = call("check", *FOREIGN, "bad.json", "--ignore-unknown", "--select", "S104", "-q")
     assert (result.exit_code, result.stdout.count("\n")) == (1, 1)

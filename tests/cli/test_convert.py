@@ -28,7 +28,7 @@ def test_a_file_that_exists_is_not_overwritten(call, tmp_path):
     out.write_text("precious")
     result = call("convert", written(tmp_path), "--out", out)
     assert result.exit_code == 2
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert out.read_text() == "precious"
 
 

@@ -42,7 +42,7 @@ def test_both_files_are_needed(call, calls):
 
 def test_without_files_what_a_language_model_takes_is_told_too(call, calls):
     result = call("evaluate", "run")
-    refused(result, "of a language model, --text FILE")
+    refused(result, "for a language model --text FILE")
     assert calls == []
 
 

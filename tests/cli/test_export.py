@@ -62,5 +62,7 @@ def test_an_export_that_differs_ends_with_1(call, calls, tmp_path):
 
 def test_a_target_that_is_none_ends_with_2(call, trained_run, tmp_path):
     refused(
-        call("export", trained_run, "--to", "gguf", "--out", tmp_path / "out"), "--to gguf: not known", "hf"
+        call("export", trained_run, "--to", "gguf", "--out", tmp_path / "out"),
+        "--to gguf: unknown target",
+        "hf",
     )

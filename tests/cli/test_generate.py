@@ -80,6 +80,11 @@ def test_several_samples_of_a_prompt_stand_apart(call, loaded):
     assert result.stdout == "a A\n00 ö\n\na A\n01 ö\n"
 
 
+def test_stop_strings_have_their_line_ends(call, loaded):
+    call("generate", "run", "--prompt", "a", "--stop", r"\n\n", "--stop", "User:")
+    assert loaded[0].generations == [GenerationConfig(stop=("\n\n", "User:"))]
+
+
 def test_lines_give_a_line_for_each_text(call, loaded):
     result = call("generate", "run", "--samples", 2, stdin="eins\nzwei\n")
     assert result.stdout == "eins EINS 00 ö\neins EINS 01 ö\nzwei ZWEI 10 ö\nzwei ZWEI 11 ö\n"
@@ -120,7 +125,7 @@ def test_a_temperature_of_zero_is_greedy(call, loaded):
 
 
 REFUSED = {
-    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one place"),
+    "two places for prompts": (["--prompt", "a", "--input", "b"], "--prompt: prompts come from one source"),
     "a file that is not there": (["--input", "gone.txt"], "--input gone.txt: no such file"),
     **{
         f"a temperature of {value}": (
@@ -132,11 +137,11 @@ REFUSED = {
     },
     "no tokens": (["--max-tokens", "0"], "--max-tokens: out of range"),
     "a share above one": (["--min-p", "1.5"], "--min-p: out of range"),
-    "samples that are all the same": (
+    "samples that are anyway": (
         ["--temperature", "0", "--samples", "2"],
-        "samples: taking the likeliest",
+        "samples: greedy decoding",
     ),
-    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: counts only"),
+    "a cut that counts for nothing": (["--temperature", "0", "--top-k", "2"], "--top-k: only applies"),
 }
 
 

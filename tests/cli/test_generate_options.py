@@ -22,7 +22,7 @@ def test_a_temperature_of_zero_takes_the_likeliest_each_time():
 
 
 def test_an_option_that_would_count_for_nothing_is_refused():
-    with pytest.raises(InputError, match="--top-p, --seed: counts only"):
+    with pytest.raises(InputError, match="--top-p, --seed: only applies"):
         choice_of(**{**NOTHING, "temperature": 0.0, "top_p": 0.9, "seed": 2})
 
 

@@ -20,7 +20,7 @@ def test_a_file_that_exists_is_not_overwritten(call, tmp_path):
     path.write_text("precious")
     result = call("init", "--out", path)
     assert result.exit_code == 2
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert path.read_text() == "precious"
 
 

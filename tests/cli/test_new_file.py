@@ -9,7 +9,7 @@ from trimtab.errors import InputError
 def test_a_new_file_is_written_and_another_is_never_written_over(tmp_path):
     out = tmp_path / "mine.yaml"
     write_new(out, "a: ü\n")
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         write_new(out, "b: 2\n")
     assert out.read_text(encoding="utf-8") == "a: ü\n"
 

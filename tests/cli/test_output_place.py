@@ -68,7 +68,7 @@ def test_an_output_that_a_run_is_made_of_is_refused(tmp_path, monkeypatch, name,
     (tmp_path / "run" / "tokenizer").mkdir()
     (tmp_path / "run" / name).touch()
     (tmp_path / "run" / "dev.de").touch()
-    with pytest.raises(InputError, match="is a file of the model"):
+    with pytest.raises(InputError, match="is part of the model"):
         check_output(Path("run") / name, inputs={}, models=["other", model])
     check_output(Path("run/dev.de"), inputs={}, models=[model])
 
@@ -77,7 +77,7 @@ def test_an_output_that_an_export_is_made_of_is_refused(tmp_path):
     (tmp_path / "trimtab").mkdir()
     (tmp_path / "trimtab" / "export.json").touch()
     (tmp_path / "config.json").touch()
-    with pytest.raises(InputError, match="is a file of the model"):
+    with pytest.raises(InputError, match="is part of the model"):
         check_output(tmp_path / "config.json", inputs={}, models=[str(tmp_path)])
     check_output(tmp_path / "new.de", inputs={}, models=[str(tmp_path)])
 

@@ -35,4 +35,4 @@ def test_options_that_would_count_for_nothing_are_named_as_they_are_typed():
     assert given(top_p=None, seed=0) == {"seed": 0}
     error = idle(given(top_k=0, seed=1), drawn="texts", without="alone", allowed="both", fix="drop it")
     assert isinstance(error, InputError)
-    assert str(error).splitlines()[0] == "--top-k, --seed: counts only for texts that are drawn"
+    assert str(error).splitlines()[0] == "--top-k, --seed: only applies to sampled texts"

@@ -56,7 +56,7 @@ def test_a_real_run_is_replayed_and_hostile_input_is_refused(call, trained_run, 
     assert has_four_parts(
         refused(call("replay", trained_run, "--step", 10**12), "there is no step", "1 to 60")
     )
-    assert has_four_parts(refused(call("replay", tmp_path, "--step", 1), "is no run", "no recipe.yaml"))
-    refused(call("replay", tmp_path / "rum", "--step", 1), "there is no run")
-    refused(call("replay", trained_run / "recipe.yaml", "--step", 1), "is no run", "a file")
+    assert has_four_parts(refused(call("replay", tmp_path, "--step", 1), "is not a run", "no recipe.yaml"))
+    refused(call("replay", tmp_path / "rum", "--step", 1), "no such run")
+    refused(call("replay", trained_run / "recipe.yaml", "--step", 1), "is not a run", "a file")
     refused(call("replay", trained_run, "--step", 1, "--device", "tpu"), "device")

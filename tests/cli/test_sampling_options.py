@@ -14,5 +14,5 @@ def test_what_is_not_given_has_the_default_of_the_library():
 
 
 def test_an_option_that_would_count_for_nothing_is_refused():
-    with pytest.raises(InputError, match="--top-p: counts only"):
+    with pytest.raises(InputError, match="--top-p: only applies"):
         sampling_of(False, **{**NOTHING, "top_p": 0.9})

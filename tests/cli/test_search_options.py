@@ -15,5 +15,5 @@ def test_a_text_is_for_all_lines_and_a_file_has_one_for_each(tmp_path):
 
 
 def test_both_are_refused(tmp_path):
-    with pytest.raises(InputError, match="--prefix: every line"), opened_prefixes("a", tmp_path / "b"):
+    with pytest.raises(InputError, match="--prefix: already given"), opened_prefixes("a", tmp_path / "b"):
         raise AssertionError("nothing is opened")

@@ -85,10 +85,10 @@ def test_other_errors_are_bugs_and_pass_through():
 def test_a_full_disk_under_a_commands_own_output_is_exit_code_75(capsys):
     assert outcome(OSError(errno.ENOSPC, "No space left on device", "out.txt")) == 75
     assert capsys.readouterr().err.startswith(
-        "error: out.txt: no room left to write\n  got     No space left"
+        "error: out.txt: no space left to write\n  got     No space left"
     )
     assert outcome(OSError(errno.EDQUOT, "Disk quota exceeded")) == 75
-    assert "error: the output: no room left" in capsys.readouterr().err
+    assert "error: the output: no space left" in capsys.readouterr().err
 
 
 def test_a_command_keeps_its_signature():

@@ -29,7 +29,7 @@ def test_a_folder_with_something_in_it_is_left_alone(call, tmp_path):
     (tmp_path / "spm" / "mine").touch()
     result = train(call, tmp_path)
     assert result.exit_code == 2
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
 
 
 def test_text_that_is_not_utf8_is_named_by_its_line(call, tmp_path, monkeypatch):

@@ -94,9 +94,9 @@ REFUSED = {
         ["--beam", "2", "--n-best", "3"],
         "n_best: the number of candidates is out of range",
     ),
-    "a beam that draws": (["--beam", "2", "--sample"], "--beam: a beam searches"),
-    "drawing without --sample": (["--top-k", "2", "--seed", "0"], "--top-k, --seed: counts only"),
-    "two prefixes": (["--prefix", "a", "--prefix-file", "b"], "--prefix: every line"),
+    "a beam that draws": (["--beam", "2", "--sample"], "--beam: beam search"),
+    "drawing without --sample": (["--top-k", "2", "--seed", "0"], "--top-k, --seed: only applies"),
+    "two prefixes": (["--prefix", "a", "--prefix-file", "b"], "--prefix: already given"),
     "a file that is not there": (["--prefix-file", "gone.txt"], "--prefix-file gone.txt: no such file"),
 }
 

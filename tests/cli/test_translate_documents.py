@@ -29,7 +29,7 @@ def test_documents_are_translated_in_their_form(call, loaded, form):
 @pytest.mark.parametrize("option", [("--n-best", "2"), ("--prefix", "x"), ("--prefix-file", "x.txt")])
 def test_documents_go_alone(call, loaded, option):
     told = has_four_parts_of(call("translate", "runs/x", "--documents", "text", *option, stdin=""))
-    assert f"does not go together with {option[0]}\n" in told
+    assert f"cannot be combined with {option[0]}\n" in told
 
 
 def test_an_evaluation_needs_files(call):

@@ -153,7 +153,7 @@ def test_each_vocabulary_has_room_for_bytes():
 
 def test_an_average_that_is_evaluated_is_kept():
     assert found(evaluate={"weights": "ema"}) == [
-        ("evaluate.weights", "ema, without `step.ema`", "raw, or ema beside `step.ema`")
+        ("evaluate.weights", "ema, without `step.ema`", "raw, or ema with `step.ema`")
     ]
     assert found(evaluate={"weights": "ema"}, step={"ema": {}}) == []
 

@@ -64,7 +64,7 @@ def test_a_text_has_no_other_side(changes, said):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"split": "train"}, "there is no `dataset`"),
+        ({"split": "train"}, "without a `dataset`"),
         ({"dataset": "set", "pairs": "a.tsv"}, "together with `pairs`"),
         ({"dataset": "set", "source": 1}, "name of a column"),
         ({"dataset": ""}, "dataset: is empty"),

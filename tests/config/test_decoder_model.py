@@ -1,7 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel, divisors, near_divisor
+from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
+from trimtab.config.presets import divisors, near_divisor
 from trimtab.config.problems import complaints_about
 
 

@@ -64,7 +64,7 @@ def test_a_language_model_is_sent_to_hf(tmp_path, target):
 
 @pytest.mark.parametrize("targets", [["hf", "hf"], ["onnx", "hf", "onnx"]])
 def test_a_target_that_stands_there_twice_is_refused(tmp_path, targets):
-    with pytest.raises(InputError, match=f"export: {targets[-1]} stands there more than once") as caught:
+    with pytest.raises(InputError, match=f"export: {targets[-1]} is listed more than once") as caught:
         load_recipe(small_recipe(tmp_path, export=targets))
     assert caught.value.problems[0].fix == f"write [{', '.join(dict.fromkeys(targets))}]"
 

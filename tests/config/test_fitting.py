@@ -31,7 +31,7 @@ def test_a_default_warmup_longer_than_the_run_becomes_a_twentieth_of_it(length, 
 
 def test_a_note_says_what_was_filled_in_and_why():
     assert loaded().notes == (
-        "step.schedule.warmup is 20 steps: the default, 500 steps, is longer than the run, 400 steps",
+        "step.schedule.warmup is set to 20 steps, since its default, 500 steps, is longer than the run, 400 steps",
     )
 
 

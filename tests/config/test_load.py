@@ -56,12 +56,12 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
     found = problems(text)
     assert [problem.where for problem in found] == ["r.yaml:5:9", "r.yaml:5:24", "r.yaml:6:1", "r.yaml:7:1"]
     assert [problem.fix for problem in found] == [
-        "did you mean `tiny`?", "write what is allowed, or leave it out for the default, 0.1",
+        "did you mean `tiny`?", "use one of the allowed values, or leave it out for the default, 0.1",
         "say the unit, such as '1000 steps' or '1000 epochs'", "did you mean `seed`?",
     ]  # fmt: skip
 
 
-def test_a_misspelt_required_key_is_one_problem_not_two():
+def test_a_misspelled_required_key_is_one_problem_not_two():
     (found,) = problems(GOOD.replace("length:", "lenght:"))
     assert found.what == "lenght: unknown key"
     assert found.fix == "did you mean `length`?"

@@ -17,7 +17,7 @@ step: {schedule: {kind: linear_warmup, warmup: 5 steps}, ema: {decay: 0.999, eve
 
 
 def test_an_average_that_is_mostly_the_first_weights_is_refused_where_the_recipe_tells_its_steps():
-    with pytest.raises(InputError, match="untrained first weights") as caught:
+    with pytest.raises(InputError, match="initial weights") as caught:
         parse_recipe(RECIPE)
     assert caught.value.problems[0].got == "every 50 updates, so 2 refreshes in 100 steps"
     assert parse_recipe(RECIPE, overrides=["step.ema.every=1"]).recipe.step.ema.every == 1

@@ -27,7 +27,7 @@ def test_a_language_model_whose_rows_all_have_a_separator_goes_on_from_no_text(
     if not alone:
         refuse_pairs_alone(recipe, name="runs/a")
         return
-    with pytest.raises(InputError, match="runs/a: was trained on pairs alone") as caught:
+    with pytest.raises(InputError, match="runs/a: was trained on pairs only") as caught:
         refuse_pairs_alone(recipe, name="runs/a")
     assert (
         caught.value.problems[0].fix

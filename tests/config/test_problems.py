@@ -138,7 +138,7 @@ def test_the_way_out_of_a_wrong_value_names_the_default_where_there_is_one():
     assert only(step={"optimizer": {"learning_rate": -1}}).fix.endswith("for the default, 0.0005")
     assert only(step={"compile": 3}).fix.endswith("for the default, auto")
     assert only(data={**DATA, "tokenizer": {"byte_fallback": 3}}).fix.endswith("for the default, true")
-    assert only(model={"preset": "tiny", "dim": 3}).fix == "write what is allowed"
+    assert only(model={"preset": "tiny", "dim": 3}).fix == "use one of the allowed values"
 
 
 def test_a_key_of_another_kind_says_whose_it_is():
@@ -186,7 +186,7 @@ def test_a_union_of_plain_values_is_one_complaint():
 
 def test_a_merge_key_is_told_as_one_and_how_a_group_is_named_twice():
     complaint = only(checkpoint={"<<": {"keep": 2}})
-    assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not have")
+    assert (complaint.path, complaint.what) == ("checkpoint.<<", "a merge key, which recipes do not support")
     assert "&name" in complaint.fix
 
 

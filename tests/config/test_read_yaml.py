@@ -76,11 +76,11 @@ def test_all_duplicates_are_reported_at_once():
         ("a\nb: 1\nc", "a colon or a key in a place where none can be", "r.yaml:2:2"),
         ("a: 1\nb: x\x01", "a character that YAML does not allow", "r.yaml:2:5"),
         ("%YAML 1.1\n---\na: no", "not YAML 1.2", "r.yaml:1:1"),
-        ("a: !!python/object x", "a value with a tag of its own", "r.yaml:1:4"),
-        ("? [a]\n: 3", "a key that is not a word", "r.yaml:1:3"),
+        ("a: !!python/object x", "a value with a YAML tag", "r.yaml:1:4"),
+        ("? [a]\n: 3", "a key that is not a string", "r.yaml:1:3"),
         ("a: " + "[" * 2000, "nested too deeply", "r.yaml:1:104"),
-        ("a: &x [*x]", "an alias inside what it names", "r.yaml:1:4"),
-        ("a: &x {b: [1, {c: *x}]}", "an alias inside what it names", "r.yaml:1:4"),
+        ("a: &x [*x]", "an alias inside its own anchor", "r.yaml:1:4"),
+        ("a: &x {b: [1, {c: *x}]}", "an alias inside its own anchor", "r.yaml:1:4"),
     ],
 )  # fmt: skip
 def test_what_is_not_yaml_is_said_with_its_place(text, what, where):

@@ -5,7 +5,7 @@ from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL
 
 def test_the_starter_of_language_models_loads_without_a_problem():
     recipe = parse_recipe(init_recipe("language_model")).recipe
-    assert recipe.is_language_model
+    assert recipe.facts.continues_texts
     assert recipe.data.train[0].text == "train.txt"
     assert not recipe.translates
 

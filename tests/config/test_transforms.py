@@ -12,7 +12,7 @@ def test_a_length_filter_is_in_order():
 
 
 def test_noise_that_does_nothing_is_refused():
-    with pytest.raises(ValidationError, match="nothing is spoiled"):
+    with pytest.raises(ValidationError, match="nothing is corrupted"):
         DenoiseTransform(infill=0)
     assert not DenoiseTransform(infill=0, delete=0.1).masks
     assert DenoiseTransform().masks

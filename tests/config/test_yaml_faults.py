@@ -11,7 +11,7 @@ from trimtab.errors import InputError
 BROKEN = {
     "<<: 1": "`<<` merges what is no mapping",
     "a: *x": "an alias of something not defined before",
-    "a: &x [*x]": "an alias inside what it names",
+    "a: &x [*x]": "an alias inside its own anchor",
     "a: * b": "an alias without a name",
     "a: & b": "an anchor without a name",
     "a: !<b": "a tag that is none of YAML's",
@@ -26,7 +26,7 @@ BROKEN = {
     "%YAML 1.1\n%YAML 1.1\n---\na: 1": "a line with % that YAML does not understand",
     "a: 1\n---\nb: 1": "a second document begins",
     "a: 1\na: 2": "a: written twice",
-    "? [a]\n: 3": "a key that is not a word",
+    "? [a]\n: 3": "a key that is not a string",
 }
 SIGNS = ["a", "b: ", "&x ", "*x", "<<: ", "- ", "\n", "  ", "[", "]", "{", "}", ", ", "!t ", "!<", "'", '"', "#", "| ",
          "> ", "? ", ": ", "%YAML 1.1\n", "---\n", "...\n", "&", "*", "@", "\t", "`", "\\", "1", "%TAG ! x\n",

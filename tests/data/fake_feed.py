@@ -25,6 +25,7 @@ class FakeCorpus:
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     bad_line: int | None = None
+    empty_documents: tuple[int, ...] = ()
 
     @property
     def fingerprint(self):

@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from trimtab.types import GlobalBatch, Ragged
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.types import Ragged
 
 START, PAD = 2, 0
 
@@ -18,7 +19,7 @@ def window_of(pairs):
     """The window of examples given as (source length, target length)."""
     source, target = (np.array(lengths, np.int64) for lengths in zip(*pairs, strict=True))
     numbers = np.arange(len(pairs))
-    return GlobalBatch(
+    return TextGlobalBatch(
         rows(source), rows(target, first=10_000_000), np.zeros(len(pairs), np.int32), numbers, len(pairs)
     )
 

@@ -40,7 +40,7 @@ def _choices(table: PieceTable, alpha: float, word: str) -> list[tuple[list[floa
     choices: list[tuple[list[float], list[str]]] = [([], [])] * len(word)
     for start in reversed(range(len(word))):
         pieces = [word[start:end] for end in range(start + 1, len(word) + 1)]
-        # A character without a piece of its own can be passed all the same, at a price.
+        # A character without a piece of its own can be passed anyway, at a price.
         pieces = [piece for piece in pieces if piece in table.scores or len(piece) == 1]
         weights = [
             alpha * (table.scores[piece][1] if piece in table.scores else table.unknown_score)

@@ -34,7 +34,7 @@ def test_pairs_with_a_blank_side_change_nothing_of_how_lengths_go_together(side)
     found = look(pairs)
     assert found.drift is None
     assert found.correlation > 0.85
-    assert found.num_odd["other length"] >= 600, "they are odd lines all the same"
+    assert found.num_odd["other length"] >= 600, "they are odd lines anyway"
 
 
 def test_the_worst_lines_come_first_and_no_more_than_asked_for():

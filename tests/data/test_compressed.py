@@ -82,7 +82,7 @@ def test_the_first_bytes_tell_the_packing_whatever_the_name(tmp_path):
 
 @pytest.mark.parametrize("head", [b"plain text", b"", lzma.compress(b"x")])
 def test_a_name_that_promises_what_the_content_is_not_is_an_error(tmp_path, head):
-    with pytest.raises(InputError, match="the name says gzip, the content does not"):
+    with pytest.raises(InputError, match="the name says gzip, but the content is different"):
         compression_of(tmp_path / "train.gz", head)
 
 

@@ -45,7 +45,7 @@ def test_so_does_one_that_is_cut_anywhere(text, data):
     ids = exact_tokenizer().ids([text])[0]
     cut = data.draw(st.integers(0, len(ids)))
     whole = exact_tokenizer().decode([ids])[0]
-    # A cut through a character that is spelled in bytes is mended by those who decode both parts together.
+    # A cut through a character that is spelled in bytes is fixed by those who decode both parts together.
     parts = "".join(exact_tokenizer().decode([ids[:cut], ids[cut:]]))
     assert parts == whole or "\N{REPLACEMENT CHARACTER}" in parts
 

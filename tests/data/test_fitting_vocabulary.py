@@ -49,6 +49,19 @@ def test_a_size_that_nobody_wrote_is_as_large_as_the_text_allows_each_time_the_s
     assert f"at most {made[0].num_ids}" in str(refused.value)
 
 
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+@pytest.mark.parametrize("line", ["ab ba abba", "a", "ab", "the small ship"])
+def test_a_tiny_vocabulary_is_written_as_a_size_that_can_be_read_again(tmp_path, model, line):
+    config = SentencePieceTokenizer(model=model, byte_fallback=False)
+    made = train_fitting(config, lines=lambda: iter([line] * 20), progress=Told(), symbols=[], out=tmp_path)
+    assert made.num_ids < 64
+    update = with_sizes(
+        DataConfig.model_construct(tokenizer=config, source_tokenizer=None), source=made, target=made
+    )
+    written = update.tokenizer.model_dump(mode="json")
+    assert SentencePieceTokenizer.model_validate(written).vocabulary_size == made.num_ids
+
+
 def test_a_size_that_is_written_is_refused_as_it_was(tmp_path):
     progress, texts = told()
     config = SentencePieceTokenizer(vocabulary_size=16000)

@@ -15,7 +15,7 @@ def test_a_file_is_opened_for_reading_bytes(tmp_path):
 def test_a_missing_file_names_those_that_come_close(tmp_path):
     (tmp_path / "train.en").touch()
     (tmp_path / "other").touch()
-    with pytest.raises(InputError, match=r"trian\.en: there is no such file") as caught:
+    with pytest.raises(InputError, match=r"trian\.en: no such file") as caught:
         open_input(tmp_path / "trian.en")
     assert caught.value.problems[0].fix == "did you mean train.en?"
 
@@ -26,7 +26,7 @@ def test_a_missing_file_without_likeness_lists_the_folder(tmp_path):
     with pytest.raises(InputError) as caught:
         open_input(tmp_path / "corpus")
     held = f"{tmp_path} holds 00, 11, 22, 33, 44, 55, 66, 77 and 2 more"
-    assert caught.value.problems[0].fix == f"name one that exists: {held}"
+    assert caught.value.problems[0].fix == f"choose an existing file: {held}"
 
 
 def test_a_missing_folder_is_named_with_its_likeness(tmp_path):
@@ -38,7 +38,7 @@ def test_a_missing_folder_is_named_with_its_likeness(tmp_path):
 
 def test_a_file_taken_for_a_folder_is_a_missing_file(tmp_path):
     (tmp_path / "train.en").touch()
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         open_input(tmp_path / "train.en" / "more")
 
 

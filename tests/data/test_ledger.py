@@ -4,7 +4,8 @@ import numpy as np
 
 from tests.data.fake_feed import FakeCorpus
 from trimtab.data.ledger import Ledger
-from trimtab.types import DroppedExample, GlobalBatch, Ragged
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.types import DroppedExample, Ragged
 
 CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
 
@@ -12,7 +13,7 @@ CORPORA = [FakeCorpus("prose", 100), FakeCorpus("ui", 50)]
 def window(corpus, dropped=()):
     rows = Ragged.of([[1]] * len(corpus))
     examples = tuple(DroppedExample(*each) for each in dropped)
-    return GlobalBatch(rows, rows, np.array(corpus, np.int32), np.arange(len(corpus)), 0, examples)
+    return TextGlobalBatch(rows, rows, np.array(corpus, np.int32), np.arange(len(corpus)), 0, examples)
 
 
 def test_what_was_seen_is_what_was_kept_and_what_was_dropped():
@@ -40,3 +41,12 @@ def test_a_ledger_survives_json():
     assert again == ledger
     again.add(window([1]))
     assert again != ledger
+
+
+def test_documents_without_a_text_are_counted_once_and_not_as_the_stream_goes_on():
+    corpus = FakeCorpus("texts", 4, empty_documents=(0, 2))
+    ledger = Ledger.of([corpus])
+    ledger.add(window([0, 0]))
+    (counts,) = ledger.to_dict()["corpora"]
+    assert (counts["seen"], counts["kept"]) == (4, 2)
+    assert counts["dropped"] == {"empty document": {"count": 2, "lines": [1, 3]}}

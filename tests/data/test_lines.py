@@ -106,7 +106,7 @@ def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, suffix):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         open_lines(tmp_path / "text", cache=tmp_path / "cache")
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.data.order import _root_rounded_up, permuted, random_stream, stream_keys, uniform
+from trimtab.errors import InputError
 
 keys = st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 100))
 
@@ -150,7 +151,7 @@ def test_over_many_keys_every_order_of_four_things_comes_up_equally_often():
 
 
 def test_an_index_outside_is_refused():
-    with pytest.raises(AssertionError, match="outside"):
+    with pytest.raises(InputError, match="outside"):
         permuted(5, n=5, key=(1,))
 
 

@@ -17,12 +17,13 @@ from trimtab.config.paths import resolve_paths
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
 from trimtab.progress import Silent
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.task_of import open_datasets
-from trimtab.types import IGNORE, GlobalBatch, Ragged
+from trimtab.types import IGNORE, Ragged
 
 SYMBOLS = {"start_symbol": START, "pad_symbol": PAD}
 examples = st.lists(
@@ -33,7 +34,7 @@ examples = st.lists(
 def window_of(found):
     source, target, prompt = (np.array(each) for each in zip(*found, strict=True))
     zeros = np.zeros(len(found), np.int64)
-    return GlobalBatch(
+    return TextGlobalBatch(
         rows(source), rows(target, first=10_000), zeros, zeros, 0, prompt=prompt.astype(np.int32)
     )
 

@@ -147,7 +147,7 @@ def test_a_damaged_card_is_an_error(tmp_path, card):
 
 
 def test_a_missing_model_is_an_error(tmp_path):
-    with pytest.raises(InputError, match=r"sentencepiece\.model: there is no such file"):
+    with pytest.raises(InputError, match=r"sentencepiece\.model: no such file"):
         load_tokenizer(tmp_path)
 
 

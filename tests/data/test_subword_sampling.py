@@ -229,7 +229,7 @@ print(json.dumps(rows))
 
 
 def test_another_process_draws_the_same():
-    """As a run that goes on, and as workers do; sentencepiece's own generator does not."""
+    """As a resumed run, and as workers do; sentencepiece's own generator does not."""
     printed = {
         subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
         for _ in range(2)

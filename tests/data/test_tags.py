@@ -56,7 +56,7 @@ def test_a_forgotten_tag_is_told_with_those_that_are_known():
     (finding,) = unlike_training((), config(UI, HELP))
     assert (finding.code, finding.severity) == ("E902", "warning")
     assert finding.message.endswith("every line of the training had one of <ui>, <help>, <new>")
-    assert finding.fix == "say one by --tag, or `tags` in Python: <ui> or <help> or <new>"
+    assert finding.fix == "give one with --tag, or `tags` in Python: <ui> or <help> or <new>"
     assert messages(("<ui>",), UI, HELP) == []
     assert messages((), UI, BARE) == messages((), BARE) == []
 

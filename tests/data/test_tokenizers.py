@@ -93,7 +93,7 @@ def test_the_folder_gives_back_what_it_was_given(tmp_path):
 def test_a_folder_of_the_other_kind_is_refused_and_left_as_it_is(tmp_path, separate):
     small_sources(tmp_path, **(SEPARATE if separate else {}))
     before = sorted(tmp_path.joinpath("tokenizer").rglob("*"))
-    with pytest.raises(InputError, match=r"data\.source_tokenizer is not what it was"):
+    with pytest.raises(InputError, match=r"data\.source_tokenizer has changed"):
         opened_again(tmp_path, **({} if separate else SEPARATE))
     assert sorted(tmp_path.joinpath("tokenizer").rglob("*")) == before
 

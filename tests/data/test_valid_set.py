@@ -1,4 +1,11 @@
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.small_run import small_pairs, small_sources, write_pairs
+from trimtab.data.valid_set import spread
 
 
 def ids(rows):
@@ -39,3 +46,14 @@ def test_the_fingerprint_follows_from_the_lines_and_how_they_are_scored_and_not_
     assert len(set(marks.values())) == 3
     assert marks["valid"].startswith("24 pairs or rows, sha256 ")
     assert sources.fingerprints["data.valid.other"] == marks["other"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 500), st.one_of(st.none(), st.integers(1, 600)))
+def test_lines_are_spread_evenly_over_the_set(count, limit):
+    lines = spread(count, limit)
+    assert len(lines) == min(count, limit or count)
+    assert lines == sorted(set(lines))
+    assert lines[0] == 0
+    assert lines[-1] < count
+    assert max(np.diff([*lines, count])) <= math.ceil(count / len(lines))

@@ -19,11 +19,11 @@ class DefinedInTheScript:
     """Stands for a part whose class no worker can import."""
 
     def __reduce__(self):
-        raise TypeError("cannot be sent")
+        raise TypeError("cannot import")
 
 
 def test_a_part_that_cannot_be_sent_to_workers_is_named_before_anything_is_read():
-    with pytest.raises(RunFailed, match="cannot be sent"):
+    with pytest.raises(RunFailed, match="cannot import"):
         next(chunks(fake_feed(pipeline=_with_apply(DefinedInTheScript())), from_position=0, workers=1))
     assert not multiprocessing.active_children()
 

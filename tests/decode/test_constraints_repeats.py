@@ -80,7 +80,7 @@ class Stuck:
         return torch.tensor([-9.0, -9.0, -5.0, 3.0, 2.0]).expand(self.rows, self.width, -1)
 
     def reorder(self, parents):
-        raise AssertionError("greedy paths go on in their order")
+        raise AssertionError("greedy paths continue in their order")
 
     def keep(self, rows):
         self.rows = len(rows)

@@ -126,5 +126,5 @@ def test_nothing_is_opened_for_no_prompts():
 def test_scores_that_are_no_numbers_end_it_with_a_reason():
     model = PromptModel(8, vocabulary=12)
     model.output[5] = torch.nan
-    with pytest.raises(RunFailed, match="not numbers"):
+    with pytest.raises(RunFailed, match="scores are NaN"):
         texts(model, [[2]], limits=[3])

@@ -24,9 +24,9 @@ def test_text_is_normalised_and_spelled_as_targets_are():
     ("prefix", "words"),
     [
         ("abc", "cannot spell: 'abc'"),
-        ([3], "ids that cannot stand in a translation"),
-        ([999], "ids that cannot stand in a translation"),
-        ([-1], "ids that cannot stand in a translation"),
+        ([3], "ids that cannot be part of a translation"),
+        ([999], "ids that cannot be part of a translation"),
+        ([-1], "ids that cannot be part of a translation"),
         ([4] * 8, "is 8 tokens long"),
     ],
 )

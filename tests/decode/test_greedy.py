@@ -47,14 +47,14 @@ class Logits:
         return self.logits.expand(self.rows, 1, -1)
 
     def reorder(self, parents):
-        raise AssertionError("greedy paths go on in their order")
+        raise AssertionError("greedy paths continue in their order")
 
     def keep(self, rows):
         self.rows = len(rows)
 
 
 def test_scores_that_are_no_numbers_stop_the_search_with_a_reason():
-    with pytest.raises(RunFailed, match="not numbers"):
+    with pytest.raises(RunFailed, match="scores are NaN"):
         greedy(Logits([float("nan")] * 5), stream_of([[2]], CPU), limits=[1000], symbols=SYMBOLS)
 
 

@@ -35,7 +35,7 @@ def pieces() -> SentencePiece:
 
 
 def parts_of(tokenizer, prompt: str, text: str) -> tuple[list[str], str]:
-    """What came out symbol by symbol for a text that goes on from a prompt, and its whole."""
+    """What came out symbol by symbol for a text that continues from a prompt, and its whole."""
     start, ids = tokenizer.encode([prompt])[0][:-1], tokenizer.encode([prompt + text])[0][:-1]
     growing = IncrementalDetokenizer(tokenizer, start)
     parts = [growing.add(id) for id in ids[len(start) :]]

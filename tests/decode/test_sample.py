@@ -163,14 +163,14 @@ class Logits:
         return self.logits.expand(self.rows, self.width, -1)
 
     def reorder(self, parents):
-        raise AssertionError("samples go on in their order")
+        raise AssertionError("samples continue in their order")
 
     def keep(self, rows):
         self.rows = len(rows)
 
 
 def test_scores_that_are_no_numbers_stop_the_drawing_with_a_reason():
-    with pytest.raises(RunFailed, match="not numbers"):
+    with pytest.raises(RunFailed, match="scores are NaN"):
         samples(Logits([math.nan] * 5), [[2]], limits=[50])
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.distributed.small_ranks import POISONED, STEPS
+from tests.distributed.small_ranks import POISONED, RUN_STEPS, SIGNALLED, STEPS
+from trimtab.checkpoint.journal import read_journal
+from trimtab.checkpoint.store import CheckpointStore
 from trimtab.distributed.torch_ranks import in_buckets, wide
 
 ROOT = Path(__file__).parent.parent.parent
@@ -17,9 +19,13 @@ MOST_SECONDS = 240
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ranks")
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
     """What one process found, and what each of two did: processes of their own, begun at the same time."""
-    folder = tmp_path_factory.mktemp("ranks")
     whole, first, second = (start(folder, *each) for each in ((0, 1), (0, 2), (1, 2)))
     try:
         for process in (whole, first, second):
@@ -89,6 +95,30 @@ def test_micro_batches_were_dealt_and_a_rank_without_any_took_part(trained):
     assert [sum(each) for each in dealt] == [line["batches"] for line in whole["lines"]]
     assert {(1, 0), (2, 2)} <= set(dealt)
     assert any(line["counts"][2] for line in whole["lines"])
+
+
+def test_a_run_of_two_ranks_writes_what_one_process_writes(trained, folder):
+    alone, ranked = (list(read_journal(folder / name / "metrics.jsonl")) for name in ("run_of_1", "run_of_2"))
+    assert [line["step"] for line in ranked] == [*range(1, RUN_STEPS + 1)]
+    for one, other in zip(alone, ranked, strict=True):
+        for key in ("step", "target_tokens", "tokens", "micro_batches", "fill", "updates"):
+            assert other[key] == one[key], key
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-5)
+    assert max(line["micro_batches"] for line in ranked) == 4
+    scored = [line["step"] for line in read_journal(folder / "run_of_2" / "evaluations.jsonl")]
+    assert scored == [4, RUN_STEPS]
+    assert CheckpointStore(folder / "run_of_2" / "checkpoints", keep=3).latest().step == RUN_STEPS
+
+
+def test_a_signal_to_one_rank_stops_both_after_the_same_step_and_they_resume_together(trained):
+    (alone, _), (first, _), (second, _) = trained
+    assert f"after step {SIGNALLED};" in alone["stopped"]
+    # The rank had taken the step before the signal came, so both hear of it after the next one.
+    assert f"after step {SIGNALLED + 1};" in first["stopped"]
+    assert second["stopped"] == first["stopped"]
+    assert second["state"] == first["state"]
+    assert first["state"]["step"] == RUN_STEPS
+    assert first["state"]["position"] == alone["state"]["position"]
 
 
 def test_buckets_keep_the_order_and_part_where_the_precision_changes():

@@ -50,7 +50,7 @@ def test_a_pair_has_the_sum_of_its_steps(loaded):
 def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
     for sources, targets, name in (("AB", ["A", "B"], "sources"), (["A", "B"], "AB", "targets")):
         for call in (partial(score_pairs, loaded), partial(trimtab.score, "runs/none")):
-            with pytest.raises(InputError, match=rf'{name}: one text[\s\S]*a list: \["..."\]'):
+            with pytest.raises(InputError, match=rf'{name}: a single text[\s\S]*a list: \["..."\]'):
                 call(sources, targets)
 
 

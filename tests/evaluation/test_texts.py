@@ -84,7 +84,7 @@ def test_the_command_prints_them(run, capsys):
 
 def test_a_model_that_translates_is_refused(trained_run, tmp_path):
     (tmp_path / "a.txt").write_text("the ship\n")
-    with pytest.raises(InputError, match="no language model"):
+    with pytest.raises(InputError, match="not the run of a language model"):
         evaluate_text(str(trained_run), text=tmp_path / "a.txt")
 
 
@@ -107,13 +107,13 @@ def test_jsonl_through_a_pipe_gives_the_same_as_the_file(run, tmp_path, monkeypa
 
 def test_jsonl_under_another_name_is_refused(run, tmp_path):
     (tmp_path / "a.json").write_text('{"text": "the ship"}\n')
-    with pytest.raises(InputError, match="holds JSON"):
+    with pytest.raises(InputError, match="contains JSON"):
         evaluate_text(str(run), text=tmp_path / "a.json")
 
 
 def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, length="5 steps"), out=tmp_path / "run").run
-    with pytest.raises(InputError, match="was trained on pairs alone") as caught:
+    with pytest.raises(InputError, match="was trained on pairs only") as caught:
         evaluate_text(str(run), text=tmp_path / "dev.txt")
     assert "--source FILE --reference FILE" in caught.value.problems[0].fix
 
@@ -122,3 +122,12 @@ def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
     both = {**PAIRS, "data.train": [{"source": "train.en", "target": "train.de"}, {"text": "train.txt"}]}
     run = train(language_recipe(tmp_path, **both, length="5 steps"), out=tmp_path / "run").run
     assert evaluate_text(str(run), text=tmp_path / "dev.txt").documents == 6
+
+
+def test_an_export_foresees_a_text_as_the_run_does(text_run, exported_text, tmp_path):
+    (tmp_path / "a.txt").write_text("the small ship turns\nthe wind\n\n" + "old water " * 40 + "\n\nsail\n")
+    ours = evaluate_text(str(text_run), text=tmp_path / "a.txt", device="cpu")
+    theirs = evaluate_text(str(exported_text), text=tmp_path / "a.txt", device="cpu")
+    assert (theirs.documents, theirs.tokens, theirs.bytes) == (ours.documents, ours.tokens, ours.bytes)
+    assert theirs.loss == pytest.approx(ours.loss, abs=1e-5)
+    assert theirs.scores == pytest.approx(ours.scores, rel=1e-4)

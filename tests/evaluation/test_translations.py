@@ -136,5 +136,5 @@ def test_unequal_empty_missing_and_broken_files_are_wrong_input(trained_run, fil
 
 
 def test_a_run_that_is_not_there_is_wrong_input(files, tmp_path):
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         evaluate(str(tmp_path / "nothing"), **files)

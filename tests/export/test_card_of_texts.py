@@ -43,5 +43,5 @@ def test_a_model_of_pairs_alone_is_not_sent_to_generate():
 
 def test_the_recipe_in_the_folder_loads_again(exported_text):
     recipe = load_recipe(exported_text / RECIPE).recipe
-    assert recipe.is_language_model
+    assert recipe.facts.continues_texts
     assert recipe.data.train[0].text.endswith("train.txt")

@@ -34,7 +34,7 @@ def test_an_export_of_the_same_weights_passes(exported):
     assert report.texts > 10
     assert report.continued == min(report.texts, 32)
     assert report.to_dict()["passed"] is True
-    assert "gone on with greedily" in report.render()
+    assert "continued greedily" in report.render()
 
 
 @pytest.mark.parametrize("amount", [3e-3, math.nan])

@@ -132,7 +132,7 @@ def test_what_somebody_made_there_meanwhile_stays(tmp_path):
 def test_a_place_below_a_file_is_wrong_input(tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(InputError, match="no folder can be made there"),
+        pytest.raises(InputError, match="the folder cannot be created"),
         draft_folder(tmp_path / "file" / "out"),
     ):
         raise AssertionError("the folder was made")

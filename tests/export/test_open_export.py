@@ -14,8 +14,8 @@ def test_an_export_opens_as_what_its_model_can_do(exported_run, exported_text):
     translator, language_model = read_export(exported_run), read_export(exported_text)
     assert isinstance(translator.open(device="cpu"), HuggingFaceModel)
     assert isinstance(language_model.open(device="cpu"), LlamaModel)
-    assert not translator.recipe.is_language_model
-    assert language_model.recipe.is_language_model
+    assert not translator.recipe.facts.continues_texts
+    assert language_model.recipe.facts.continues_texts
 
 
 def test_a_folder_without_a_manifest_is_none(exported_run, tmp_path):

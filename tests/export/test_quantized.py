@@ -25,7 +25,7 @@ def test_weights_that_a_target_does_not_have_are_wrong_input():
     assert (problem.got, problem.allowed, problem.fix) == (
         "int4",
         "float32, int8",
-        "say --quantization int8 (in Python: quantized='int8')",
+        "use --quantization int8 (in Python: quantized='int8')",
     )
     with pytest.raises(InputError, match="leave it out for float32"):
         check_kind("int8", target="hf", kinds=("float32",))

@@ -42,4 +42,4 @@ def test_the_first_weights_are_exact_and_others_are_refused_with_those_there_are
 def test_a_target_by_another_name_is_sent_to_the_one_that_is_meant(name, target):
     with pytest.raises(InputError) as caught:
         build_target(name)
-    assert caught.value.problems[0].fix == f"say --to {target}"
+    assert caught.value.problems[0].fix == f"use --to {target}"

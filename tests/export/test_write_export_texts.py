@@ -141,7 +141,7 @@ def test_recipes_that_the_library_cannot_compute_are_refused_by_name(tmp_path):
 
 def test_a_reference_a_taken_place_and_another_library_are_refused(text_run, tmp_path):
     (tmp_path / "a.txt").write_text("a\n")
-    with pytest.raises(InputError, match="compared on text alone"):
+    with pytest.raises(InputError, match="compared on text only"):
         export_model(
             str(text_run), out=tmp_path / "out", source=tmp_path / "a.txt", reference=tmp_path / "a.txt"
         )

@@ -62,7 +62,7 @@ def die_everywhere(folder: Path, *, first: int = 0, every: int = 1) -> list[Died
 
 
 def die_once(folder: Path, recipe: Path, number: int) -> Died | None:
-    """None where the run has fewer points."""
+    """None if the run has fewer points."""
     run, note = folder / "run", folder / "point"
     shutil.rmtree(run, ignore_errors=True)
     note.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ def wait(*, step: int, gate: str) -> None:
 
 
 def opened(gate: Path) -> None:
-    """Lets the run go on."""
+    """Lets the run continue."""
     gate.touch()
 
 

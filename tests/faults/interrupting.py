@@ -98,7 +98,7 @@ def after(seconds: float, then: When = begun) -> When:
 def interrupted(
     arguments: Sequence[object], when: When, *, folder: Path, number: int = signal.SIGINT, text: str = ""
 ) -> End | None:
-    """How a command ends after a signal at a moment; None where it is over before. `text` is its endless stdin."""
+    """How a command ends after a signal at a moment; None if it is over before. `text` is its endless stdin."""
     group = _start(arguments, folder)
     try:
         if text:

@@ -1,4 +1,4 @@
-"""The loop of docs/how_to/guard.md, with a batch that spoils the weights where nobody guards them."""
+"""The loop of docs/how_to/guard.md, with a batch that damages the weights where nobody guards them."""
 
 import math
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config.guard import GuardConfig
+from trimtab.errors import InputError
 from trimtab.guard import Guard, outlier
 from trimtab.guard.outlier import OutlierRule, OutlierWindow, deviation, median
 from trimtab.guard.streak import CAP
@@ -134,3 +135,21 @@ def test_a_guard_by_itself_has_the_numbers_of_a_run_that_writes_none():
         outlier_gate.LEAST_LOSS_DEVIATION,
         outlier_gate.LEAST_NORM_DEVIATION,
     )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"window": 1}, {"active_from": 0}, {"loss_deviations": 0.0}, {"norm_deviations": math.nan}],
+)
+def test_constants_with_which_the_rule_could_not_work_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(InputError, match=rf"OutlierRule.{name}: .*\n  got .*\n  allowed .*\n  fix "):
+        OutlierRule(**wrong)
+
+
+def test_a_short_window_speaks_once_it_is_full():
+    window = OutlierWindow(OutlierRule(window=32))
+    for step in range(32):
+        assert window.bounds() is None
+        window.accept(2.0 + step / 100, 1.0)
+    assert window.judge(50.0, 1.0).code == "S902"

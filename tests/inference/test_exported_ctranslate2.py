@@ -54,7 +54,7 @@ def test_special_symbols_are_those_of_its_tokenizer(copy, key, piece):
 )
 def test_pieces_are_those_of_its_tokenizer(copy, change):
     changed(copy, "shared_vocabulary.json", change)
-    with pytest.raises(InputError, match="other pieces"):
+    with pytest.raises(InputError, match="that differ"):
         load_exported(copy, device="cpu")
 
 

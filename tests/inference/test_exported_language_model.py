@@ -43,5 +43,5 @@ def test_an_export_that_learned_pairs_alone_goes_on_from_no_text(exported_text, 
     copy = shutil.copytree(exported_text, tmp_path / "copy")
     recipe = load_recipe(copy / RECIPE, overrides=PAIRS).recipe
     (copy / RECIPE).write_text(recipe.model_dump_json(exclude_unset=True))
-    with pytest.raises(InputError, match="was trained on pairs alone"):
+    with pytest.raises(InputError, match="was trained on pairs only"):
         load_exported_text(copy)

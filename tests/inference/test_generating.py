@@ -59,7 +59,7 @@ def test_the_window_ends_a_text_and_longer_prompts_are_refused(text_run):
 
 
 def test_one_text_in_place_of_a_list_is_refused_before_a_model_is_loaded():
-    with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+    with pytest.raises(InputError, match=r'prompts: a single text[\s\S]*a list: \["..."\]'):
         generate("runs/none", "Once")
 
 
@@ -71,7 +71,7 @@ def test_a_model_that_translates_is_named_with_its_command(trained_run, exported
 
 def test_a_language_model_of_pairs_alone_is_sent_to_translate_and_one_of_texts_too_is_not(tmp_path):
     pairs = train(language_recipe(tmp_path / "pairs", **PAIRS), out=tmp_path / "pairs" / "run").run
-    with pytest.raises(InputError, match=f"trained on pairs alone[\\s\\S]*`trimtab translate {pairs}`"):
+    with pytest.raises(InputError, match=f"trained on pairs only[\\s\\S]*`trimtab translate {pairs}`"):
         load_generator(str(pairs))
     both = {**PAIRS, "data.train": [*PAIRS["data.train"], {"text": "train.txt"}]}
     mixed = train(language_recipe(tmp_path / "mixed", **both), out=tmp_path / "mixed" / "run").run

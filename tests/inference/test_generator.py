@@ -129,7 +129,7 @@ def test_prompts_are_checked_without_a_text_written_however_many_there_are():
 def test_one_text_in_place_of_a_list_is_refused_at_once():
     generator = recurrent()
     for call in (generator.generate, generator.check):
-        with pytest.raises(InputError, match=r'prompts: one text[\s\S]*a list: \["..."\]'):
+        with pytest.raises(InputError, match=r'prompts: a single text[\s\S]*a list: \["..."\]'):
             call("Once")
 
 
@@ -156,3 +156,29 @@ def test_the_transformer_writes_what_it_would_without_a_cache():
             if ids[-1] == Bytes.end:
                 break
     assert found.text == bytes(id for id in ids[5:] if id < 256).decode(errors="replace")
+
+
+@pytest.mark.parametrize("make", [recurrent, transformer])
+def test_a_text_ends_before_a_stop_string_streamed_or_not(make):
+    lines, plain = ["a", "the boat", ""], GenerationConfig(max_tokens=24, samples=2)
+    free = list(make().generate(lines, plain))
+    stop = next(each.text[3:5] for each in free if len(each.text) > 8)
+    stopping = GenerationConfig(max_tokens=24, samples=2, stop=(stop, "never at all"))
+    found = list(make().generate(lines, stopping))
+    for one, other in zip(free, found, strict=True):
+        place = one.text.find(stop)
+        assert other.text == (one.text if place < 0 else one.text[:place])
+        assert other.whole == other.prompt + other.text
+        assert other.stopped == (one.stopped if place < 0 else "stop")
+        assert other.num_tokens <= one.num_tokens
+    assert any(each.stopped == "stop" for each in found)
+    single = GenerationConfig(max_tokens=24, stop=(stop,))
+    for line, prompt in enumerate(lines):
+        parts = list(make().stream(prompt, single, line=line))
+        assert "".join(parts) == next(iter(make().generate([prompt], single, first=line))).text
+
+
+@pytest.mark.parametrize("stop", [("",), ("a",) * 65])
+def test_a_stop_string_that_is_none_is_refused(stop):
+    with pytest.raises(InputError, match="no string to stop at"):
+        GenerationConfig(stop=stop)

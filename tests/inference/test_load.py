@@ -34,7 +34,7 @@ def test_an_unknown_checkpoint_is_wrong_input_that_names_those_there_are(trained
         load_model(f"{trained_run}@30")
     for name in ("@last", "@20", "@40", "@60"):
         assert f"{trained_run}{name}" in caught.value.problems[0].allowed
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         load_model(str(tmp_path / "nothing"))
     with pytest.raises(InputError, match="device"):
         load_model(str(trained_run), device="gpu")
@@ -65,6 +65,6 @@ def test_a_tokenizer_of_another_run_is_wrong_input(copied, tmp_path):
 def test_a_recipe_of_another_model_is_wrong_input(copied):
     recipe = copied / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("dim: 32", "dim: 64"))
-    with pytest.raises(InputError, match="describes another model") as caught:
+    with pytest.raises(InputError, match="does not describe the model") as caught:
         load_model(str(copied))
     assert "size mismatch" in caught.value.problems[0].got

@@ -66,7 +66,7 @@ def test_runs_that_read_text_otherwise_cannot_translate_together(trained_run, tm
         "data.valid": None,
     }
     other = train(small_recipe(tmp_path, **changes), out=tmp_path / "other").run
-    with pytest.raises(InputError, match="reads text otherwise"):
+    with pytest.raises(InputError, match="preprocesses text differently"):
         load_translator([str(trained_run), str(other)], device="cpu")
 
 

@@ -32,7 +32,7 @@ def log_probabilities(model, source, inputs):
 
 
 def greedily(model, tokenizer, source, *, max_tokens):
-    """Greedy search as it is written in a textbook: everything anew for each symbol."""
+    """Greedy search as it is written in a textbook: everything again for each symbol."""
     never = [tokenizer.pad, tokenizer.unknown, tokenizer.start]
     found = []
     for _ in range(target_limit(len(source), max_tokens=max_tokens) - 1):
@@ -61,7 +61,7 @@ def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
         translator.stream_documents,
     )
     for call in calls:
-        with pytest.raises(InputError, match=r'(lines|documents): one text[\s\S]*a list: \["..."\]'):
+        with pytest.raises(InputError, match=r'(lines|documents): a single text[\s\S]*a list: \["..."\]'):
             call("AB")
     for call in (translator.translate_documents, translator.stream_documents):
         with pytest.raises(InputError, match="document 1: one text"):

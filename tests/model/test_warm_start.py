@@ -80,6 +80,16 @@ def test_rows_come_from_where_the_map_says():
 
 
 @pytest.mark.parametrize(
+    ("before", "after"), [(torch.float32, torch.bfloat16), (torch.bfloat16, torch.float32)]
+)
+def test_rows_are_mapped_between_weights_of_different_precision(before, after):
+    old, first = torch.arange(8.0).view(4, 2).to(before), torch.full((3, 2), -1.0, dtype=after)
+    mapped = mapped_rows(old, first, RowMap([3, None, None], {1: [0, 2]}))
+    assert mapped.dtype == after
+    assert mapped.tolist() == [[6.0, 7.0], [2.0, 3.0], [-1.0, -1.0]]
+
+
+@pytest.mark.parametrize(
     ("changes", "key", "got", "allowed"),
     [
         ({"dim": 16}, "dim", "16", "32"),

@@ -18,15 +18,15 @@ BAD = windows(9.0)
         ),
         (evidence(6.0, 6.0), ("weights of step 60 too", "Correct or remove the lines")),
         (evidence(6.0, 2.2), ("with those of step 60 it is like others", "Leaving it out is enough")),
-        (evidence(9.0, 2.2, others=BAD), ("spoilt after step 60", "Go back to a checkpoint before that")),
-        (evidence(9.0, 6.0, others=BAD), ("spoilt after step 60", "stands out by older weights too")),
+        (evidence(9.0, 2.2, others=BAD), ("damaged after step 60", "Go back to a checkpoint before that")),
+        (evidence(9.0, 6.0, others=BAD), ("damaged after step 60", "stands out by older weights too")),
         (
             evidence(9.0, 9.0, others=BAD, older_others=BAD, history=windows(2.0, count=128)),
-            ("spoilt by step 60 already",),
+            ("damaged by step 60 already",),
         ),
         (
             evidence(15.0, 9.0, others=windows(15.0), older_others=BAD, history=windows(2.0, count=128)),
-            ("spoilt by step 60 already",),
+            ("damaged by step 60 already",),
         ),
         (evidence(2.0, 2.2, recorded=Measure(7.5, 1.0)), ("wrote down loss 7.5", "on cuda:1, gives 2 and 1")),
         (evidence(BROKEN, BROKEN, recorded=None), ("Correct or remove",)),
@@ -53,7 +53,7 @@ def test_of_a_step_that_was_left_out_it_says_why_and_how_it_was_taken_now():
         "the run left this step out: it went back from step 70 and takes none of steps 41 to 80 since then (S907"
     )
     assert "as the branch that was left took it, from a checkpoint of that branch" in told
-    assert told.endswith("anew. The window is like others with the weights that met it.")
+    assert told.endswith("again. The window is like others with the weights that met it.")
 
 
 def test_of_a_step_that_nobody_took_it_says_so():

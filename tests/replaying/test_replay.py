@@ -159,7 +159,7 @@ def test_the_step_before_a_broken_line_is_well(broken_run):
 def spoilt_run(tmp_path_factory):
     """A run whose rate was a thousand times too high in step 70."""
     folder = tmp_path_factory.mktemp("spoilt")
-    left_alone = {"guard.outliers": False}  # with it the run would go back, and the spoilt steps be gone
+    left_alone = {"guard.outliers": False}  # with it the run would go back, and the damaged steps be gone
     healthy = LearningRate.at
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -176,7 +176,7 @@ def test_weights_that_were_spoilt_are_blamed_and_no_line_is(spoilt_run, step):
     found = replay(spoilt_run, step=step)
     assert (found.fault, found.started_from) == ("state", 60)
     assert found.evidence.exact
-    assert "spoilt after step 60" in found.explanation
+    assert "damaged after step 60" in found.explanation
 
 
 def test_a_checkpoint_of_spoilt_weights_is_seen_through(spoilt_run):
@@ -220,7 +220,7 @@ def test_a_step_that_was_left_out_is_taken_as_the_branch_that_was_left_took_it(t
     assert (again.fault, again.started_from, again.left_out.from_its_checkpoint) == ("state", 0, False)
     # On the whole way from the beginning the steps 1 to 40 come from the record, the others from the guard.
     assert again.evidence.now.window.loss == found.evidence.now.window.loss
-    assert "spoilt after step 27" in again.explanation
+    assert "damaged after step 27" in again.explanation
 
 
 @pytest.mark.slow
@@ -343,7 +343,7 @@ def test_a_step_that_the_run_has_not_taken_is_refused(healthy_run, step):
     with pytest.raises(InputError) as error:
         replay(healthy_run, step=step)
     (problem,) = error.value.problems
-    assert (problem.got, problem.allowed) == (str(step), f"1 to {STEPS}, the last that was written down")
+    assert (problem.got, problem.allowed) == (str(step), f"1 to {STEPS}, the last recorded one")
     assert problem.fix
 
 
@@ -382,9 +382,9 @@ def test_a_changed_recipe_or_tokenizer_is_refused(copied, few):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         replay(tmp_path / "nothing", step=1)
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run"):
         replay(tmp_path, step=1)
 
 

@@ -57,5 +57,5 @@ def test_what_a_language_model_of_texts_may_be_told_does_not_speak_of_translatio
         "M906",
     }
     # These two say for which of the tasks they mean it.
-    assert "without a source it translates none" in pages["M202"].why
+    assert "without the source it cannot translate" in pages["M202"].why
     assert "where there is a source, check that" in pages["M906"].fix

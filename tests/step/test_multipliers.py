@@ -156,7 +156,7 @@ def test_state_is_that_of_an_optimizer_without_multipliers_and_goes_on_from_it(k
 @ALL
 def test_multipliers_without_roles_are_refused(kind):
     net = model()
-    with pytest.raises(InputError, match="which parameter has which role"):
+    with pytest.raises(InputError, match="roles of the parameters are unknown"):
         build_optimizer(kind(learning_rate_multipliers={"hidden": 0.5}), net)
     build_optimizer(kind(learning_rate_multipliers={"hidden": 1.0}), net)
 

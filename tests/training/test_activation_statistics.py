@@ -3,12 +3,21 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from tests.small_run import small_parts
 from tests.watch.test_attention import slow_twin
 from trimtab.model.block import CrossAttention, SelfAttention
 from trimtab.tasks.text.validation_scores import loss_of
-from trimtab.training.activation_statistics import MOST_LOGITS, MOST_ROWS, one_pass, rows_of, watching
+from trimtab.training.activation_statistics import (
+    MOST_LOGITS,
+    MOST_ROWS,
+    ActivationStatistics,
+    one_pass,
+    rows_of,
+    watching,
+)
+from trimtab.watch.activations import Activations
 
 
 def built(folder, **changes):
@@ -116,3 +125,16 @@ def test_fewer_sentences_are_looked_at_where_they_may_be_long(tmp_path):
         assert rows_of(longer) == rows
         assert rows == 1 or rows * longest**2 <= MOST_LOGITS
     assert rows_of(replace(pack, num_segments=3)) == 3
+
+
+def test_a_model_without_blocks_of_ours_is_not_looked_at():
+    model = nn.Linear(3, 2)
+    with watching(model, sentences=8) as found:
+        model(torch.zeros(8, 3))
+    assert found == []
+
+
+def test_statistics_of_a_model_without_attention_have_no_numbers_of_it():
+    seen = ActivationStatistics(Activations())
+    assert seen.scores.keys() == {"activation_rms"}
+    assert seen.findings == []

@@ -34,7 +34,7 @@ def full_disk(monkeypatch, *, at):
     def may_fail(self, contents):
         tried.append(contents.step)
         if contents.step in at:
-            raise DiskFull("no room on the disk")
+            raise DiskFull("not enough disk space")
         return write(self, contents)
 
     monkeypatch.setattr(CheckpointStore, "write", may_fail)

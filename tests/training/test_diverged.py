@@ -82,7 +82,7 @@ def test_a_short_run_that_diverges_ends_with_an_error_and_with_it_again(
         assert not result.ok
     lines = (tmp_path / "run" / "findings.jsonl").read_text().splitlines()
     assert sum('"S908"' in line for line in lines) == 1
-    # Stopped after its last step, before anybody looked: who goes on is told all the same.
+    # Stopped after its last step, before anybody looked: who continues is told anyway.
     (tmp_path / "run" / "findings.jsonl").unlink()
     told = Told()
     assert not train(recipe, out=tmp_path / "run", resume=True, progress=told).ok

@@ -29,7 +29,7 @@ def test_a_tokenizer_that_is_named_is_not_removed_for_the_run_s_own(tmp_path, tr
     shutil.copytree(trained_run / "tokenizer", run / "tokenizer")
     (run / ".lock").touch()  # as after a try that ended early
     recipe = small_recipe(tmp_path, **SHORT, **{"data.tokenizer": {"path": str(run / "tokenizer")}})
-    with pytest.raises(InputError, match=r"data\.tokenizer\.path: lies where the run puts"):
+    with pytest.raises(InputError, match=r"data\.tokenizer\.path: is inside the run's own tokenizer folder"):
         train(recipe, out=run)
     assert (run / "tokenizer" / "sentencepiece.model").is_file()
 

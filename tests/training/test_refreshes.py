@@ -37,7 +37,7 @@ def test_steps_are_about_those_that_the_run_makes(tmp_path):
     growing = {"step.batch_warmup": {"start": 64, "over": "20 steps"}}
     for changes in ({}, growing):
         parts = small_parts(tmp_path / str(len(changes)), **changes, length="12 epochs")
-        taken, positions = 0, parts.clock.examples_per_epoch * 12
+        taken, positions = 0, parts.clock.positions_per_epoch * 12
         for window, _ in parts.stream.host_batches(0):
             taken += 1
             if window.position >= positions:

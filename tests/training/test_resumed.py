@@ -62,7 +62,7 @@ def test_a_run_goes_on_where_its_data_was_moved(tmp_path):
 
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_no_path_of_a_corpus_is_part_of_what_a_run_is(tmp_path, kind):
-    """A dataset folder once was: a run refused to go on where it had been moved."""
+    """A dataset folder once was: a run refused to continue where it had been moved."""
     recipe = load_recipe(small_recipe(tmp_path, **SHORT)).recipe
     corpus = TrainCorpus(**WRITTEN[kind])
     here, there = (
@@ -146,7 +146,7 @@ def test_a_run_that_patience_ended_says_so_at_its_end_and_where_it_is_resumed(tm
     recipe = small_recipe(tmp_path, **SHORT | changes | {"evaluate.every": "2 steps", "evaluate.patience": 3})
     told, texts = Told(), []
     told.message = texts.append
-    why = "evaluate.patience is at its end: the last 3 evaluations were no better; raise it to go on"
+    why = "evaluate.patience is at its end: the last 3 evaluations were no better; raise it to continue"
     run = train(recipe, out=tmp_path / "run", progress=told).run
     assert [text for text in texts if "patience" in text] == [f"ended at step 8: {why}"]
     texts.clear()
@@ -256,7 +256,7 @@ def test_a_run_that_began_anew_says_so(recipe, tmp_path):
     messages = []
     told.message = messages.append
     train(recipe, out=tmp_path / "run", resume=True, progress=told)
-    assert any("the run begins anew; 3 steps had been taken" in each for each in messages)
+    assert any("the run starts again; 3 steps had been taken" in each for each in messages)
 
 
 @pytest.mark.parametrize("emptied", [True, False], ids=["emptied", "gone"])

@@ -118,7 +118,7 @@ def test_counts_that_were_saved_as_json_go_on_as_if_never_stopped(verdicts, cut)
 def test_a_loss_that_is_no_number_is_told_as_such():
     skips = Skips(GuardConfig())
     found = skips.after(SkipReason.NOT_FINITE, step=3, position=0, loss=math.nan, grad_norm=math.inf)
-    assert found[0].message.startswith("step 3 was not applied: loss nan, gradient norm inf")
+    assert found[0].message.startswith("step 3 was skipped: loss nan, gradient norm inf")
 
 
 def test_a_streak_that_reached_the_cap_is_decided_though_an_accepted_step_came_meanwhile():

@@ -51,7 +51,7 @@ def line(step, *, skipped=False):
 def test_an_applied_step_counts_for_the_guard_and_for_health(judge):
     judge.judge(WINDOW, SkipReason.NONE, line(1), position=0)
     assert judge.skips.accepted[0].step == 1
-    ((name, numbers),) = judge.health.reported
+    ((name, numbers),) = judge.health.told
     assert (name, numbers["applied"], numbers["learning_rate"]) == ("after_flush", True, 0.1)
     assert judge.told == []
 
@@ -78,4 +78,4 @@ def test_a_lap_goes_to_health_and_a_stall_is_told(judge):
     assert judge.told == []
     judge.after_lap(Lap(31.0, 30.0, 0.0, 31.0), step=6, count=1)
     assert [each.code for each in judge.told] == ["P902"]
-    assert judge.health.reported[-1] == ("add", {"steps": 1, "seconds": 31.0, "waited": 30.0, "device": 0.0})
+    assert judge.health.told[-1] == ("add", {"steps": 1, "seconds": 31.0, "waited": 30.0, "device": 0.0})

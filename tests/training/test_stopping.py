@@ -21,7 +21,7 @@ def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_
             signal.raise_signal(number)
             during.append(signal.getsignal(number))
 
-    with pytest.raises(Terminated, match="after step 33; go on with --resume") as caught:
+    with pytest.raises(Terminated, match="after step 33; continue with --resume") as caught:
         train(recipe, out=run, progress=Told(watch=watch))
     assert caught.value.exit_code == {signal.SIGINT: 130, signal.SIGUSR1: 99}.get(number, 143)
     assert during == [signal.SIG_DFL]  # a second one ends it at once

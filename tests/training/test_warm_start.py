@@ -150,17 +150,17 @@ def test_a_name_with_weights_may_mean_a_start_with_the_same(written, recorded, m
 def test_other_weights_than_the_recipe_names_are_refused(trained_run, vocabulary, tmp_path):
     with pytest.raises(InputError, match="holds other weights"):
         started(tmp_path, trained_run, vocabulary, **{"model.warm_start_sha256": "0" * 64})
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="no such run"):
         started(tmp_path, tmp_path / "nowhere", vocabulary)
-    with pytest.raises(InputError, match=r"model\.dim: not that of the model to start from"):
+    with pytest.raises(InputError, match=r"model\.dim: differs from the model to start from"):
         started(tmp_path, trained_run, vocabulary, **{"model.dim": 64})
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model.warm_start": "run", "step.weight_clip": 2.0}, "would cut those"),
-        ({"model.warm_start_sha256": "ab"}, "but `model.warm_start` is not"),
+        ({"model.warm_start": "run", "step.weight_clip": 2.0}, "would clip those"),
+        ({"model.warm_start_sha256": "ab"}, "without `model.warm_start`"),
     ],
 )
 def test_what_cannot_go_with_a_start_is_told_with_the_recipe(tmp_path, changes, said):

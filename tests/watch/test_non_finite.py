@@ -101,3 +101,16 @@ def test_a_sub_layer_that_overflows_is_found_in_a_translator(dtype):
     found = first_non_finite(model, run)
     assert found.place == "forward"
     assert found.name.startswith("decoder.blocks.1.feed_forward.")
+
+
+def test_statistics_and_random_numbers_are_as_they_were():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(), nn.Linear(4, 1))
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    torch.manual_seed(3)
+    expected = torch.randn(4)
+    torch.manual_seed(3)
+    assert first_non_finite(model, lambda: model(torch.randn(8, 4)).square().mean()) is None
+    assert torch.equal(torch.randn(4), expected)
+    assert all(torch.equal(each, before[name]) for name, each in model.state_dict().items())
+    model[1].running_mean.fill_(torch.nan)
+    assert first_non_finite(model, lambda: model(torch.randn(8, 4)).square().mean()).name == "1.running_mean"

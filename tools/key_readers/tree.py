@@ -16,7 +16,7 @@ class Tree:
     folder: Path
 
     def text(self, file: str) -> str | None:
-        """What stands in a file; None where this version has no such file."""
+        """What stands in a file; None if this version has no such file."""
         path = self.folder / file
         return path.read_text(encoding="utf-8") if path.exists() else None
 

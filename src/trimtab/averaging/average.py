@@ -35,10 +35,10 @@ def average(
     The report and the card in the folder compare it with the single ones on the validation sets, by `metric` or what
     the run chooses its best checkpoint by.
 
-    Raises InputError where fewer than two are named, where model, vocabulary, element types or first weights differ,
+    Raises InputError if fewer than two are named, where model, vocabulary, element types or first weights differ,
     where there are batch norms, where `metric` is of translations and there is nothing to translate, and where `out`
     holds a run; where a file of the tokenizer is no plain one, and where the mean is not finite. Then nothing is made.
-    `across_starts` says why different first weights may be averaged all the same; the card says so.
+    `across_starts` says why different first weights may be averaged anyway; the card says so.
     """
     check_result_place(Path(out))
     weights = "ema" if ema else None
@@ -89,7 +89,7 @@ def _overridden(unlike: InputError | None, reason: str) -> tuple[str, ...]:
         return ()
     if not reason.strip():
         raise unlike
-    return (f"{unlike.problems[0].what}, averaged all the same: {reason}",)
+    return (f"{unlike.problems[0].what}, averaged anyway: {reason}",)
 
 
 def _check_finite(mean: Mapping[str, Tensor]) -> None:
@@ -98,5 +98,5 @@ def _check_finite(mean: Mapping[str, Tensor]) -> None:
             "average: the mean is not finite",
             got=f"infinities or NaN in {len(bad)} of {len(mean)} tensors, such as {bad[0]}",
             allowed="checkpoints whose weights are finite",
-            fix="leave out the checkpoints of a run that diverged",
+            fix="leave out checkpoints of a run that diverged",
         )

@@ -47,7 +47,7 @@ def _incompatible(
     shown, more = keys[:5], f" and {len(keys) - 5} more" if len(keys) > 5 else ""
     fix = "average checkpoints of one run, or of runs that began from the same weights"
     if what == "first weights":
-        fix += "; --across-starts REASON does it all the same, and --soup measures whether it helps"
+        fix += "; --across-starts REASON does it anyway, and --soup measures whether it helps"
     return input_error(
         f"{member.label} and {first.label} cannot be averaged: another {what}",
         got=", ".join(f"{key} {_value(theirs, key)}" for key in shown) + more,
@@ -63,7 +63,7 @@ def _check_statistics(member: Member) -> None:
             f"{member.label} cannot be averaged: it has batch norms",
             got=f"{len(found)} of their statistics, such as {found[0]}",
             allowed="models without batch norm, such as those with layer norms",
-            fix="average the weights in a loop of your own, and make the statistics anew on training data by "
+            fix="average the weights in your own loop, and recompute the statistics on training data with "
             "torch.optim.swa_utils.update_bn: those of the averaged weights are no mean of the old ones",
         )
 

@@ -49,7 +49,7 @@ def open_members(
     """The checkpoints that are named, each once, or the `last` ones of the one run that is; `weights` says which of
     their weights are meant where the names do not.
 
-    Raises InputError where fewer than `least` remain, and where one name is given in place of a list of them.
+    Raises InputError if fewer than `least` remain, and where one name is given in place of a list of them.
     """
     check_texts(specs, name="checkpoints")
     if last is None:

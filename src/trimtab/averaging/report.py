@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def best_single(self) -> str | None:
-        """The label of the best single one; None where none has a score."""
+        """The label of the best single one; None if none has a score."""
         known = {
             label: score for label, score in self.scores.items() if label != AVERAGE and _is_number(score)
         }
@@ -64,7 +64,7 @@ class Tried:
     score: float | None
     """Alone."""
     with_it: float | None
-    """Of the soup with it; None where it was not cooked."""
+    """Of the soup with it; None if it was not cooked."""
     taken: bool
 
 
@@ -76,7 +76,7 @@ class AverageReport:
     members: tuple[str, ...]
     losses: dict[str, dict[str, float | None]]
     """For each validation set the loss (nats per target token) of each single one, and of the result under `average`;
-    empty where the sets cannot be read any more."""
+    empty if the sets cannot be read any more."""
     unread: str = ""
     """Why there are none."""
     kind: Kind = "mean"

@@ -27,7 +27,7 @@ def check_result_place(folder: Path) -> None:
         taken = sorted({*os.listdir(folder)} - {LOCK}) if folder.is_dir() else []
     if taken:
         raise input_error(
-            f"--out {folder}: has something in it",
+            f"--out {folder}: not empty",
             got=", ".join(taken[:5]),
             allowed="a new or an empty folder",
             fix="name another folder",
@@ -64,7 +64,7 @@ def write_result(
 
 @contextmanager
 def nothing_left(folder: Path) -> Iterator[None]:
-    """Where no room is left on the disk, the folder goes again: half of an average is no run to go on with."""
+    """Where no room is left on the disk, the folder goes again: half of an average is no run to continue with."""
     was_there = folder.exists()
     try:
         yield
@@ -99,7 +99,7 @@ def plain_tokenizer(member: Member) -> dict[str, bytes]:
                 f"{path}: is a link",
                 got=f"a link to {os.readlink(path)}",
                 allowed="plain files in the tokenizer's folder of a run",
-                fix="put the file itself in its place",
+                fix="replace it with the file itself",
             )
         if not path.is_dir():
             with open_input(path) as file:

@@ -71,7 +71,7 @@ def greedy_soup(
 def cook(
     members: Sequence[Member], singles: Mapping[str, ValidationScores], scorer: ValidationScorer
 ) -> Soup:
-    """The soup of the members, whose scores are known; InputError where none is a number."""
+    """The soup of the members, whose scores are known; InputError if none is a number."""
     scores = {member.label: singles[member.label].score for member in members}
     sound = [
         member for member in members if (score := scores[member.label]) is not None and math.isfinite(score)

@@ -16,6 +16,7 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, Passages, open_corpus
 from trimtab.data.reference_rows import reference_rows
 from trimtab.data.text_rows import passage_bytes
+from trimtab.data.valid_set import spread
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
 from trimtab.evaluation.texts import report_on_corpus
@@ -23,7 +24,6 @@ from trimtab.evaluation.translations import reference_loss
 from trimtab.inference import LoadedModel, load_model
 from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
-from trimtab.tasks.text.validation_scores import spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class ValidationScores:
     """Of one set of weights."""
 
     losses: dict[str, float | None]
-    """Nats per target token by validation set; None where no pair of it fits."""
+    """Nats per target token by validation set; None if no pair of it fits."""
     score: float | None
     """The measure that is compared."""
     perplexities: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
@@ -45,14 +45,14 @@ def check_metric(member: Member, metric: MetricName | None) -> None:
     texts = f"{member.label}, a language model of texts" if not recipe.translates else _of_texts(member)
     if metric in OF_TRANSLATIONS and texts:
         raise input_error(
-            f"--metric {metric}: is of translations",
+            f"--metric {metric}: a metric of translations",
             got=texts,
             allowed=" or ".join(sorted({"loss", *OF_THE_LOSS})),
             fix="leave --metric out, or take one of these",
         )
     if metric in OF_THE_LOSS and not recipe.facts.scores_follow_from_the_loss:
         raise input_error(
-            f"--metric {metric}: is of language models",
+            f"--metric {metric}: a metric of language models",
             got=f"{member.label}, a model that translates",
             allowed=" or ".join(sorted({"loss", *OF_TRANSLATIONS})),
             fix="leave --metric out, or take one of these",
@@ -75,7 +75,7 @@ class ValidationScorer:
     def of(cls, member: Member, *, metric: MetricName | None) -> "ValidationScorer":
         """By the recipe of one member, whose `evaluate.best` says what is compared where `metric` does not.
 
-        Raises InputError where there is no validation set, or one cannot be read.
+        Raises InputError if there is no validation set, or one cannot be read.
         """
         recipe = member.recipe
         if not recipe.data.valid:
@@ -176,7 +176,7 @@ class SetScores:
     """Of one set, by one model."""
 
     loss: float | None
-    """Nats per target token; None where no pair of it fits."""
+    """Nats per target token; None if no pair of it fits."""
     perplexities: dict[str, float] = field(default_factory=dict[str, float])
     """`perplexity`, `byte_perplexity` and `bits_per_byte` of a language model; empty for others."""
 

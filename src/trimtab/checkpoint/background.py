@@ -1,4 +1,4 @@
-"""Saves a run while it goes on training: the loop waits for a copy, a thread does the rest.
+"""Saves a run while it continues training: the loop waits for a copy, a thread does the rest.
 
 At most one save is under way; whatever fails in the thread is raised in the caller's, at the next call. A process that
 ends as usual waits for what is under way; one that is killed leaves what a killed `CheckpointStore.save` leaves.
@@ -42,7 +42,7 @@ class BackgroundSaver:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._under_way: list[Future[None]] = []
         self.out_of_memory = ""
-        """Why the loop waited for the newest copy to reach host memory; empty where it did not. Told the first time."""
+        """Why the loop waited for the newest copy to reach host memory; empty if it did not. Told the first time."""
         self._reported_out_of_memory = False
 
     @property
@@ -62,7 +62,7 @@ class BackgroundSaver:
         """Copies everything as it is now and returns; the thread commits it as `CheckpointStore.save` would.
 
         `beside` are small reports, put in place once the checkpoint is committed. Waits for the save before, if it is
-        still under way; where that failed, its NoRoom or RunFailed is raised and nothing is begun.
+        still under way; where that failed, its DiskFull or RunFailed is raised and nothing is begun.
         """
         self.finish()
         contents = Contents(
@@ -82,7 +82,7 @@ class BackgroundSaver:
         self._under_way.append(self._thread.submit(self._mark, step))
 
     def poll(self) -> None:
-        """Tells what there is to tell, and raises NoRoom or RunFailed where a save has failed; never waits."""
+        """Tells what there is to tell, and raises DiskFull or RunFailed if a save has failed; never waits."""
         while self._under_way and self._under_way[0].done():
             self._finish()
         self._hand_over()

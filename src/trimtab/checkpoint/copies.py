@@ -28,7 +28,7 @@ class Copies:
     made: dict[torch.device, torch.cuda.Event] = field(default_factory=dict)
     """For each GPU, when the copies on it are there."""
     out_of_memory: str = ""
-    """Why tensors of a GPU were copied to host memory at once; empty where they were not."""
+    """Why tensors of a GPU were copied to host memory at once; empty if they were not."""
 
 
 def copy_now(tensors: Mapping[str, Tensor]) -> Copies:
@@ -53,7 +53,7 @@ def copy_now(tensors: Mapping[str, Tensor]) -> Copies:
 
 
 def clones_beside(tensors: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
-    """Contiguous clones on the tensors' own device; None where its memory does not suffice after all."""
+    """Contiguous clones on the tensors' own device; None if its memory does not suffice after all."""
     for name, tensor in tensors.items():
         assert tensor.dtype in DTYPES, (name, tensor.dtype)
     try:

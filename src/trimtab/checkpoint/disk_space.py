@@ -1,4 +1,4 @@
-"""Room on the disk: asked for before writing, and told in numbers where there is none."""
+"""Disk space: checked before writing; errors give the numbers."""
 
 import errno
 import shutil
@@ -8,19 +8,20 @@ from pathlib import Path
 
 from trimtab.errors import DiskFull, RunFailed
 
-RESUME = "free some space, then go on with --resume; everything that was committed before is intact"
+RESUME = "free some space, then continue with --resume; everything that was committed before is intact"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def check_disk_space(folder: Path, needed: int) -> None:
-    """Raises NoRoom where the file system of `folder` has fewer than `needed` bytes free; quotas are not seen here."""
+    """Raises DiskFull where the file system of `folder` has fewer than `needed` bytes free; quotas are not seen
+    here."""
     if shutil.disk_usage(folder).free < needed:
         raise _disk_full(folder, needed, RESUME)
 
 
 @contextmanager
 def failures_reported(what: str, *, folder: Path, needed: int = 0, fix: str = RESUME) -> Iterator[None]:
-    """Turns errors of the operating system inside the block into words: NoRoom for a full disk, else RunFailed.
+    """Turns errors of the operating system inside the block into words: DiskFull for a full disk, else RunFailed.
 
     `needed` is left out of the message where nobody knows it; `fix` says what to do about a full disk.
 
@@ -54,7 +55,7 @@ def _disk_full(folder: Path, needed: int, fix: str) -> DiskFull:
     except OSError:
         free = "unknown"
     return DiskFull(
-        f"no room on the disk of {folder}\n"
+        f"not enough disk space for {folder}\n"
         + (f"  needed  {in_words(needed)}\n" if needed else "")
         + f"  free    {free} (a quota may leave less)\n"
         f"  fix     {fix}"

@@ -41,7 +41,7 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview]) -> Written:
 def replace_file(path: Path, content: bytes) -> None:
     """Puts `content` in the place of `path`; a reader sees the old file or the new one, whatever dies when.
 
-    Raises NoRoom where the disk is full, RunFailed for other failures; the old file is intact then. One writer at
+    Raises DiskFull where the disk is full, RunFailed for other failures; the old file is intact then. One writer at
     a time.
     """
     draft = path.with_name(f".{path.name}.tmp")

@@ -1,4 +1,4 @@
-"""What must be the same when a run goes on: each difference is named, with both values."""
+"""What must be the same when a run resumes: each difference is named, with both values."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -36,10 +36,10 @@ def check_fingerprints(
     older = as_read_now or {}
     problems = [
         Problem(
-            what=f"{name} is not what it was when the checkpoint was taken",
+            what=f"{name} has changed since the checkpoint was written",
             got=current.get(name, _ABSENT),
             allowed=saved.get(name, _ABSENT),
-            fix="put it back (say it again, if it came from the command line), or begin a new run with another --out",
+            fix="restore it (repeat it if it came from the command line), or start a new run with another --out",
         )
         for name in sorted(saved.keys() | current.keys())
         if saved.get(name) != current.get(name)

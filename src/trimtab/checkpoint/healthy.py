@@ -1,4 +1,4 @@
-"""The mark of a checkpoint after which training went on well: where a run that has gone wrong is taken back to.
+"""The healthy mark of checkpoints: a run that goes wrong rolls back to the newest one that has it.
 
 It is a small file in the checkpoint's folder that names the manifest by its hash. A mark that is missing, cut off,
 damaged or copied from another checkpoint marks nothing.
@@ -16,7 +16,7 @@ HEALTHY = "healthy"
 
 
 def put_mark(folder: Path, manifest: Manifest) -> None:
-    """Marks the checkpoint in `folder`; on return the mark is on the disk. Raises NoRoom, RunFailed."""
+    """Marks the checkpoint in `folder`; on return the mark is on the disk. Raises DiskFull, RunFailed."""
     replace_file(folder / HEALTHY, _content(manifest))
 
 

@@ -105,8 +105,8 @@ class Journal:
         self._warned = True
         self._tell(
             LOG_NOT_WRITTEN.found(
-                f"{self.path.name} cannot be written: {error.strerror}; training goes on",
-                why=f"records wait in memory, up to {MAX_PENDING >> 20} MiB of them, and those beyond are lost",
+                f"{self.path.name} cannot be written: {error.strerror}; training continues",
+                why=f"up to {MAX_PENDING >> 20} MiB of records wait in memory; further ones are lost",
                 where=str(self.path),
             )
         )
@@ -124,7 +124,7 @@ def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: 
     """Takes what came after `step` out of a log, and torn lines with it; gives the number of lines taken out.
 
     Records without a step stay, and those of the stretches `but`, each a first and a last step; with `only` also those
-    in which this key is not true. A reader sees the old file or the new one. Raises NoRoom where the disk is full.
+    in which this key is not true. A reader sees the old file or the new one. Raises DiskFull where the disk is full.
     """
     with reading(path):
         if not path.exists():

@@ -29,7 +29,7 @@ class Checkpoint:
     folder: Path
     manifest: Manifest
     weights: Weights | None = None
-    """Which of its weights the user asked for; None where it was not said."""
+    """Which of its weights the user asked for; None if it was not said."""
     _sound: set[str] = field(default_factory=set, repr=False, compare=False)
     """Files whose hash was already found right."""
 
@@ -45,7 +45,7 @@ class Checkpoint:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not have changed when the run goes on."""
+        """What must not have changed when the run continues."""
         return dict(self.manifest.fingerprints)
 
     def verify(self) -> None:
@@ -113,7 +113,7 @@ def open_checkpoint(folder: Path, *, committed_as: str = "") -> Checkpoint:
     """Checks the manifest and that each file is there, no link, and of the right size.
 
     A draft is opened under the name that it would be committed as. Raises Damaged, NewerFormat, or another
-    InputError where reading is not permitted.
+    InputError if reading is not permitted.
     """
     with _reading(folder, "folder"):
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
@@ -151,7 +151,7 @@ def _reading(folder: Path, name: str) -> Iterator[None]:
             f"{name} of checkpoint {folder.name} cannot be read: {error.strerror}",
             got=error.strerror or str(error),
             allowed="a file that you may read",
-            fix="have its owner give you the right to read it, or use another checkpoint",
+            fix="ask its owner for read permission, or use another checkpoint",
             where=str(folder / name),
         ) from None
     except FileNotFoundError:

@@ -32,7 +32,7 @@ class Lock:
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                # Some network file systems have no locks; a run there goes on without.
+                # Some network file systems have no locks; a run there continues without.
                 if error.errno not in _UNSUPPORTED:
                     holder = _holder(self._descriptor)
                     os.close(self._descriptor)
@@ -76,7 +76,7 @@ def _no_lock(path: Path) -> InputError:
     return input_error(
         f"{path.name} is not a plain file",
         got="a link, a folder, a pipe or a device",
-        allowed="a file that training makes, or nothing",
+        allowed="a file that training creates, or nothing",
         fix="remove it",
         where=str(path),
     )

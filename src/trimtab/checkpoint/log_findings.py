@@ -1,4 +1,4 @@
-"""Where a finding of this stage goes when the caller names no other place: the log of the program."""
+"""The default receiver of this stage's findings: the program's log."""
 
 import logging
 from collections.abc import Callable

@@ -101,7 +101,7 @@ class Damaged(InputError):
             Problem(
                 what=f"checkpoint {checkpoint.name} is damaged: {file} {reason}",
                 got=f"{file} {reason}",
-                allowed="what was committed, byte by byte",
+                allowed="the file as it was committed, byte by byte",
                 fix=_other_than(checkpoint),
                 where=str(checkpoint / file),
             )

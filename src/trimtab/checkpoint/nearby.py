@@ -1,4 +1,4 @@
-"""What the user may have meant: names like the one that is missing."""
+"""Suggests existing names close to a missing one."""
 
 import difflib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 def near_names(path: Path, *, most: int = 5) -> list[str]:
     """Paths of folders beside one that is missing, or no run, whose names are like its name; it is not among them.
 
-    Empty where its parent is missing, too.
+    Empty if its parent is missing, too.
     """
     try:
         beside = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_dir())

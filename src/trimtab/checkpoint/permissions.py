@@ -1,4 +1,4 @@
-"""What a run needs to be read and written before it can go on, asked for at once and told in one piece."""
+"""Checks all permissions that a run needs before it continues, and reports them together."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ _MOST_NAMES = 5
 
 
 def check_permissions(folder: Path, *, written: Iterable[Path], read: Iterable[Path]) -> None:
-    """InputError where the folder of a run, or one of these files and folders of it, is closed to this process.
+    """InputError if the folder of a run, or one of these files and folders of it, is closed to this process.
 
     Of folders, those that are `written` are also looked into. What is not there needs no right.
     """
@@ -36,11 +36,11 @@ def check_permissions(folder: Path, *, written: Iterable[Path], read: Iterable[P
 def not_ours_to_write(folder: Path, *, got: str, where: Path) -> InputError:
     """The error for a run in which this process cannot train."""
     return input_error(
-        f"{folder}: a run cannot be trained there, since not all of it may be read and written",
+        f"{folder}: a run cannot be trained there, because some of it is not readable and writable",
         got=got,
-        allowed="a folder that you may read and write, with all that a run has in it",
-        fix=f"have its owner give you the right, `chmod -R u+rwX {quote(str(folder))}` where that is you; or copy "
-        "it to a place of your own and train there with --out",
+        allowed="a folder that you may read and write, with all files of the run",
+        fix=f"ask its owner for permission, or run `chmod -R u+rwX {quote(str(folder))}` if it is yours; or copy "
+        "it to a folder of your own and train there with --out",
         where=str(where),
     )
 

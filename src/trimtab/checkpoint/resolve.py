@@ -44,7 +44,7 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
         f"the run {path} has no checkpoint {which!r}",
         got=spec,
         allowed=", ".join(f"{path}@{each}" for each in ["last", *steps]),
-        fix="name one of these, or the run alone for its best",
+        fix="name one of these, or only the run for its best",
     )
 
 
@@ -53,7 +53,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
     if damaged := list_damaged(run.checkpoints):
         return input_error(
             f"no checkpoint of the run {run.path} is sound",
-            got=f"found damaged and set aside: {', '.join(damaged)}",
+            got=f"damaged and set aside: {', '.join(damaged)}",
             allowed=allowed,
             fix="restore a checkpoint from a copy, or train again with another --out",
             where=str(run.checkpoints),
@@ -61,7 +61,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
     if os.path.lexists(run.data_ledger):
         return input_error(
             f"the checkpoints of the run {run.path} are gone",
-            got=f"none, though {run.data_ledger.name} was written beside one",
+            got=f"none, though {run.data_ledger.name} was written with one",
             allowed=allowed,
             fix="put them back (is their disk mounted?), or train again with another --out",
             where=str(run.checkpoints),
@@ -70,7 +70,7 @@ def _without_checkpoints(run: RunFolder) -> InputError:
         f"the run {run.path} has no checkpoint yet",
         got=f"none in {run.checkpoints}",
         allowed=allowed,
-        fix="wait for the first one, or go on with the run by `trimtab train ... --resume`",
+        fix="wait for the first one, or resume the run with `trimtab train ... --resume`",
     )
 
 
@@ -94,14 +94,16 @@ def _split(spec: str) -> tuple[Path, str, Weights | None]:
 
 
 def run_at(path: Path) -> RunFolder:
-    """The run in a folder, for reading; InputError, saying what is near, where there is none."""
+    """The run in a folder, for reading; InputError, saying what is near, if there is none."""
     if not os.path.exists(path):
         near = near_names(path)
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"
         whole, at, _ = str(path).rpartition("@")
         if at and os.path.exists(whole):
             fix = f"name the run alone, {whole}, without a checkpoint"
-        raise input_error(f"there is no run {path}", got="nothing there", allowed=_ALLOWED, fix=fix)
+        raise input_error(
+            f"no such run: {path}", got="no file or folder at this path", allowed=_ALLOWED, fix=fix
+        )
     run = RunFolder(path)
     with reading(path):
         if not run.recipe.is_file():
@@ -111,10 +113,10 @@ def run_at(path: Path) -> RunFolder:
 
 def _no_run(path: Path) -> InputError:
     if not path.is_dir():
-        return input_error(f"{path} is no run", got="a file", allowed=_ALLOWED, fix=_MADE)
+        return input_error(f"{path} is not a run", got="a file", allowed=_ALLOWED, fix=_MADE)
     inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
     fix = f"did you mean {' or '.join(inside)}?" if inside else _MADE
-    return input_error(f"{path} is no run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)
+    return input_error(f"{path} is not a run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)
 
 
 def _step(checkpoints: Path, which: str) -> int | None:

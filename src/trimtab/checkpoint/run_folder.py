@@ -3,6 +3,7 @@
 import os
 import stat
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from trimtab.checkpoint.disk_space import failures_reported, is_full
@@ -12,6 +13,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.permissions import check_permissions
 from trimtab.checkpoint.step_folders import ever_committed
 from trimtab.distributed import Ranks
+from trimtab.distributed.agree import first_ahead
 from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
 
 
@@ -21,18 +23,20 @@ class RunFolder:
 
     A folder is a run as soon as it holds the recipe, metrics, the data's ledger or a committed checkpoint. A process
     that was killed before that left at most a lock and half-made files; such a folder can be resumed, from nothing, or
-    begun anew.
+    begun again.
     """
 
     path: Path
+    writes: bool = True
+    """Whether this process writes its logs and checkpoints; of several ranks the first one does."""
     _lock: Lock | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def create(cls, path: Path) -> "RunFolder":
         """A locked folder for a new run.
 
-        Raises InputError where a run is in it already, or something of a name that a run uses; where another process
-        trains in it, or no folder can be made there.
+        Raises InputError if a run is in it already, or something of a name that a run uses; where another process
+        trains in it, or the folder cannot be created.
         """
         check_free(path)
         _make_folder(path)
@@ -44,13 +48,13 @@ class RunFolder:
         except BaseException:
             lock.release()
             raise
-        return cls(path, lock)
+        return cls(path, _lock=lock)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
-        """The locked folder of a run that is to go on; whether from a checkpoint or from nothing, the store says.
+        """The locked folder of a run that is to continue; whether from a checkpoint or from nothing, the store says.
 
-        Raises NothingToResume where there is no run, InputError where another process trains in it, or where it is
+        Raises NothingToResume if there is no run, InputError if another process trains in it, or where it is
         not this process's to read and write.
         """
         if not is_started(path):
@@ -59,48 +63,31 @@ class RunFolder:
             raise NothingToResume(
                 f"no run to resume in {path}\n  got     {found}\n"
                 + (f"  near    {', '.join(near)}\n" if near else "")
-                + "  fix     name the folder of a run with --out, or leave --resume out to begin one"
+                + "  fix     name the folder of a run with --out, or drop --resume to start one"
             )
         _refuse_what_is_not_ours(path)
         _check_permissions(path)
-        return cls(path, Lock(path))
+        return cls(path, _lock=Lock(path))
 
     @classmethod
     def for_ranks(cls, path: Path, *, resume: bool, ranks: Ranks) -> "RunFolder":
         """The folder as `open` (with `resume`) or `create` gives it to the first rank, which alone locks it and writes;
-        the other ranks wait until it is there. Where the first rank finds it wrong all ranks raise InputError, the
-        first with the reason."""
-        if ranks.world_size == 1:
-            return cls.open(path) if resume else cls.create(path)
-        if ranks.is_first:
-            try:
-                folder = cls.open(path) if resume else cls.create(path)
-            except BaseException:
-                ranks.sum_ints([1])
-                raise
-            ranks.sum_ints([0])
-            return folder
-        if ranks.sum_ints([0])[0]:
-            raise input_error(f"the first rank cannot use {path}", fix="see the message of rank 0")
-        return cls(path)
-
-    @property
-    def writes(self) -> bool:
-        """Whether this process is the one that writes into the folder."""
-        return self._lock is not None
+        the other ranks wait until it is there, and raise RunFailed where the first rank cannot use it."""
+        made = partial(cls.open if resume else cls.create, path)
+        return first_ahead(ranks, made, then=partial(cls, path, writes=False))
 
     def check_nothing_lost(self) -> None:
-        """To be called where no checkpoint is found: NothingToResume where one was once committed.
+        """To be called where no checkpoint is found: NothingToResume if one was once committed.
 
         The ledger of the data is written beside each checkpoint, after it. Where it is alone, the folder was emptied,
-        or the disk that held it is not there; to begin anew would take the rest of the run as well.
+        or the disk that held it is not there; to start again would take the rest of the run as well.
         """
         if not os.path.lexists(self.data_ledger):
             return
         raise NothingToResume(
-            f"the checkpoints of {self.path} are gone, and training does not start again from nothing by itself\n"
-            f"  got     none in {self.checkpoints}, though {self.data_ledger.name} was written beside one\n"
-            f"  fix     put them back (is their disk mounted?), or begin a new run with another --out"
+            f"the checkpoints of {self.path} are gone, and training does not restart from scratch on its own\n"
+            f"  got     none in {self.checkpoints}, though {self.data_ledger.name} was written with one\n"
+            f"  fix     put them back (is their disk mounted?), or start a new run with another --out"
         )
 
     @property
@@ -160,7 +147,7 @@ class RunFolder:
         return self.path / "checkpoints"
 
     def write_recipe(self, text: str) -> None:
-        """Puts the resolved recipe in place as a whole; raises NoRoom."""
+        """Puts the resolved recipe in place as a whole; raises DiskFull."""
         replace_file(self.recipe, text.encode())
 
     def close(self) -> None:
@@ -176,7 +163,7 @@ class RunFolder:
 
 
 def check_free(path: Path) -> None:
-    """InputError where a new run would write over what is there: a run, or something of others that has the name of a
+    """InputError if a new run would write over what is there: a run, or something of others that has the name of a
     file of a run. What a process of ours left that died early has a lock beside it, and may go."""
     _refuse_a_run(path)
     run = RunFolder(path)
@@ -184,7 +171,7 @@ def check_free(path: Path) -> None:
     taken = [each.name for each in ours if os.path.lexists(each)]
     if taken and not os.path.lexists(path / LOCK):
         raise input_error(
-            f"{path} holds what is no run's, by names that are needed there",
+            f"{path} contains files that are not a run's, under names that a run needs",
             got=", ".join(taken),
             allowed="a new or an empty folder, or one without these names",
             fix="name another folder with --out, or move them",
@@ -203,7 +190,7 @@ def _what_lies_at(path: Path) -> str:
     if os.path.isdir(path):
         with reading(path):
             return "a folder with other things" if os.listdir(path) else "an empty folder"
-    return "a file" if os.path.exists(path) else "nothing there"
+    return "a file" if os.path.exists(path) else "no folder at this path"
 
 
 def _refuse_a_run(path: Path) -> None:
@@ -211,10 +198,10 @@ def _refuse_a_run(path: Path) -> None:
         with reading(path):
             names = sorted(name for name in os.listdir(path) if not name.startswith("."))
         raise input_error(
-            f"{path} holds a run already",
+            f"{path} already contains a run",
             got=", ".join(names),
             allowed="a folder without a run",
-            fix="go on with it by --resume, or name another folder with --out",
+            fix="resume it with --resume, or name another folder with --out",
         )
 
 
@@ -235,10 +222,10 @@ def _refuse_what_is_not_ours(path: Path) -> None:
     files = (run.recipe, run.data_ledger, *_logs(run))
     problems = [
         Problem(
-            what=f"{each.name} of the run is not {kind}, and nothing is read or written through it",
+            what=f"{each.name} of the run is not {kind}, so trimtab does not read or write it",
             got=f"a link to {os.readlink(each)}" if each.is_symlink() else "something else",
             allowed=kind,
-            fix=f"put {kind} in its place, or begin another run with --out",
+            fix=f"put {kind} in its place, or start another run with --out",
             where=str(each),
         )
         for kind, kind_of, paths in (

@@ -20,7 +20,7 @@ from trimtab.types import TrainState
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What goes into a checkpoint, out of reach of the training that goes on."""
+    """What goes into a checkpoint, out of reach of the training that continues."""
 
     step: int
     state: bytes

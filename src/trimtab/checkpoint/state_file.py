@@ -23,7 +23,7 @@ def render_state(state: TrainState) -> bytes:
 
 
 def parse_state(content: bytes) -> TrainState:
-    """The state; raises ValueError where it is not one, with a reason that follows the name of the file."""
+    """The state; raises ValueError if it is not one, with a reason that follows the name of the file."""
     if len(content) > MAX_BYTES:
         raise ValueError(f"has more than {MAX_BYTES} bytes")
     try:

@@ -54,7 +54,7 @@ class CheckpointStore:
         """Makes the folder if need be, and finishes or removes what a process that died in it left behind.
 
         `settling` is how many steps later a checkpoint may be marked healthy; see `retention.surplus`. Raises
-        InputError where the folder is a link: what is written into a run stays in it.
+        InputError if the folder is a link: what is written into a run stays in it.
         """
         assert keep >= 1, keep
         self.folder = folder
@@ -64,8 +64,8 @@ class CheckpointStore:
         """Takes the findings of this store."""
         if folder.is_symlink():
             raise input_error(
-                f"{folder.name} is a link, and what lies elsewhere is not touched",
-                fix="move the folder to its place in the run, or train in another place with --out",
+                f"{folder.name} is a link; trimtab does not change files outside the run",
+                fix="move the folder itself into the run, or train elsewhere with --out",
                 where=str(folder),
             )
         with failures_reported("checkpoints", folder=folder.parent):
@@ -83,7 +83,7 @@ class CheckpointStore:
     ) -> Path:
         """Commits a checkpoint, then removes those no longer kept; the best is the one at `state.best["step"]`.
 
-        On return it is on the disk. Raises NoRoom where the disk is full, RunFailed where writing fails otherwise;
+        On return it is on the disk. Raises DiskFull where the disk is full, RunFailed if writing fails otherwise;
         nothing half-written stays and older checkpoints are intact in both cases.
         """
         return self.write(take_contents(state, model=model, optimizer=optimizer, fingerprints=fingerprints))
@@ -113,29 +113,29 @@ class CheckpointStore:
         return other
 
     def check_disk_space(self, bytes_needed: int) -> None:
-        """Raises NoRoom where the disk has not that much free."""
+        """Raises DiskFull where the disk has not that much free."""
         check_disk_space(self.folder, bytes_needed)
 
     def latest(self) -> Checkpoint | None:
-        """The newest sound checkpoint, every byte of it verified; None where none was ever committed.
+        """The newest sound checkpoint, every byte of it verified; None if none was ever committed.
 
-        Damaged ones are set aside and told. Raises NothingToResume where there were checkpoints and none is sound.
+        Damaged ones are set aside and told. Raises NothingToResume if there were checkpoints and none is sound.
         """
         for step in reversed(list_steps(self.folder)):
             if found := self.at(step):
                 return found
         if ever_committed(self.folder):
             raise NothingToResume(
-                f"no checkpoint in {self.folder} is sound, and training does not start again from nothing by itself\n"
+                f"no checkpoint in {self.folder} is sound, and training does not restart from scratch on its own\n"
                 f"  got     {', '.join(sorted(os.listdir(self.folder)))}\n"
-                f"  fix     restore a checkpoint from a copy, or begin a new run with another --out"
+                f"  fix     restore a checkpoint from a copy, or start a new run with another --out"
             )
         return None
 
     def mark_healthy(self, step: int) -> bool:
         """Marks the checkpoint of a step as one after which training went on well; whether it is marked now.
 
-        On return the mark is on the disk. If it cannot be written, that is reported and training goes on.
+        On return the mark is on the disk. If it cannot be written, that is reported and training continues.
         """
         folder = self.folder / step_name(step)
         try:
@@ -157,12 +157,12 @@ class CheckpointStore:
         return None
 
     def best(self) -> Checkpoint | None:
-        """The checkpoint of the best evaluation, verified; None where it was not saved, or is damaged."""
+        """The checkpoint of the best evaluation, verified; None if it was not saved, or is damaged."""
         step = best_step(self.folder)
         return None if step is None else self.at(step)
 
     def at(self, step: int) -> Checkpoint | None:
-        """The checkpoint of a step, every byte of it verified; None where there is none, or it is damaged."""
+        """The checkpoint of a step, every byte of it verified; None if there is none, or it is damaged."""
         path = self.folder / step_name(step)
         if not os.path.lexists(path):
             return None

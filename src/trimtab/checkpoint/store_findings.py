@@ -1,4 +1,4 @@
-"""What a store has to say of checkpoints that it leaves out, sets aside, removes or cannot mark."""
+"""Findings about checkpoints that a store skips, sets aside, removes or cannot mark."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from trimtab.run_findings.checkpoints import (
 def not_marked(folder: Path, reason: str) -> Finding:
     """A checkpoint that could not be marked healthy."""
     return HEALTHY_MARK_NOT_WRITTEN.found(
-        f"{folder.name} could not be marked healthy: {reason}; training goes on", where=str(folder)
+        f"{folder.name} could not be marked healthy: {reason}; training continues", where=str(folder)
     )
 
 
@@ -27,7 +27,7 @@ def damaged(name: str, problem: Damaged, *, kept: Path) -> Finding:
     return DAMAGED_CHECKPOINT.found(
         f"{name} is not used: {problem.file} {problem.reason}",
         why="",
-        fix="the next older one is used; put back the file if there is a copy, and look at the health of the disk",
+        fix="the next older one is used; restore the file if you have a copy, and check the disk",
         where=str(kept),
     )
 

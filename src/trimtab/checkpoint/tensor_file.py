@@ -99,7 +99,7 @@ def read_description(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def read_tensors(path: Path, *, prefix: str = "") -> dict[str, Tensor]:
-    """The tensors of a file whose names begin with `prefix`, in memory of their own; raises SafetensorError where the
+    """The tensors of a file whose names begin with `prefix`, in memory of their own; raises SafetensorError if the
     file is not well formed."""
     _check_header_size(path)
     with safe_open(path, "pt") as file:

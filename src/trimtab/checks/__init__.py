@@ -1,6 +1,6 @@
 """The linter: other tools' configurations and our own, told in one language, and rules about them.
 
-check | mend_files | convert        what the commands call: a report, mended files, a recipe
+check | mend_files | convert        what the commands call: a report, fixed files, a recipe
 say                                 output: text, JSON, SARIF, annotations; pages, tips, symptoms
 findings | silence | baseline | fix what rules say, what is taken out of it, and what becomes of the file
 selection | catalogue               which rules run; all rules by code, name and alias

@@ -47,7 +47,7 @@ def fingerprint(diagnosis: Diagnosis, folder: Path) -> str:
 
 
 def write_baseline(path: Path, diagnoses: Iterable[Diagnosis]) -> None:
-    """Writes what is found now, one finding a line; InputError where it cannot be written."""
+    """Writes what is found now, one finding a line; InputError if it cannot be written."""
     folder = path.parent
     entries = [
         {

@@ -3,16 +3,54 @@
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Final
 
 from trimtab.checks import rules
+from trimtab.checks.document import Syntax
 from trimtab.checks.rule import Check, Rule
+
+OF_SCRIPTS: Final = frozenset(
+    {
+        "C124", "D115", "D116", "D117", "D118", "D119", "E108", "E109", "E110", "E111", "E112", "L103", "L113", "L114",
+        "L115", "L116", "L117", "M122", "M123", "M124", "M311", "M319", "P305", "P306", "P308", "P309", "P310", "P311",
+        "S119", "S121", "S137", "S138", "S139", "S141", "S143", "S144", "S145", "K112", "M320", "X104", "X106",
+    }
+)  # fmt: skip
+"""Rules that look only at what a script does: for other files they are not even loaded."""
+
+
+@cache
+def all_codes() -> tuple[str, ...]:
+    """The code of every rule, in order, without loading any."""
+    return tuple(_modules())
 
 
 @cache
 def all_rules() -> tuple[tuple[Rule, Check], ...]:
     """Every rule with its check, by code."""
-    modules = (import_module(f"{rules.__name__}.{found.name}") for found in iter_modules(rules.__path__))
-    return tuple(sorted(((module.RULE, module.check) for module in modules), key=lambda pair: pair[0].code))
+    return rules_for("python")
+
+
+@cache
+def rules_for(syntax: Syntax) -> tuple[tuple[Rule, Check], ...]:
+    """Every rule that may have something to say of a file of this syntax, with its check, by code."""
+    modules = (
+        import_module(name)
+        for code, name in _modules().items()
+        if syntax == "python" or code not in OF_SCRIPTS
+    )
+    return tuple((module.RULE, module.check) for module in modules)
+
+
+def rule_of(code: str) -> Rule:
+    """The rule of a code; raises KeyError where there is none."""
+    return import_module(_modules()[code]).RULE
+
+
+@cache
+def _modules() -> dict[str, str]:
+    names = sorted(found.name for found in iter_modules(rules.__path__))
+    return {name[:4].upper(): f"{rules.__name__}.{name}" for name in names}
 
 
 @cache

@@ -1,7 +1,9 @@
-"""Checks configurations: reads them, asks the rules, and takes out what is silenced or known."""
+"""Checks configurations: reads them, asks the rules, and takes out what is suppressed or known."""
 
+import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from trimtab.checks.baseline import Baseline
 
 Paths = str | Path | Sequence[str | Path]
+_GARBAGE = 100_000
+"""Objects, of which those of the last files may be garbage, between two collections."""
 NOTHING = "there is nothing in it that trimtab checks"
 
 
@@ -62,6 +66,8 @@ class Asked:
     versions: Sequence[str] = ()
     baseline: Path | str | None = None
     strict: bool = False
+    explain_reading: bool = False
+    """Whether the report says what was understood of each file."""
     ignore_unknown: bool = False
     """Whether files that are nobody's configuration are passed over without a word, named or not."""
 
@@ -76,13 +82,30 @@ def check_as_asked(paths: Paths, asked: Asked) -> Report:
 
         remembered = read_baseline(Path(asked.baseline))
     found, problems = found_files(paths, named_as_found=asked.ignore_unknown)
-    run = _Run(files, chosen, Silences(chosen, walked_folders(paths)))
+    run = _Run(files, chosen, Silences(chosen, walked_folders(paths)), explains=asked.explain_reading)
     run.problems += problems
-    for each in found:
-        run.look_at(each)
+    with _collecting_by_file():
+        for each in found:
+            run.look_at(each)
+            files.release(each.path)
+            if gc.get_count()[0] > _GARBAGE:
+                gc.collect(0)
     if asked.ignore_unknown:
         run.skipped.clear()
     return run.report(strict=asked.strict, remembered=remembered)
+
+
+@contextmanager
+def _collecting_by_file() -> Generator[None]:
+    """Garbage is collected between two files. What follows a script makes many objects that refer to one
+    another; the collector by itself would look through all that is kept of earlier files again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def found_files(paths: Paths, *, named_as_found: bool = False) -> tuple[list[Found], list[Problem]]:
@@ -123,10 +146,12 @@ def _check_path(path: object) -> None:
 class _Run:
     """One run over many files."""
 
-    def __init__(self, files: Files, chosen: Chosen, silences: Silences) -> None:
+    def __init__(self, files: Files, chosen: Chosen, silences: Silences, *, explains: bool) -> None:
         self.files = files
         self.chosen = chosen
         self.silences = silences
+        self.explains = explains
+        self.readings: dict[str, tuple[str, ...]] = {}
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
         self.checked: list[str] = []
@@ -150,9 +175,12 @@ class _Run:
         if runs:
             self.checked.append(file.path)
             self.unknown |= undecided(runs)
+            if self.explains:
+                from trimtab.checks.reading import reading
+
+                self.readings[file.path] = reading(runs)
             diagnoses, problems = findings_of(runs, self.chosen)
             self.problems += problems
-            self.files.release(file.path)
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
                 self.found.setdefault(identity(diagnosis), diagnosis)
         elif file.named and self.files.is_recognised(file.path):
@@ -186,5 +214,6 @@ class _Run:
             known=len(old),
             strict=strict,
             unknown_versions=tuple(sorted(self.unknown)),
+            readings=self.readings,
             documents={path: self.files.document(path) for path in by_file if path in told_of},
         )

@@ -56,7 +56,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
     chosen = _kind_of(document, kind)
     if chosen.name == "recipe":
         raise input_error(
-            f"{document.path}: a recipe already",
+            f"{document.path}: already a trimtab recipe",
             allowed="a configuration of another tool",
             fix=f"train it: `trimtab train {quote(document.path)}`",
         )
@@ -148,9 +148,9 @@ def _read(path: Path) -> Document:
     except FileNotFoundError:
         raise input_error(
             f"{path}: no such file",
-            got="nothing there",
+            got="no file or folder at this path",
             allowed="a configuration of another tool",
-            fix="look at the path",
+            fix="check the path",
         ) from None
     except OSError as error:
         raise input_error(f"{path}: cannot be read", got=error.strerror or str(error)) from None

@@ -28,7 +28,7 @@ class Description:
     concepts: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
     """By the words of `concepts.CONCEPTS`; defaults of the tool only where nothing unseen can override them."""
     table: KeyTable | None = None
-    """What the tool knows at the version that counts; None where nobody can say."""
+    """What the tool knows at the version that counts; None if nobody can say."""
     versions: Mapping[str, Version] = field(default_factory=dict[str, Version])
     """Libraries: from `--with`, from requirements beside the file, or installed."""
     nearby: tuple["Description", ...] = ()
@@ -40,7 +40,7 @@ class Description:
         return self.concepts.get(concept)
 
     def value(self, concept: str) -> Any:
-        """The value of a concept, None where it is unknown."""
+        """The value of a concept, None if it is unknown."""
         setting = self.setting(concept)
         return None if setting is None else setting.value
 
@@ -58,11 +58,11 @@ class Description:
         return (setting for name, setting in self.keys.items() if name.startswith(key + "."))
 
     def version(self, library: str) -> Version | None:
-        """The library's version that counts here, None where nobody knows."""
+        """The library's version that counts here, None if nobody knows."""
         return self.versions.get(library)
 
     def at_least(self, library: str, *version: int) -> bool | None:
-        """Whether it is at least this version; None where nobody knows."""
+        """Whether it is at least this version; None if nobody knows."""
         known = self.version(library)
         return None if known is None else known >= version
 

@@ -79,6 +79,8 @@ class Document:
     """Of YAML and JSON: every key, at every depth, by its dotted path, in the order of the file."""
     calls: tuple[Call, ...] = ()
     """Of Python and of a command line, in the order of the file."""
+    commands: tuple[Call, ...] = ()
+    """Of a notebook: the commands of its cells (`!torchrun train.py`), which are among the `calls` too."""
     imports: frozenset[str] = frozenset()
     """Of Python: top-level packages that are imported."""
     sources: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
@@ -87,7 +89,7 @@ class Document:
     flow: Any = field(default=None, repr=False, compare=False)
     """Of Python: the `read.flow.values.Flow` of a script that uses a library of the field; `read.flow.of` gives it."""
     comments: tuple[tuple[int, str], ...] = ()
-    """Line and text of each comment, without its `#`; for silences."""
+    """Line and text of each comment, without its `#`; for suppressions."""
     repeated: tuple[Repeated, ...] = ()
     """Of YAML and JSON."""
     nodes: Any = field(default=None, repr=False, compare=False)

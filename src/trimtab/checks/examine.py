@@ -16,9 +16,9 @@ _NOTHING_AROUND = Surroundings()
 def examine(
     path: str, data: bytes, *, as_kind: str | None = None, surroundings: Surroundings | None = None
 ) -> list[Description]:
-    """The runs that a file describes; empty where it is not a configuration that trimtab knows.
+    """The runs that a file describes; empty if it is not a configuration that trimtab knows.
 
-    Raises InputError where the file can't be read, two kinds claim it, or `as_kind` is none.
+    Raises InputError if the file can't be read, two kinds claim it, or `as_kind` is none.
     """
     kind = named_kind(as_kind) if as_kind is not None else None
     return examine_document(
@@ -37,7 +37,7 @@ def examine_document(
 
 
 def recognise(document: Document) -> Kind | None:
-    """The kind of a document, None where no kind knows it; raises InputError where two do."""
+    """The kind of a document, None if no kind knows it; raises InputError if two do."""
     found = [kind for kind in kinds_of(document.syntax) if kind.recognises(document)]
     if len(found) > 1:
         raise input_error(
@@ -50,7 +50,7 @@ def recognise(document: Document) -> Kind | None:
 
 
 def named_kind(name: str) -> Kind:
-    """The kind of a name, as `--as` takes it; raises InputError with the nearest where there is none."""
+    """The kind of a name, as `--as` takes it; raises InputError with the nearest if there is none."""
     kinds = {kind.name: kind for kind in all_kinds()}
     if name in kinds:
         return kinds[name]
@@ -66,7 +66,7 @@ def named_kind(name: str) -> Kind:
 
 
 def syntax_for(path: str, kind: Kind | None) -> Format | None:
-    """The syntax that a kind has for a file whose name says none; None where name or content decide."""
+    """The syntax that a kind has for a file whose name says none; None if name or content decide."""
     from pathlib import PurePath
 
     from trimtab.checks.read.document import SUFFIXES

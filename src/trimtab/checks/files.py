@@ -10,19 +10,23 @@ from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Document
 from trimtab.checks.examine import examine_document, named_kind, recognise, syntax_for
 from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.read.decode import decode
 from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.checks.read.lines import Lines
 from trimtab.checks.surroundings import surroundings_of
 from trimtab.errors import InputError, input_error
 
 STANDARD_INPUT = "-"
+MAX_MODULE = 100_000
+"""Bytes of a module beside a script from which on it is not followed."""
 _SPEAKS_OF_TRAINING = re.compile(
     rb"learning_rate|batch_size|train_steps|max_steps|base_model|model_name_or_path|peft_type|zero_optimization"
     rb"|TrainingArguments"
 )
 
 _IS_FOR_OTHERS = re.compile(
-    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes anew
+    rb"^[ \t]*(?:- )?\{[{%#]"  # a line that a template takes away or makes again
     rb"|^[ \t]*(?:- )?[\w\"'.-]+[ \t]*:[ \t]*(?:\$?\{[{%]|\$\{|<%)"  # a value that it fills in, without quotes
     rb"|^[\w\"'-]*\{\{[^{}\n]*\}\}[\w\"'-]*[ \t]*:"  # a key
     rb"|^apiVersion:[ \t]",
@@ -39,6 +43,7 @@ class Files:
         self._around: dict[str, Surroundings] = {}
         """By folder, so that what stands beside many files is read once."""
         self._read: dict[str, Document | InputError] = {}
+        self._modules: dict[str, Lines | None] = {}
 
     def document(self, path: str) -> Document:
         """A file by its syntax; raises InputError, each time the same."""
@@ -56,20 +61,41 @@ class Files:
         """Lets go of what only rules need of a script: its flow is many times as large as its text."""
         known = self._read.get(path)
         if isinstance(known, Document) and known.flow is not None:
+            known.flow.release()
             self._read[path] = replace(known, flow=None)
 
     def parse(self, path: str, data: bytes) -> Document:
         """Bytes as if they stood in a file."""
-        return read_document(path, data, syntax=syntax_for(path, self.kind))
+        return read_document(
+            path, data, syntax=syntax_for(path, self.kind), beside=lambda name: self._module(path, name)
+        )
 
     def describe(self, document: Document) -> list[Description]:
-        """The runs of a document; empty where it is no configuration that trimtab knows."""
+        """The runs of a document; empty if it is no configuration that trimtab knows."""
         surroundings = self._surroundings(document.path)
         return examine_document(document, kind=self.kind, surroundings=surroundings)
 
     def is_recognised(self, path: str) -> bool:
         """Whether it is known what a file is, by itself or because the user said it."""
         return self.kind is not None or recognise(self.document(path)) is not None
+
+    def _module(self, path: str, name: str) -> Lines | None:
+        """The file of a module beside a script, where it is small and has something that rules ask for."""
+        from trimtab.checks.read.flow.follow import is_telling
+
+        plain = name.removeprefix(".")
+        if path == STANDARD_INPUT or not all(part.isidentifier() for part in plain.split(".")):
+            return None
+        file = os.path.join(os.path.dirname(path), *plain.split(".")) + ".py"
+        if file not in self._modules:
+            self._modules[file] = None
+            if os.path.isfile(file) and os.path.getsize(file) <= MAX_MODULE:
+                try:
+                    text = decode(file, read_bytes(file))
+                except InputError:
+                    return None
+                self._modules[file] = Lines(file, text) if is_telling(text) else None
+        return self._modules[file]
 
     def _surroundings(self, path: str) -> Surroundings:
         folder = os.path.dirname(path)
@@ -99,7 +125,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def speaks_of_training(path: str) -> bool:
-    """Whether a file that nobody named and nobody can read is likely a configuration all the same; a template has to
+    """Whether a file that nobody named and nobody can read is likely a configuration anyway; a template has to
     be filled in first, and a manifest of Kubernetes is for others."""
     try:
         data = read_bytes(path)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from trimtab.checks.catalogue import OF_SCRIPTS
 from trimtab.checks.description import Description
 from trimtab.checks.placeholder import placeholders, says_nothing, without_placeholders
 from trimtab.checks.rule import Diagnosis
@@ -10,12 +11,14 @@ from trimtab.errors import Problem
 
 
 def findings_of(runs: Iterable[Description], chosen: Chosen) -> tuple[list[Diagnosis], list[Problem]]:
-    """Findings in the order of the file; a rule that fails is a bug and a problem, and the others go on."""
+    """Findings in the order of the file; a rule that fails is a bug and a problem, and the others continue."""
     found: dict[object, Diagnosis] = {}
     problems: list[Problem] = []
-    for run in map(without_placeholders, runs):
+    for number, run in enumerate(map(without_placeholders, runs)):
         unknown = placeholders(run)
-        for rule, check in chosen:
+        for rule, check in chosen.rules_for(run.document.syntax):
+            if number and rule.code in OF_SCRIPTS:
+                continue  # it has seen the whole script
             try:
                 for diagnosis in check(run):
                     if not unknown or not says_nothing(diagnosis, unknown):

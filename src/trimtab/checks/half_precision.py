@@ -23,7 +23,7 @@ _WITH_LAUNCHER = frozenset({"accelerate-launch", "trl"})
 
 
 def half_weights(run: Description) -> Setting | None:
-    """What says that the weights which are trained are bf16 or fp16, without an fp32 copy of them anywhere; None where
+    """What says that the weights which are trained are bf16 or fp16, without an fp32 copy of them anywhere; None if
     they are not, or nobody can say. DeepSpeed keeps an fp32 copy; FSDP is given one where mixed precision is on. A
     script counts as started by itself: `unless_launched` is what to add."""
     dtype = run.setting("weights_dtype")
@@ -75,7 +75,7 @@ def is_own_loop(run: Description) -> bool:
 
 
 def unless_launched(run: Description) -> str:
-    """The condition to add to a message about 16-bit weights; empty where the file settles it."""
+    """The condition to add to a message about 16-bit weights; empty if the file settles it."""
     return ", unless a launcher brings DeepSpeed or FSDP with fp32 weights" if may_be_sharded(run) else ""
 
 

@@ -17,7 +17,7 @@ class Key:
     default: Any = None
     has_default: bool = False
     choices: tuple[Any, ...] = ()
-    """All values allowed; empty where open."""
+    """All values allowed; empty if open."""
     minimum: int | float | None = None
     maximum: int | float | None = None
     above: int | float | None = None
@@ -31,7 +31,7 @@ class Key:
     library: str = ""
     """Whose versions `since`, `renamed_in` and `removed_in` are; empty for the tool's own."""
     since: str = ""
-    """First version that knows it; empty where always."""
+    """First version that knows it; empty if always."""
     renamed_to: str = ""
     renamed_in: str = ""
     """Version from which the old name is an alias that warns."""
@@ -74,16 +74,13 @@ class KeyTable:
     def _patterns_of(self, length: int) -> list[tuple[tuple[str, ...], Key]]:
         if not self._patterns:
             self._patterns[0] = []  # nothing has no parts: it only says that this was done
-            for name, key in self.keys.items():
+            for name in self.keys:
                 if "*" in name:
                     pattern = tuple(name.split("."))
-                    self._patterns.setdefault(len(pattern), []).append((pattern, key))
+                    self._patterns.setdefault(len(pattern), []).append((pattern, self.keys[name]))
         return self._patterns.get(length, [])
 
     def _abbreviated(self, start: str) -> Key | None:
-        found = [
-            key
-            for name, key in self.keys.items()
-            if name.startswith(start) and "." not in name and not key.removed_in
-        ]
+        names = (name for name in self.keys if name.startswith(start) and "." not in name)
+        found = [key for name in names if not (key := self.keys[name]).removed_in]
         return found[0] if len(found) == 1 else None

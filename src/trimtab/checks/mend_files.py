@@ -1,4 +1,4 @@
-"""Mends files where they stand: what `--fix` and `--diff` do."""
+"""Fixes files where they stand: what `--fix` and `--diff` do."""
 
 import errno
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class MendedFile:
     after: str
     done: tuple[Diagnosis, ...]
     left: tuple[tuple[Diagnosis, str], ...]
-    """Findings that could not be mended, and why."""
+    """Findings that could not be fixed, and why."""
     problem: Problem | None = None
     """Why the file could not be written; then it is as it was."""
 
@@ -43,7 +43,7 @@ def mend_files(
     changes_training: bool = False,
     write: bool = True,
 ) -> list[MendedFile]:
-    """Mends every file that can be read and has something to mend; silenced findings are left as they are.
+    """Fixes every file that can be read and has something to fix; suppressed findings are left as they are.
 
     Raises InputError for a wrong option and for standard input; files that cannot be read are for `check` to tell.
     """
@@ -53,7 +53,7 @@ def mend_files(
     for file in found_files(paths)[0]:
         if file.path == STANDARD_INPUT:
             raise input_error(
-                "--fix: standard input cannot be mended",
+                "--fix: standard input cannot be fixed",
                 got="-",
                 allowed="files and folders",
                 fix="name a file",

@@ -10,7 +10,7 @@ _ABSURD = 10**9
 
 
 def translator_size(run: Description) -> float | None:
-    """Parameters with feed-forward layers of four times the width; None where a size is unknown.
+    """Parameters with feed-forward layers of four times the width; None if a size is unknown.
 
     A layer of the encoder has 4 d^2 in attention and 8 d^2 behind it, one of the decoder 4 d^2 more.
     """

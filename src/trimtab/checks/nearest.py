@@ -44,7 +44,7 @@ NEAR = 0.8
 
 
 def nearest(word: str, allowed: Iterable[str], *, cutoff: float = NEAR) -> str:
-    """The allowed word that was probably meant, empty where none is near."""
+    """The allowed word that was probably meant, empty if none is near."""
     words = list(allowed)
     for names in SAME_IDEA:
         if word.lower() in names:

@@ -18,7 +18,7 @@ def own(run: Description, name: str) -> Setting | None:
 
 
 def own_value(run: Description, name: str) -> Any:
-    """Its value, None where it is not written or no literal."""
+    """Its value, None if it is not written or no literal."""
     setting = own(run, name)
     return None if setting is None else setting.value
 
@@ -42,6 +42,6 @@ def calls_of(run: Description, *names: str) -> Iterator[Call]:
 
 
 def literal(call: Call, name: str) -> Any:
-    """What a call's argument is, None where it is not given or no literal."""
+    """What a call's argument is, None if it is not given or no literal."""
     entry = call.arguments.get(name)
     return None if entry is None or entry.value is UNKNOWN else entry.value

@@ -1,12 +1,11 @@
 """A range of a file: lines and columns from 1, the end just after the last character."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from trimtab.errors import one_line
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A stretch of one file. An end of 0 means that only the beginning is known."""
 
     path: str

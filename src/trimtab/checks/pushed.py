@@ -1,4 +1,4 @@
-"""Whether checkpoints go to the Hub while the run goes on: its history keeps what rotation deletes here."""
+"""Whether checkpoints go to the Hub while the run continues: its history keeps what rotation deletes here."""
 
 from trimtab.checks.description import Description
 from trimtab.checks.own_key import own_value

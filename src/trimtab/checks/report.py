@@ -29,7 +29,7 @@ class Report:
     """Those that were checked."""
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """What kept files from being checked, perhaps several of one file; the others are checked all the same."""
+    """What kept files from being checked, perhaps several of one file; the others are checked anyway."""
     silenced: int = 0
     known: int = 0
     """Findings that the baseline remembers."""
@@ -37,6 +37,8 @@ class Report:
     """Whether treat warnings as errors."""
     unknown_versions: tuple[str, ...] = ()
     """Libraries of which a key was renamed or removed in a version, and nobody knows which version is used."""
+    readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]], repr=False)
+    """What was understood of each file, where that was asked for."""
     documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)
     """Files with findings, by path, as they were read."""
 

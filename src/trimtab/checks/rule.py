@@ -41,14 +41,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """A finding at a place, with the edits that would mend it."""
+    """A finding at a place, with the edits that would fix it."""
 
     finding: Finding
     place: Place
     key: str = ""
     """The key it is about, as written."""
     edits: tuple[Edit, ...] = ()
-    """Empty where a person has to decide."""
+    """Empty if a person has to decide."""
     safety: Safety = "changes training"
 
 

@@ -10,13 +10,13 @@ ABSURD = 10**15
 
 
 def devices(run: Description) -> int | None:
-    """Processes that train data-parallel; None where unknown."""
+    """Processes that train data-parallel; None if unknown."""
     count = run.value("devices")
     return count if isinstance(count, int) and count > 0 else None
 
 
 def tokens_per_step(run: Description) -> int | None:
-    """Tokens of a step, on one device where their number is unknown; None where examples have an unknown length."""
+    """Tokens of a step, on one device where their number is unknown; None if examples have an unknown length."""
     micro, unit = run.value("micro_batch"), run.value("batch_unit")
     if micro is None or unit is None:
         return None

@@ -34,13 +34,13 @@ def unrecognised(document: Document) -> Problem:
         allowed=what_may_be(document),
         fix="`--ignore-unknown` passes over it"
         if tool
-        else "say what it is with `--as KIND`, or pass over such files with `--ignore-unknown`",
+        else "give its kind with `--as KIND`, or skip such files with `--ignore-unknown`",
         where=document.path,
     )
 
 
 def tool_not_read(document: Document) -> str:
-    """A tool whose launch this is, and whose options nobody here knows; empty where there is no such sign."""
+    """A tool whose launch this is, and whose options nobody here knows; empty if there is no such sign."""
     for call in document.calls if document.syntax == "shell" else ():
         for part in (call.name, call.qualifier):
             for beginning, tool in NOT_READ.items():

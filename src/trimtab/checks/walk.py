@@ -78,8 +78,8 @@ def _problem(path: str) -> Problem | None:
     if not os.path.lexists(path):
         return Problem(
             what=f"{path}: no such file or folder",
-            got="nothing there",
-            allowed="files and folders that are there, or - for standard input",
+            got="no file or folder at this path",
+            allowed="existing files and folders, or - for standard input",
             fix=_near(path),
             where=path,
         )
@@ -106,9 +106,9 @@ def _near(path: str) -> str:
     try:
         names = os.listdir(folder or ".")
     except OSError:
-        return "look at the path"
+        return "check the path"
     near = [os.path.join(folder, each) for each in get_close_matches(name, names, n=2)]
-    return f"did you mean {' or '.join(near)}?" if near else "look at the path"
+    return f"did you mean {' or '.join(near)}?" if near else "check the path"
 
 
 def _inside(top: Path) -> Iterator[Found]:
@@ -134,7 +134,7 @@ def _inside(top: Path) -> Iterator[Found]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; raises OSError where it may not be read."""
+    """What a folder holds, by name; raises OSError if it may not be read."""
     with os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 

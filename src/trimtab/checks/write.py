@@ -1,4 +1,4 @@
-"""Mended text back to its file, whole or not at all; and as a difference, for those who want to look first."""
+"""Fixed text back to its file, whole or not at all; and as a difference, for those who want to look first."""
 
 import errno
 import os
@@ -14,18 +14,18 @@ def text_of(path: str, data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise input_error(
-            f"{path}: not mended",
+            f"{path}: not fixed",
             got=f"a byte that is not UTF-8 at {error.start}",
             fix="save the file as UTF-8 first",
         ) from None
 
 
 def write_text(path: Path, text: str, *, before: bytes | None = None) -> None:
-    """Puts a text in the place of a file's, or makes the file; a link goes on pointing to it, mode and owner stay.
+    """Puts a text in the place of a file's, or makes the file; a link continues pointing to it, mode and owner stay.
 
     `before` is what was read from it: where something else stands there by now, nothing is written. Raises InputError
     for that, for a file whose owner cannot be kept and for one with several names (hard links), of which the others
-    would keep the old text; OSError where the system refuses.
+    would keep the old text; OSError if the system refuses.
     """
     import tempfile
 
@@ -51,11 +51,11 @@ def write_text(path: Path, text: str, *, before: bytes | None = None) -> None:
 
 
 def difference(path: str, before: str, after: str) -> str:
-    """As `diff -u` writes it; empty where nothing changed."""
+    """As `diff -u` writes it; empty if nothing changed."""
     from difflib import unified_diff
 
     name, old, new = one_line(path), _with_ends(before), _with_ends(after)
-    lines = unified_diff(old, new, f"{name} (as it is)", f"{name} (mended)")
+    lines = unified_diff(old, new, f"{name} (as it is)", f"{name} (fixed)")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ no line end\n" for line in lines)
 
 
@@ -70,14 +70,14 @@ def _give_away(draft: str, known: os.stat_result, path: Path) -> None:
     """What `os.replace` would change about a file beside its text."""
     if known.st_nlink > 1:
         got = f"it has {known.st_nlink} names (hard links), and the others would keep the old text"
-        raise _not_mended(path, got, "mend it by hand; `--diff` shows how")
+        raise _not_mended(path, got, "fix it by hand; `--diff` shows how")
     own = os.stat(draft)
     if (own.st_uid, own.st_gid) != (known.st_uid, known.st_gid):
         try:
             os.chown(draft, known.st_uid, known.st_gid)
         except PermissionError:
             got = "it is another user's or group's, and would become yours"
-            raise _not_mended(path, got, "let its owner mend it; `--diff` shows how") from None
+            raise _not_mended(path, got, "ask its owner to fix it; `--diff` shows how") from None
 
 
 def _new_mode() -> int:

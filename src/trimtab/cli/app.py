@@ -9,16 +9,16 @@ from trimtab.cli.average import average
 from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
 from trimtab.cli.convert import convert
-from trimtab.cli.data import inspect
 from trimtab.cli.evaluate import evaluate
+from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
-from trimtab.cli.rules import explain, rules
+from trimtab.cli.rules import rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
-from trimtab.cli.tokenizer import train_tokenizer
+from trimtab.cli.tokenizer import inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
 from trimtab.cli.usage import CommandGroup
@@ -57,6 +57,19 @@ def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> N
     raise typer.Exit(run_check(arguments or []))
 
 
+def _explain(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CODE|NAME|SYMPTOM",
+            help="S104, warmup-longer-than-run, or what you see: repeats the same words; an error message",
+        ),
+    ],
+) -> None:
+    """Explain a code or a name, or find by symptom: trimtab explain "loss is NaN"."""
+    raise typer.Exit(run_explain(words))
+
+
 # `check` reads its own arguments.
 _AS_GIVEN: dict[str, Any] = {
     "ignore_unknown_options": True,
@@ -76,12 +89,12 @@ for command in (
     replay,
     init,
     schema,
-    explain,
     rules,
     convert,
 ):
     app.command()(guarded(command))
 app.command("check", context_settings=_AS_GIVEN)(_check)
+app.command("explain", context_settings={"ignore_unknown_options": True})(_explain)
 tokenizer_app.command("train")(guarded(train_tokenizer))
 data_app.command("inspect")(guarded(inspect))
 app.add_typer(tokenizer_app, name="tokenizer")

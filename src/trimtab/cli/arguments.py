@@ -1,4 +1,4 @@
-"""Arguments that several commands take, said once."""
+"""Arguments that several commands share."""
 
 from pathlib import Path
 from typing import Annotated

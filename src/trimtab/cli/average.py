@@ -56,7 +56,7 @@ def average(
             "--last",
             Range(least=2),
             help="Average the newest N checkpoints of the run.",
-            fix="name at least 2; `checkpoint.keep` says how many a run keeps",
+            fix="ask for at least 2; `checkpoint.keep` says how many a run keeps",
         ),
     ] = None,
     ema: Ema = False,
@@ -94,7 +94,7 @@ def _known(metric: str | None) -> str | None:
     if metric is None or metric in known:
         return metric
     raise input_error(
-        "--metric: not known",
+        "--metric: unknown",
         got=metric,
         allowed=", ".join(known),
         fix="leave it out for the run's own",

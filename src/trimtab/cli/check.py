@@ -1,4 +1,4 @@
-"""`trimtab check`: read by argparse, because typer alone would take half of the time in which a file is checked."""
+"""`trimtab check`: read by argparse, because importing typer would take half of the time of a check."""
 
 import argparse
 import os
@@ -56,6 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         baseline=None if options.write_baseline else options.baseline,
         strict=options.strict,
         ignore_unknown=options.ignore_unknown,
+        explain_reading=options.explain_reading,
     )
     report = check_as_asked(options.files, asked)
     if options.write_baseline and report.problems:
@@ -118,7 +119,7 @@ def _tell_mended(mended: "Sequence[MendedFile]") -> None:
     for each in mended:
         if each.done:
             codes = ", ".join(diagnosis.finding.code for diagnosis in each.done)
-            print(f"{one_line(each.path)}: mended {codes}", file=sys.stderr)
+            print(f"{one_line(each.path)}: fixed {codes}", file=sys.stderr)
     _tell_left(mended)
     if problems := [each.problem for each in mended if each.problem]:
         raise InputError(*problems)
@@ -127,7 +128,7 @@ def _tell_mended(mended: "Sequence[MendedFile]") -> None:
 def _tell_left(mended: "Sequence[MendedFile]") -> None:
     for each in mended:
         for diagnosis, reason in each.left:
-            print(f"{diagnosis.place}: {diagnosis.finding.code} not mended: {reason}", file=sys.stderr)
+            print(f"{diagnosis.place}: {diagnosis.finding.code} not fixed: {reason}", file=sys.stderr)
 
 
 def _words(given: list[str] | None) -> tuple[str, ...]:
@@ -146,8 +147,8 @@ class _Parser(argparse.ArgumentParser):
             input_error(
                 message.removeprefix("argument "),
                 got=self.given or "nothing",
-                allowed="files and folders, and the options that `trimtab check --help` shows",
-                fix="`trimtab check --help` shows how they are written",
+                allowed="files and folders, and the options in `trimtab check --help`",
+                fix="see `trimtab check --help`",
             )
         )
         self.exit(InputError.exit_code)
@@ -179,6 +180,11 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--ignore-unknown",
         action="store_true",
         help="skip files that are no configuration, even if named, for pre-commit, which names all files",
+    )
+    add(
+        "--explain-reading",
+        action="store_true",
+        help="also print what was understood of each file, and what was not followed",
     )
     add("--strict", action="store_true", help="treat warnings as errors")
     add(

@@ -1,4 +1,4 @@
-"""What a run tells, shown to a person: one line that is rewritten in a terminal, a line now and then in a log."""
+"""Shows the progress of a run: one updating line in a terminal, an occasional line in a log."""
 
 import shutil
 import sys

@@ -31,7 +31,7 @@ def convert(
         write_new(out, conversion.recipe_text)
     _tell(conversion)
     if not conversion.is_trainable:
-        # What was written is a draft that `trimtab check` refuses; a script must not go on with it.
+        # What was written is a draft that `trimtab check` refuses; a script must not continue with it.
         raise typer.Exit(1)
 
 

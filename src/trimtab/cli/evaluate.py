@@ -34,7 +34,7 @@ Text = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="For language models: documents, blocks between blank lines or the `text` of JSONL; - is stdin.",
+        help="For language models, also exported: documents, blocks between blank lines or JSONL's `text`; - is stdin.",
     ),
 ]
 
@@ -81,7 +81,7 @@ def evaluate(
             "evaluate: nothing to translate and compare",
             got=f"no {'--source' if source is None else '--reference'}",
             allowed="--source FILE --reference FILE, --documents FILE, or --text FILE for a language model",
-            fix="name both files, or one of documents; of a language model, --text FILE",
+            fix="name both files, or --documents FILE; for a language model --text FILE",
         )
     from trimtab.evaluation.report import RequestedMetrics
     from trimtab.evaluation.translations import evaluate as evaluate_translations
@@ -106,18 +106,18 @@ def _known(names: list[str]) -> list[str]:
     for name in names:
         if name not in OF_TRANSLATIONS:
             raise input_error(
-                "--metric: no metric of translations",
+                "--metric: not a metric of translations",
                 got=name,
                 allowed=", ".join(OF_TRANSLATIONS),
-                fix="choose one of these; COMET has an option of its own, --comet MODEL",
+                fix="choose one of these; COMET has its own option, --comet MODEL",
             )
     return names
 
 
 def _not_beside_documents() -> InputError:
     return input_error(
-        "--documents: holds sources and references, and is scored with BLEU and chrF",
-        got="--source, --reference, --ter, --metric or --comet beside it",
+        "--documents: contains sources and references, and is scored with BLEU and chrF",
+        got="--source, --reference, --ter, --metric or --comet with it",
         allowed="--documents FILE",
         fix="leave the others out",
     )
@@ -127,7 +127,7 @@ def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
     if not alone:
         raise input_error(
             "--text measures perplexity and translates nothing",
-            got="--source, --reference, --documents, --tag, --ter, --metric or --comet beside it",
+            got="--source, --reference, --documents, --tag, --ter, --metric or --comet with it",
             allowed="--text FILE",
             fix="leave the others out",
         )

@@ -1,4 +1,4 @@
-"""`trimtab export`: a run in the form of another library, proven on real lines."""
+"""`trimtab export`: a run in the format of another library, verified on real lines."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`trimtab generate`: text that goes on from prompts."""
+"""`trimtab generate`: text that continues from prompts."""
 
 import json
 import sys
@@ -33,6 +33,15 @@ MaxTokens = Annotated[
         fix="256 is usual",
     ),
 ]
+StopAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stop",
+        metavar="TEXT",
+        help=r"A text ends before this; again for a second one. \n is a line end, \t a tab.",
+        show_default=False,
+    ),
+]
 Samples = Annotated[
     int,
     number_option(
@@ -56,6 +65,7 @@ def generate(
         bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
     ] = False,
     max_tokens: MaxTokens = 256,
+    stop: StopAt = None,
     temperature: Temperature = None,
     top_p: TopP = None,
     min_p: MinP = None,
@@ -71,7 +81,7 @@ def generate(
     """
     if prompt is not None and source is not None:
         raise input_error(
-            "--prompt: prompts come from one place",
+            "--prompt: prompts come from one source",
             got="--prompt and --input",
             allowed="one of them",
             fix="leave one out",
@@ -84,7 +94,8 @@ def generate(
         from trimtab.decode.tally import Tally
         from trimtab.inference import load_generator
 
-        generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling)
+        ends = _unescaped(stop or [])
+        generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
         generator, tally = load_generator(run, device=device), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
@@ -99,6 +110,11 @@ def generate(
                 read = read_lines(lines, name="stdin" if source is None else str(source))
                 shown.lines(generator.generate(read, generation))
         print(tally.render(), file=sys.stderr)
+
+
+def _unescaped(stops: list[str]) -> tuple[str, ...]:
+    """Strings of the command line with their line ends and tabs."""
+    return tuple(each.replace("\\n", "\n").replace("\\t", "\t") for each in stops)
 
 
 def _ask(

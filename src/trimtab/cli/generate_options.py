@@ -12,7 +12,7 @@ Temperature = Annotated[
     float | None,
     temperature_option(
         help="0, or 0.01 to 100: below 1 favors likely tokens; 0 is greedy.",
-        fix="0.8 is usual, 1.0 the model's own, 0 the likeliest token each time",
+        fix="0.8 is usual, 1.0 leaves the distribution as it is, 0 is greedy",
         usual="0.8",
         or_zero=True,
     ),

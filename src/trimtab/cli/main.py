@@ -1,4 +1,4 @@
-"""The command line's door. `check` has one of its own, because it starts in a blink and typer does not."""
+"""The entry point of the command line. `check` and `explain` bypass typer, whose import is slow."""
 
 import os
 import sys
@@ -29,6 +29,11 @@ def _command() -> int:
         from trimtab.cli.check import run_check
 
         return run_check(sys.argv[2:])
+    if sys.argv[1:2] == ["explain"]:
+        from trimtab.cli.explain import is_question, run_explain
+
+        if is_question(sys.argv[2:]):
+            return run_explain(sys.argv[2:])
     from trimtab.cli.app import app
 
     return app()

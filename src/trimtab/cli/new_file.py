@@ -1,4 +1,4 @@
-"""A text into a file that a user names with `--out`, never over another one."""
+"""Writes a text to the file of `--out`; never overwrites one."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ from trimtab.errors import input_error
 
 
 def write_new(out: Path, text: str) -> None:
-    """Raises InputError where the file is there already or cannot be made; of a full disk nothing is left behind."""
+    """Raises InputError if the file is there already or cannot be made; of a full disk nothing is left behind."""
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise input_error(
-            f"--out {out}: exists already",
-            got="something of this name",
+            f"--out {out}: already exists",
+            got="a file or folder with this name",
             allowed="a new file",
             fix="name another file, or remove this one",
         ) from None
@@ -26,5 +26,5 @@ def write_new(out: Path, text: str) -> None:
             f"--out {out}: cannot be written",
             got=error.strerror or str(error),
             allowed="a new file in a folder that exists",
-            fix="make the folder, or name another file",
+            fix="create the folder, or name another file",
         ) from None

@@ -1,4 +1,4 @@
-"""Options that take a number from a range, refused in the form that every other wrong input is refused in."""
+"""Number options with a range, with errors in the form of all other wrong input."""
 
 import math
 from collections.abc import Callable

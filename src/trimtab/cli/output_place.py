@@ -1,4 +1,4 @@
-"""Where the result may go, asked before a model is loaded: nothing that is still needed is written over."""
+"""Checks the output path before a model is loaded, so that no input is overwritten."""
 
 import errno
 import os
@@ -22,9 +22,9 @@ _OF_AN_EXPORT = Path("trimtab") / "export.json"
 def check_output(
     output: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str] = ()
 ) -> None:
-    """InputError where the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
+    """InputError if the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
 
-    `inputs` are paths by the name of their option, None where it was not given; standard input and output count where
+    `inputs` are paths by the name of their option, None if it was not given; standard input and output count where
     they are files. `models` are runs or exports as the user names them. Other code reports a missing input.
     """
     place = _status(output if output is not None else sys.stdout)
@@ -43,7 +43,7 @@ def check_output(
 
 
 def check_place(output: Path) -> None:
-    """InputError where no file can be made at this place."""
+    """InputError if no file can be made at this place."""
     try:
         number = _obstacle(output)
     except OSError as error:
@@ -69,8 +69,8 @@ def not_writable(output: Path, error: OSError) -> InputError:
     return input_error(
         f"--output {output}: cannot be written",
         got=error.strerror or str(error),
-        allowed="a file in a folder that exists, and that you may write to",
-        fix="make the folder, or name another file",
+        allowed="a file in an existing folder that you may write to",
+        fix="create the folder, or name another file",
     )
 
 
@@ -87,9 +87,9 @@ def _same_file(output: Path | None, option: str, path: Path | None) -> InputErro
     to = "standard output" if output is None else f"--output {output}"
     source = "standard input" if path is None else f"{option} {path}"
     return input_error(
-        f"{to}: is the same file as {source}, which the result would replace",
+        f"{to}: is the same file as {source}, which the result would overwrite",
         got=f"one file: {os.path.realpath(path if path is not None else output or '')}",
-        allowed="another file than those that are read",
+        allowed="a file that is not an input",
         fix="name another file with --output",
     )
 
@@ -118,8 +118,8 @@ def _folders(model: str) -> Iterator[Path]:
 
 def _of_the_model(output: Path, model: str) -> InputError:
     return input_error(
-        f"--output {output}: is a file of the model {model}, which the result would replace",
+        f"--output {output}: is part of the model {model}, which the result would overwrite",
         got=str(output),
-        allowed="a file that no model is made of",
+        allowed="a file outside all models",
         fix="name another file",
     )

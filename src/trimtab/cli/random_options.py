@@ -1,4 +1,4 @@
-"""What commands that draw tokens at random have in common: options, and no option that would count for nothing."""
+"""Options of commands that sample tokens, and the error for options that would have no effect."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ TopK = Annotated[
         "--top-k",
         Range(least=1),
         help="Sample only from the N likeliest tokens.",
-        fix="leave it out to draw from all tokens",
+        fix="leave it out to sample from all tokens",
         show_default="none",
     ),
 ]
@@ -53,5 +53,5 @@ def idle(options: dict[str, Any], *, drawn: str, without: str, allowed: str, fix
     """The error for options that would have no effect."""
     flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
     return input_error(
-        f"{flags}: counts only for {drawn} that are drawn", got=f"{flags} {without}", allowed=allowed, fix=fix
+        f"{flags}: only applies to sampled {drawn}", got=f"{flags} {without}", allowed=allowed, fix=fix
     )

@@ -1,4 +1,4 @@
-"""`trimtab replay`: a step of a run again, to see what went wrong in it."""
+"""`trimtab replay`: repeats a step of a run to find out what went wrong in it."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def replay(
             "--step",
             Range(least=1),
             help="The step to repeat, as numbered in metrics.jsonl and findings.jsonl.",
-            fix="name a step of the run; findings.jsonl says which were refused",
+            fix="name a step of the run; findings.jsonl lists the skipped ones",
         ),
     ],
     device: Device = None,

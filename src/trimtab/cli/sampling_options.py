@@ -1,4 +1,4 @@
-"""The options of `translate` that say how translations are drawn instead of searched for."""
+"""The sampling options of `translate`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,7 @@ Temperature = Annotated[
     float | None,
     temperature_option(
         help="Sampling temperature; below 1 favors likely tokens.",
-        fix="1.0 is the model's own; for the likeliest each time take --beam 1 without --sample",
+        fix="1.0 leaves the distribution as it is; for greedy decoding use --beam 1 without --sample",
         usual="1.0",
     ),
 ]
@@ -43,7 +43,7 @@ def sampling_of(
     epsilon: float | None,
     seed: int | None,
 ) -> "Sampling | None":
-    """The settings of a drawing, None where none is wanted; InputError for an option that would count for nothing."""
+    """The settings of a drawing, None if none is wanted; InputError for an option that would count for nothing."""
     options = given(temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed)
     if wanted:
         from trimtab.decode.sampling import Sampling

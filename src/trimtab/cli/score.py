@@ -1,4 +1,4 @@
-"""`trimtab score`: how likely a model finds translations that are there already."""
+"""`trimtab score`: the log-probability that a model gives existing translations."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The options of `translate` that shape what a search gives: how it begins, how much of it, what may not be in it."""
+"""The search options of `translate`: forced beginnings, number of results, blocked repeats."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -53,13 +53,13 @@ EnsembleMode = Annotated[
 
 @contextmanager
 def opened_prefixes(text: str | None, path: Path | None) -> Generator[Iterable[str] | str | None, None, None]:
-    """The forced prefixes: one text for all lines, or a stream of lines; InputError where both are given."""
+    """The forced prefixes: one text for all lines, or a stream of lines; InputError if both are given."""
     if path is None:
         yield text
         return
     if text is not None:
         raise input_error(
-            "--prefix: every line has the same one already",
+            "--prefix: already given for every line",
             got="--prefix and --prefix-file",
             allowed="one of them",
             fix="leave one out",

@@ -70,7 +70,7 @@ def is_full(error: OSError) -> bool:
 def disk_full(error: OSError) -> DiskFull:
     """A full disk under something that a command writes itself, such as its output."""
     return DiskFull(
-        f"{error.filename or 'the output'}: no room left to write\n"
+        f"{error.filename or 'the output'}: no space left to write\n"
         f"  got     {error.strerror}\n"
         f"  fix     free some space, or write to another disk"
     )

@@ -31,7 +31,7 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
                 f"{option} {path}: a broken link",
                 got=f"a link to {os.readlink(path)}, which is not there",
                 allowed="a text file",
-                fix="mend the link, or name the file itself",
+                fix="repair the link, or name the file itself",
             ) from None
         from trimtab.config.nearest import did_you_mean, nearest_words
 
@@ -40,7 +40,10 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
         pipe = ", or leave --input out and pipe text in" if option == "--input" else ""
         fix = did_you_mean(near) or f"name a file that exists{pipe}"
         raise input_error(
-            f"{option} {path}: no such file", got="nothing there", allowed="a text file", fix=fix
+            f"{option} {path}: no such file",
+            got="no file or folder at this path",
+            allowed="a text file",
+            fix=fix,
         ) from None
     except OSError as error:
         got = error.strerror or str(error)
@@ -70,7 +73,7 @@ def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
 def _standard_output() -> Iterator[TextIO]:
     if getattr(sys.stdout, "name", "") == os.devnull:  # by `main`: a shell's `> /dev/null` is named otherwise
         raise input_error(
-            "the standard output is closed, so the result would go nowhere",
+            "standard output is closed, so the result would be lost",
             got=">&-",
             allowed="a terminal, a pipe or a file",
             fix="leave it open, or name a file with --output",

@@ -1,12 +1,16 @@
-"""`trimtab tokenizer train`: a sentencepiece vocabulary from text files."""
+"""`trimtab tokenizer train` and `trimtab data inspect`: a vocabulary from text files, and a report on training data."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from trimtab.cli.arguments import Json, Overrides, RecipeFile
+from trimtab.cli.console import ConsoleProgress
 from trimtab.errors import input_error
 
 
@@ -43,7 +47,7 @@ def train_tokenizer(
     """Train a tokenizer, to be shared by several runs."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(
-            f"--out {out}: exists already",
+            f"--out {out}: already exists",
             got="a folder with something in it" if out.is_dir() else "a file",
             allowed="a new folder",
             fix="name another folder, or remove this one",
@@ -74,3 +78,26 @@ def _lines(files: list[Path]) -> Iterator[str]:
         lines = open_lines(path, cache=default_cache())
         for number in range(len(lines)):
             yield text_of(lines, number)
+
+
+def inspect(
+    recipe: RecipeFile,
+    overrides: Overrides = None,
+    as_json: Json = False,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Pairs to look at in each corpus, spread evenly.")
+    ] = 200_000,
+) -> None:
+    """Count the examples, what would be dropped and why, and list lines that are not translations or repeat.
+
+    Exit code 1 if every pair would be dropped, or if source and target are the same text.
+    """
+    from trimtab.config.load import load_recipe
+
+    loaded = load_recipe(recipe, overrides or ())
+    from trimtab.inspection import inspect_recipe, render
+
+    report = inspect_recipe(loaded, limit=limit, progress=ConsoleProgress())
+    typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2) if as_json else render(report))
+    if report.problems:
+        raise typer.Exit(1)

@@ -39,7 +39,7 @@ def train(
     loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if going_on else None)
     if smoke and (going_on or out is not None):
         raise input_error(
-            "--smoke: leaves no run behind",
+            "--smoke: does not keep a run",
             got="--smoke with --resume or --out",
             allowed="--smoke alone",
             fix="leave these out",
@@ -66,4 +66,6 @@ def next_command(recipe: "Recipe") -> str:
     """What a trained model is for, up to the name of its run."""
     if not recipe.facts.writes_text:
         return f"use it with `{recipe.facts.command}"
-    return "translate with `trimtab translate" if recipe.translates else "let it write with `trimtab generate"
+    return (
+        "translate with `trimtab translate" if recipe.translates else "generate text with `trimtab generate"
+    )

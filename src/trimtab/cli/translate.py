@@ -101,10 +101,10 @@ def _refuse_texts(runs: list[str]) -> None:
     for name in runs:
         if Path(name).is_file():
             raise input_error(
-                f"{name}: no run, but a file",
+                f"{name}: a file, not a run",
                 got="a file among the runs",
-                allowed="folders of runs, which translate together",
-                fix=f"text to translate is named with --input: `--input {name}`",
+                allowed="folders of runs, which form an ensemble",
+                fix=f"name the text to translate with --input: `--input {name}`",
             )
 
 
@@ -112,7 +112,7 @@ def _alone(documents: str | None, others: "dict[str, object]") -> None:
     for option, value in others.items():
         if documents is not None and value is not None:
             raise input_error(
-                f"--documents: does not go together with {option}",
+                f"--documents: cannot be combined with {option}",
                 got="both",
                 allowed="one of them",
                 fix="leave one out",
@@ -122,9 +122,9 @@ def _alone(documents: str | None, others: "dict[str, object]") -> None:
 def _beam(given: int | None, sampling: "Sampling | None") -> int:
     if given is not None and sampling is not None:
         raise input_error(
-            "--beam: a beam searches for the likeliest, --sample draws",
+            "--beam: beam search and --sample exclude each other",
             got="both",
             allowed="one of them",
-            fix="leave --beam out; --n-best N draws N translations of each line",
+            fix="drop --beam; --n-best N samples N translations of each line",
         )
     return DEFAULT_BEAM if given is None else given

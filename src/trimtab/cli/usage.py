@@ -1,4 +1,4 @@
-"""Words that the parser of the command line does not take, refused in the form of every other wrong input."""
+"""Turns usage errors of the command line parser into the form of all other wrong input."""
 
 import re
 from collections.abc import Generator
@@ -64,7 +64,7 @@ def usage_problem(error: Any) -> Problem:
             return Problem(
                 what=f"{error.option_name}: no such option",
                 got=error.option_name,
-                allowed=f"the options that {help_call} shows",
+                allowed=f"the options in {help_call}",
                 fix=f"did you mean {near}?" if near else "leave it out",
             )
         case "MissingParameter":
@@ -72,15 +72,15 @@ def usage_problem(error: Any) -> Problem:
                 what=f"{_name(error)}: missing",
                 got="nothing",
                 allowed=_meaning(error.param),
-                fix=f"say it; {help_call} shows how",
+                fix=f"add it; see {help_call}",
             )
         case "BadOptionUsage":
             is_bare = "requires" in error.message
             return Problem(
-                what=f"{error.option_name}: {'no value behind it' if is_bare else 'takes no value'}",
+                what=f"{error.option_name}: {'needs a value' if is_bare else 'takes no value'}",
                 got=error.message.rstrip("."),
                 allowed=f"{error.option_name} and a value" if is_bare else f"{error.option_name} alone",
-                fix=f"{help_call} shows how the option is given",
+                fix=f"see {help_call}",
             )
         case "BadParameter":
             return _bad_value(error, help_call)
@@ -116,10 +116,10 @@ def _bad_value(error: Any, help_call: str) -> Problem:
     found = _NOT_ONE_OF.search(said) or _SHOULD_BE.search(said)
     groups = found.groupdict() if found else {}
     return Problem(
-        what=f"{name}: not a value that it takes",
+        what=f"{name}: invalid value",
         got=groups.get("got") or _given(error) or said,
         allowed=groups.get("allowed") or _meaning(error.param),
-        fix=f"{help_call} shows what it takes",
+        fix=f"see {help_call}",
     )
 
 
@@ -129,7 +129,7 @@ def _bad_words(error: Any, help_call: str) -> Problem:
         return Problem(
             what=f"{found['got']}: no such command",
             got=found["got"],
-            allowed=f"the commands that {help_call} shows",
+            allowed=f"the commands in {help_call}",
             fix=(found["near"] or "").lower() or help_call,
         )
     if found := _EXTRA.search(said):
@@ -138,15 +138,15 @@ def _bad_words(error: Any, help_call: str) -> Problem:
             "--input" in each.opts for each in error.ctx.command.params
         )
         return Problem(
-            what=f"{found['got']}: not expected",
+            what=f"{found['got']}: unexpected argument",
             got=found["got"],
             allowed=error.ctx.command.get_usage(error.ctx).removeprefix("Usage: ")
             if error.ctx
             else help_call,
-            fix=f"a text is named with `--input {text}`" if reads_text else "leave it out",
+            fix=f"name a text with `--input {text}`" if reads_text else "leave it out",
         )
     return Problem(
-        what=said, got="words that cannot be read so", allowed=f"what {help_call} shows", fix=help_call
+        what=said, got="an invalid command line", allowed=f"the usage in {help_call}", fix=help_call
     )
 
 

@@ -1,4 +1,4 @@
-"""Values that are each allowed and contradict one another: plain mistakes of input, not yet advice."""
+"""Values that are valid on their own but contradict one another: errors, not advice."""
 
 from collections.abc import Iterator
 
@@ -136,7 +136,7 @@ def _tags(recipe: Recipe) -> Iterator[Complaint]:
         if new := [tag for tag in files.tags if tag not in learned]:
             yield Complaint(
                 path="data.valid.tags" if name == "valid" else f"data.valid.{name}.tags",
-                what="a tag that is never trained with",
+                what="a tag that no training corpus has",
                 got=" and ".join(new),
                 allowed=" or ".join(learned) or "none, because no corpus has tags",
                 fix="write it as in `data.train`, or put it into the `tags` of a corpus",
@@ -166,7 +166,7 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
     if model.warm_start is not None and recipe.step.weight_clip is not None:
         yield Complaint(
             path="step.weight_clip",
-            what="its bound comes from untrained weights, and would cut those of `model.warm_start` at the first step",
+            what="its bound comes from untrained weights and would clip those of `model.warm_start` at the first step",
             got=str(recipe.step.weight_clip),
             allowed="nothing, beside `model.warm_start`",
             fix="leave one of the two out",
@@ -174,7 +174,7 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
     if model.warm_start_sha256 is not None and model.warm_start is None:
         yield Complaint(
             path="model.warm_start_sha256",
-            what="written, but `model.warm_start` is not",
+            what="given without `model.warm_start`",
             fix="remove it, or name the run in `model.warm_start`",
         )
 
@@ -222,7 +222,7 @@ def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:
         if corpus.both_directions:
             yield Complaint(
                 path=f"data.train.{index}.both_directions",
-                what="each language is a source and a target, so the vocabulary of either side would need both",
+                what="each language is both source and target, so each vocabulary would need both languages",
                 got="true, beside `data.source_tokenizer`",
                 allowed="false, or one shared vocabulary",
                 fix="remove `data.source_tokenizer`, or train one direction",

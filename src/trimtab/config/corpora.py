@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import Field, model_validator
 
@@ -10,13 +10,14 @@ from trimtab.config.settings import Settings, refused
 from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
+FilesKey = Literal["text", "documents", "dataset", "pairs", "source"]
 
 
 @dataclass(frozen=True, slots=True)
 class FilesKind:
     """A way to name the files of a corpus, and what follows from it for the other keys."""
 
-    key: str
+    key: FilesKey
     """The key that chooses it."""
     paths: tuple[str, ...]
     """The keys whose values are paths; they change when a corpus is moved, what the others say does not."""
@@ -84,13 +85,11 @@ class ParallelFiles(Settings):
     def _paths_or_columns(self) -> "ParallelFiles":
         kind, sides = self.kind, {"source": self.source, "target": self.target}
         if self.split is not None and self.dataset is None:
-            raise ValueError("split: written, but there is no `dataset`")
+            raise ValueError("split: given without a `dataset`")
         others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key) is not None]
         others = [other for other in others if other != f"`{kind.key}`"]
         if others and kind.key != "text":
-            raise ValueError(
-                f"{kind.key}: written together with {' and '.join(others)}; leave one of them out"
-            )
+            raise ValueError(f"{kind.key}: given together with {' and '.join(others)}; leave one of them out")
         for side, value in sides.items():
             if isinstance(value, int) and kind.key == "source":
                 raise ValueError(f"{side}: a number, which names a column, but there is no `pairs` file")
@@ -143,7 +142,7 @@ class TrainCorpus(ParallelFiles):
                 "be told which way to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
             )
         if self.reverse_tags and not self.both_directions:
-            raise ValueError("reverse_tags: written, but both_directions is false")
+            raise ValueError("reverse_tags: given, but both_directions is false")
         if any(not is_tag(tag) for tag in self.reverse_tags):
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}; a tag is one word without spaces, such as '<2en>'"

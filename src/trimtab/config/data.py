@@ -26,7 +26,7 @@ class Stage(Settings):
     @field_validator("until", mode="after")
     @classmethod
     def _in_steps(cls, value: Duration | None) -> Duration | None:
-        # What is read at a step must follow from the step alone, for a run to go on where it was.
+        # What is read at a step must follow from the step alone, for a run to continue where it was.
         if value is not None and (value.unit != "steps" or value.count < 1):
             raise ValueError(f"got {value}; allowed is a number of steps, such as '2000 steps'")
         return value
@@ -79,7 +79,7 @@ class DataConfig(Settings):
     @classmethod
     def _protected_once(cls, value: tuple[Transform, ...]) -> tuple[Transform, ...]:
         if sum(each.kind == "protect" for each in value) > 1:
-            raise ValueError("protect stands there twice; one of them takes all patterns")
+            raise ValueError("protect is given twice; put all patterns into one")
         return value
 
     @field_validator("workers", mode="after")

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import filled_from_preset
+from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
@@ -93,33 +93,13 @@ class DecoderModel(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
-        return filled_from_preset(given, DECODER_PRESETS)
+        return filled_from_preset(value, DECODER_PRESETS)
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DecoderModel":
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
-        if self.dim % self.heads:
-            near = near_divisor(self.dim, self.heads)
-            raise refused(
-                "heads",
-                f"{self.heads} heads do not divide dim {self.dim}",
-                got=str(self.heads),
-                allowed=f"a divisor of {self.dim}, such as {near}",
-                fix=f"set `heads: {near}`, or a dim that {self.heads} divides",
-            )
-        kept = self.kv_heads or self.heads
-        if self.heads % kept:
-            raise refused(
-                "kv_heads",
-                f"{self.heads} heads cannot share {kept} heads of keys and values evenly",
-                got=str(kept),
-                allowed=f"a divisor of {self.heads}: {', '.join(map(str, divisors(self.heads)))}",
-                fix=f"set `kv_heads: {near_divisor(self.heads, kept)}`",
-            )
+        check_heads(self.dim, self.heads, self.kv_heads)
         return self
 
     @property
@@ -139,15 +119,7 @@ class DecoderModel(Settings):
 
     @model_validator(mode="after")
     def _positions_fit(self) -> "DecoderModel":
-        size = self.dim // self.heads
-        if self.position_settings.rotates and size % 2:
-            raise refused(
-                "positions",
-                f"{self.positions} needs an even head size, got {size}",
-                got=f"dim {self.dim} / {self.heads} heads = {size}",
-                allowed=f"an even number: {self.positions} positions turn pairs",
-                fix="set fewer `heads`, or learned positions",
-            )
+        check_rotation(self.dim, self.heads, self.position_settings, instead="learned")
         if self.position_settings.has_bias and self.prefix == "bidirectional":
             raise refused(
                 "positions",
@@ -165,13 +137,3 @@ class DecoderModel(Settings):
                 fix="remove `rope_theta`, or set `positions: rotary`",
             )
         return self
-
-
-def divisors(number: int) -> list[int]:
-    """All divisors, the smallest first."""
-    return [each for each in range(1, number + 1) if number % each == 0]
-
-
-def near_divisor(number: int, wanted: int) -> int:
-    """The divisor nearest to what was wanted, the smaller of two."""
-    return min(divisors(number), key=lambda each: (abs(each - wanted), each))

@@ -1,4 +1,4 @@
-"""What is allowed and what was got, in words a user of recipes knows."""
+"""Describes allowed and given values in the terms of recipes."""
 
 from collections.abc import Mapping, Sequence
 from types import NoneType

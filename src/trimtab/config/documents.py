@@ -13,7 +13,7 @@ def document_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     found = [place for place, each in enumerate(data.transforms) if isinstance(each, ContextTransform)]
     for place in found[1:]:
         yield Complaint(
-            path=f"data.transforms.{place}", what="context stands there twice", fix="leave one of them out"
+            path=f"data.transforms.{place}", what="context is given twice", fix="leave one of them out"
         )
     for place in found[:1]:
         path = f"data.transforms.{place}"

@@ -4,10 +4,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from trimtab.config.decoder_model import divisors, near_divisor
 from trimtab.config.positions import EncoderPositions, PositionSettings, position_settings
-from trimtab.config.presets import filled_from_preset
-from trimtab.config.settings import Settings, refused
+from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.settings import Settings
 
 EncoderPreset = Literal["tiny", "small", "base", "big"]
 
@@ -23,6 +22,7 @@ ENCODER_PRESETS: dict[str, dict[str, int]] = {
 class EncoderModel(Settings):
     """A transformer encoder (Vaswani et al. 2017, arXiv 1706.03762) whose output is averaged over each text."""
 
+    has_encoder: ClassVar[bool] = True
     reads_prefix: ClassVar[bool] = False
     tie_embeddings: ClassVar[bool] = False
     """Labels are no pieces, so that the matrix that scores them is never that of the embeddings."""
@@ -63,42 +63,14 @@ class EncoderModel(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        given: dict[str, Any] = dict(value)  # type: ignore[arg-type]
-        return filled_from_preset(given, ENCODER_PRESETS)
+        return filled_from_preset(value, ENCODER_PRESETS)
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "EncoderModel":
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
-        if self.dim % self.heads:
-            near = near_divisor(self.dim, self.heads)
-            raise refused(
-                "heads",
-                f"{self.heads} heads do not divide dim {self.dim}",
-                got=str(self.heads),
-                allowed=f"a divisor of {self.dim}, such as {near}",
-                fix=f"set `heads: {near}`, or a dim that {self.heads} divides",
-            )
-        kept = self.kv_heads or self.heads
-        if self.heads % kept:
-            raise refused(
-                "kv_heads",
-                f"{self.heads} heads cannot share {kept} heads of keys and values evenly",
-                got=str(kept),
-                allowed=f"a divisor of {self.heads}: {', '.join(map(str, divisors(self.heads)))}",
-                fix=f"set `kv_heads: {near_divisor(self.heads, kept)}`",
-            )
-        size = self.dim // self.heads
-        if self.position_settings.rotates and size % 2:
-            raise refused(
-                "positions",
-                f"{self.positions} needs an even head size, got {size}",
-                got=f"dim {self.dim} / {self.heads} heads = {size}",
-                allowed=f"an even number: {self.positions} positions rotate pairs",
-                fix="set fewer `heads`, or sinusoidal positions",
-            )
+        check_heads(self.dim, self.heads, self.kv_heads)
+        check_rotation(self.dim, self.heads, self.position_settings, instead="sinusoidal")
         return self
 
     @property

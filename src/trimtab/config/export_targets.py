@@ -47,9 +47,9 @@ class TargetFacts:
     weights: tuple[str, ...] = ("float32",)
     """Kinds of weights that `--quantization` may ask for; float32 is exact."""
     translators: Callable[[Any], Iterator[Problem]] | None = _nothing
-    """What prevents the export of an encoder-decoder; None where the target takes no encoder-decoder."""
+    """What prevents the export of an encoder-decoder; None if the target takes no encoder-decoder."""
     language_models: Callable[[Any], Iterator[Problem]] | None = None
-    """What prevents the export of a decoder; None where the target takes no decoder."""
+    """What prevents the export of a decoder; None if the target takes no decoder."""
 
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""
@@ -133,7 +133,7 @@ def _program_obstacles(model: Any) -> Iterator[Problem]:
     """A program reads rows from left to right and is not told where a prefix ends."""
     if model.prefix != "causal":
         yield Problem(
-            what="model.prefix: a program of torch.export does not see where a prefix ends",
+            what="model.prefix: a torch.export program cannot see where a prefix ends",
             got=model.prefix,
             allowed="causal",
             fix="set `model.prefix: causal` to export for torch_export",

@@ -1,4 +1,4 @@
-"""Defaults that are too long for a short run, made to fit it; what is written is never changed."""
+"""Shortens defaults that are too long for a short run; explicit values never change."""
 
 from trimtab.config.run import Recipe
 from trimtab.config.schedules import Noam
@@ -19,7 +19,7 @@ def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe with what nobody wrote made to fit its `length`, and a line for each value that a reader would not
     expect.
 
-    What is filled in still counts as not written: a run that goes on with another `length` keeps its warmup, and is
+    What is filled in still counts as not written: a resumed run with another `length` keeps its warmup, and is
     evaluated as often as suits that length.
     """
     recipe, notes = _with_fitting_warmup(recipe)
@@ -38,7 +38,7 @@ def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     shorter = schedule.model_copy(update={"warmup": warmup})
     shorter.model_fields_set.discard("warmup")
     step = recipe.step.model_copy(update={"schedule": shorter})
-    note = f"step.schedule.warmup is {warmup}: the default, {usual}, is longer than the run, {length}"
+    note = f"step.schedule.warmup is set to {warmup}, since its default, {usual}, is longer than the run, {length}"
     return recipe.model_copy(update={"step": step}), (note,)
 
 

@@ -1,4 +1,4 @@
-"""Whether what a call of the Python interface was given can name a file or a folder."""
+"""Checks that a path given to the Python interface can name a file or folder."""
 
 from collections.abc import Sequence
 from pathlib import Path

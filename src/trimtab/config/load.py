@@ -88,15 +88,13 @@ def parse_recipe(
     read = read_yaml(text, name=str(path))
     value: Any = read.value
     if value is None:
-        raise input_error(
-            "the recipe is empty", fix="`trimtab init` writes one to start from", where=str(path)
-        )
+        raise input_error("the recipe is empty", fix="create one with `trimtab init`", where=str(path))
     if not isinstance(value, Mapping):
         raise input_error(
             "not a recipe",
             got=shown(value),
             allowed="`key: value` lines",
-            fix="`trimtab init` writes one to start from",
+            fix="create one with `trimtab init`",
             where=f"{path}:1:1",
         )
     tree, overridden = apply_overrides(value, tuple(overrides))
@@ -171,7 +169,7 @@ def _read_text(path: Path) -> str:
     except FileNotFoundError:
         raise input_error(
             f"{path}: no such file",
-            got="nothing there",
+            got="no file or folder at this path",
             allowed="a recipe, which is a YAML file",
             fix=_near_files(path),
         ) from None
@@ -198,7 +196,7 @@ def _too_large(path: Path) -> InputError:
         f"{path}: too large for a recipe",
         got=f"more than {MAX_BYTES:,} bytes",
         allowed=f"at most {MAX_BYTES:,} bytes",
-        fix="put data into files of their own, and name these",
+        fix="put data into separate files and name them",
         where=str(path),
     )
 

@@ -1,4 +1,4 @@
-"""What cannot hold together in how corpora are mixed, spoiled and split by chance."""
+"""Contradictions in how corpora are mixed, corrupted and randomly split."""
 
 from collections.abc import Iterator
 
@@ -44,9 +44,7 @@ def _stages(recipe: Recipe) -> Iterator[Complaint]:
                 what="the last stage runs to the end" if last else "each stage ends after the one before it",
                 got=str(stage.until or "nothing"),
                 allowed="nothing" if last else f"more than {before} steps",
-                fix="leave it out, or add the stage that follows"
-                if last
-                else "say at which step the stage ends",
+                fix="leave it out, or add another stage" if last else "give the step at which the stage ends",
             )
         before = end or before
 
@@ -62,10 +60,10 @@ def _denoise(recipe: Recipe) -> Iterator[Complaint]:
             if "<mask>" in (*corpus.tags, *corpus.reverse_tags):
                 yield Complaint(
                     path=f"data.train.{number}.tags",
-                    what="denoise has the symbol for what is left out, so it cannot be a tag too",
+                    what="denoise uses the symbol for masked text, so it cannot be a tag too",
                     got="<mask>",
                     allowed="another word, such as <masked>",
-                    fix="name the tag otherwise",
+                    fix="choose another tag",
                 )
         if unknown := [name for name in transform.only if name not in names]:
             yield Complaint(
@@ -78,7 +76,7 @@ def _denoise(recipe: Recipe) -> Iterator[Complaint]:
         elif not any(transform.is_for(corpus) for corpus in train):
             yield Complaint(
                 path=path,
-                what="there is no corpus that it is for",
+                what="no corpus that it applies to",
                 got="no corpus of `data.train` that is given as `text`",
                 fix="add one such as `{text: mono.de, tags: [<denoise>]}`, or name others in `only`",
             )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import filled_from_preset
+from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 Preset = Literal["tiny", "small", "base", "big"]
@@ -173,42 +173,15 @@ class EncoderDecoderModel(Settings):
         heads, kv_heads = f"{side}_heads", f"{side}_kv_heads"
         heads = "heads" if getattr(self, heads) is None else heads
         kv_heads = "kv_heads" if getattr(self, kv_heads) is None else kv_heads
-        if self.dim % own.heads:
-            raise refused(
-                heads,
-                f"{own.heads} heads do not divide dim {self.dim}",
-                got=str(own.heads),
-                allowed=f"a divisor of {self.dim}, such as {_near_divisor(self.dim, own.heads)}",
-                fix=f"set `{heads}: {_near_divisor(self.dim, own.heads)}`, or a dim that {own.heads} divides",
-            )
-        kept = own.kv_heads or own.heads
-        if own.heads % kept:
-            raise refused(
-                kv_heads,
-                f"{own.heads} heads cannot share {kept} heads of keys and values evenly",
-                got=str(kept),
-                allowed=f"a divisor of {own.heads}: {', '.join(map(str, _divisors(own.heads)))}",
-                fix=f"set `{kv_heads}: {_near_divisor(own.heads, kept)}`",
-            )
-        size = self.dim // own.heads
-        positions = self.source_position_settings if side == "encoder" else self.target_position_settings
-        if size % 2 and positions.rotates:
-            raise refused(
-                "positions" if side == "encoder" or self.decoder_positions is None else "decoder_positions",
-                f"{positions.kind} needs an even head size, got {size}",
-                got=f"dim {self.dim} / {own.heads} heads = {size}",
-                allowed=f"an even number: {positions.kind} positions turn pairs",
-                fix="set fewer `heads`, or sinusoidal positions",
-            )
-
-
-def _divisors(number: int) -> list[int]:
-    return [each for each in range(1, number + 1) if number % each == 0]
-
-
-def _near_divisor(number: int, wanted: int) -> int:
-    """The divisor nearest to what was wanted, the smaller of two."""
-    return min(_divisors(number), key=lambda each: (abs(each - wanted), each))
+        check_heads(self.dim, own.heads, own.kv_heads, key=heads, kv_key=kv_heads)
+        is_source = side == "encoder"
+        check_rotation(
+            self.dim,
+            own.heads,
+            self.source_position_settings if is_source else self.target_position_settings,
+            instead="sinusoidal",
+            key="positions" if is_source or self.decoder_positions is None else "decoder_positions",
+        )
 
 
 ModelConfig = EncoderDecoderModel

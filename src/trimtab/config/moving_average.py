@@ -16,9 +16,9 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.evaluate.weights == "ema" and ema is None:
         yield Complaint(
             path="evaluate.weights",
-            what="an average of the weights that is not kept",
+            what="needs an average of the weights, which this recipe does not keep",
             got="ema, without `step.ema`",
-            allowed="raw, or ema beside `step.ema`",
+            allowed="raw, or ema with `step.ema`",
             fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
         )
     if ema is None or length.unit != "steps" or recipe.model.warm_start is not None:
@@ -29,7 +29,7 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         seldom = ema.warmup or of_first_weights(ema, length.steps) <= MOST_OF_FIRST_WEIGHTS
         yield Complaint(
             path="step.ema.every" if seldom else "step.ema.decay",
-            what=f"at the end of the run {first:.0%} of the average would be the untrained first weights",
+            what=f"at the end of the run {first:.0%} of the average would still be the initial weights",
             got=f"every {ema.every} updates, so {refreshes} refreshes in {length}"
             if seldom
             else f"{ema.decay}, without `warmup`, for {refreshes} refreshes",

@@ -64,7 +64,7 @@ def _put(tree: Any, names: list[str], value: Any, *, where: str) -> None:
                     what=f"{'.'.join(names[:depth])}: not a group of keys",
                     got=shown(holder),
                     allowed="a path through groups of keys and the numbers of items",
-                    fix=f"write `{'.'.join(names[:depth])}=VALUE`, or look for the key that is meant",
+                    fix=f"write `{'.'.join(names[:depth])}=VALUE`, or check the spelling of the key",
                     where=where,
                 )
             )

@@ -1,4 +1,4 @@
-"""What may be written at each place of a recipe, read from the settings classes themselves."""
+"""The schema of each place in a recipe, read from the settings classes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Place:
     default_kind: str = ""
     meaning: str = ""
     default: Any = None
-    """What stands here where nothing is written; None where something must be."""
+    """What stands here where nothing is written; None if something must be."""
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ class Place:
         return any(get_origin(choice) is dict for choice in self.choices)
 
     def model_for(self, group: Mapping[str, Any]) -> type[Settings] | None:
-        """The group that is meant, by its `kind`; None where the kind is not known."""
+        """The group that is meant, by its `kind`; None if the kind is not known."""
         models = self.models
         if len(models) == 1:
             return models[0]
@@ -59,7 +59,7 @@ class Place:
         return next((model for model in models if kind_of(model) == kind), None)
 
     def below(self, value: Any, name: str) -> "Place | None":
-        """The place of the child `name` of `value`, or None where there is none."""
+        """The place of the child `name` of `value`, or None if there is none."""
         if isinstance(value, Mapping):
             group = cast("Mapping[str, Any]", value)
             if self.named and self.item is not None:
@@ -84,7 +84,7 @@ def place_of(path: str, tree: Any) -> Place | None:
 
 
 def child(value: Any, name: str) -> Any:
-    """The value under a key or an index, None where there is none."""
+    """The value under a key or an index, None if there is none."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value).get(name)
     if isinstance(value, list) and name.isdigit():
@@ -121,7 +121,7 @@ def _keys_below(place: Place, path: str) -> Iterator[str]:
 
 
 def field_of(model: type[Settings], name: str) -> Place | None:
-    """The place of a key of a group, None where it has no such field."""
+    """The place of a key of a group, None if it has no such field."""
     field = model.model_fields.get(name)
     if field is None:
         return None

@@ -1,16 +1,20 @@
-"""The sizes of a model, by the name of a preset or key by key."""
+"""The sizes of a model, by the name of a preset or key by key, and whether they fit together."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from trimtab.config.positions import PositionSettings
 from trimtab.config.settings import refused
 
 
-def filled_from_preset(given: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def filled_from_preset(value: Any, presets: Mapping[str, Mapping[str, Any]]) -> Any:
     """What is given, with what it leaves open as its preset has it; every size that stays open is refused at once.
 
-    A key that `base` has is a size.
+    A key that `base` has is a size. What is no group of keys is left for others to complain of.
     """
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
     preset = given.get("preset")
     base = presets["base"]
     # An unknown preset is reported once, by its own field, not again by every size that it leaves open.
@@ -26,3 +30,52 @@ def filled_from_preset(given: Mapping[str, Any], presets: Mapping[str, Mapping[s
             fix=f"name a preset, such as `preset: tiny`, or write {', '.join(f'`{key}`' for key in missing)}",
         )
     return filled
+
+
+def check_heads(
+    dim: int, heads: int, kv_heads: int | None, *, key: str = "heads", kv_key: str = "kv_heads"
+) -> None:
+    """Raises a refusal where heads do not divide the width, or those of keys and values do not divide the heads."""
+    if dim % heads:
+        near = near_divisor(dim, heads)
+        raise refused(
+            key,
+            f"{heads} heads do not divide dim {dim}",
+            got=str(heads),
+            allowed=f"a divisor of {dim}, such as {near}",
+            fix=f"set `{key}: {near}`, or a dim that {heads} divides",
+        )
+    kept = kv_heads or heads
+    if heads % kept:
+        raise refused(
+            kv_key,
+            f"{heads} heads cannot share {kept} heads of keys and values evenly",
+            got=str(kept),
+            allowed=f"a divisor of {heads}: {', '.join(map(str, divisors(heads)))}",
+            fix=f"set `{kv_key}: {near_divisor(heads, kept)}`",
+        )
+
+
+def check_rotation(
+    dim: int, heads: int, positions: PositionSettings, *, instead: str, key: str = "positions"
+) -> None:
+    """Raises a refusal where positions rotate pairs of numbers and a head has an odd one; `instead` are others."""
+    size = dim // heads
+    if positions.rotates and size % 2:
+        raise refused(
+            key,
+            f"{positions.kind} needs an even head size, got {size}",
+            got=f"dim {dim} / {heads} heads = {size}",
+            allowed=f"an even number: {positions.kind} positions rotate pairs",
+            fix=f"set fewer `heads`, or {instead} positions",
+        )
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, the smallest first."""
+    return [each for each in range(1, number + 1) if number % each == 0]
+
+
+def near_divisor(number: int, wanted: int) -> int:
+    """The divisor nearest to what was wanted, the smaller of two."""
+    return min(divisors(number), key=lambda each: (abs(each - wanted), each))

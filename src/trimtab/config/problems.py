@@ -1,4 +1,4 @@
-"""What is wrong with a tree of plain values, in our words: unknown keys, wrong types, values out of range."""
+"""Problems of a tree of plain values: unknown keys, wrong types, values out of range."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
+from trimtab.config.not_yet import BY_KIND, not_yet
 from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
 from trimtab.config.run import Recipe
 from trimtab.units import Duration
@@ -31,7 +32,7 @@ MOST_GUESSES = 200
 
 
 def complaints_about(tree: Any) -> list[Complaint]:
-    """Everything that keeps plain values from being a recipe; empty where nothing does."""
+    """Everything that keeps plain values from being a recipe; empty if nothing does."""
     found = list(_unknown_keys(ROOT, tree, "", iter(range(MOST_GUESSES))))
     errors = _errors_of(tree)
     by_path: dict[str, list[ErrorDetails]] = {}
@@ -40,8 +41,8 @@ def complaints_about(tree: Any) -> list[Complaint]:
     meant = {complaint.fix for complaint in found}
     for path, details in by_path.items():
         complaint = _translated(path, details, tree)
-        misspelt = details[0]["type"] == "missing" and did_you_mean([path]) in meant
-        if complaint is not None and not misspelt:
+        misspelled = details[0]["type"] == "missing" and did_you_mean([path]) in meant
+        if complaint is not None and not misspelled:
             found.append(complaint)
     return list(dict.fromkeys(found))
 
@@ -95,7 +96,7 @@ def _unknown_key(
     if name == "<<":
         return Complaint(
             path=path + name,
-            what="a merge key, which recipes do not have",
+            what="a merge key, which recipes do not support",
             got=got,
             allowed=allowed,
             fix="write the keys out here, or name the whole group once with `key: &name` and again with `key: *name`",
@@ -113,7 +114,8 @@ def _unknown_key(
         what="unknown key",
         got=got,
         allowed=allowed,
-        fix=did_you_mean([] if next(guesses, None) is None else nearest_keys(path + name, keys_of(model)))
+        fix=not_yet(path + name)
+        or did_you_mean([] if next(guesses, None) is None else nearest_keys(path + name, keys_of(model)))
         or "remove it; `trimtab init` shows the keys that are usual",
     )
 
@@ -184,7 +186,7 @@ def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint 
                 what="missing",
                 got="nothing",
                 allowed=_kinds(place),
-                fix="say which kind is meant",
+                fix="add `kind`",
             )
         case "too_short" | "too_long":
             if not value:
@@ -218,8 +220,8 @@ def _way_out(place: Place | None) -> str:
     default: Any = place.default if place is not None else None
     if default and isinstance(default, int | float | str | Duration):
         word = shown(default) if isinstance(default, bool) else default
-        return f"write what is allowed, or leave it out for the default, {word}"
-    return "write what is allowed"
+        return f"use one of the allowed values, or leave it out for the default, {word}"
+    return "use one of the allowed values"
 
 
 def _how_to_add(path: str, place: Place | None) -> str:
@@ -240,7 +242,9 @@ def _unknown_kind(path: str, place: Place | None, error: ErrorDetails) -> Compla
         what="unknown kind",
         got=shown(tag),
         allowed=join_words(kinds, "or"),
-        fix=did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1]) or "write one of these",
+        fix=BY_KIND.get(tag, "")
+        or did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1])
+        or "write one of these",
     )
 
 

@@ -1,4 +1,4 @@
-"""YAML 1.2 text to plain values, with the line and column of every key; strict, bounded, and clear when it fails."""
+"""Parses YAML 1.2 to plain values, with the line and column of every key; strict, bounded, with clear errors."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # (nodes and errors of ruamel.yaml have no types)
@@ -78,8 +78,8 @@ def _compose(text: str, name: str) -> Node | None:
         raise input_error(
             "a character that YAML does not allow",
             got=f"U+{_code(error.character):04X}",
-            allowed="text, tabs and ends of lines",
-            fix="remove it, or write it as an escape between double quotes",
+            allowed="text, tabs and line ends",
+            fix="remove it, or escape it in double quotes",
             where=where,
         ) from None
     except MarkedYAMLError as error:
@@ -118,15 +118,15 @@ class _Reader:
         """The groups and lists around what is read."""
 
     def read(self, node: Node, path: tuple[str, ...]) -> Any:
-        """The plain value of a node at a path of keys. Raises InputError where there are too many values or they are
+        """The plain value of a node at a path of keys. Raises InputError if there are too many values or they are
         nested too deeply; other problems are gathered."""
         self.num_nodes += 1
         if self.num_nodes > MAX_VALUES:
             raise too_many(self.where(node))
         if any(node is each for each in self.open):
             raise input_error(
-                "an alias inside what it names",
-                got="a value that holds itself",
+                "an alias inside its own anchor",
+                got="a value that contains itself",
                 allowed="aliases of anchors that come before them",
                 fix="write the value out instead of the alias",
                 where=self.where(node),
@@ -157,10 +157,10 @@ class _Reader:
                 group = isinstance(key_node, MappingNode)
                 self.problems.append(
                     Problem(
-                        what="a key that is not a word",
+                        what="a key that is not a string",
                         got="a group of keys" if group else "a list",
                         allowed="a word, such as `length`",
-                        fix="write `key: value`; put text that begins with { or [ between quotes",
+                        fix="write `key: value`; quote text that begins with { or [",
                         where=self.where(key_node),
                     )
                 )
@@ -199,7 +199,7 @@ class _Reader:
                 case _:
                     self.problems.append(
                         Problem(
-                            what="a value with a tag of its own",
+                            what="a value with a YAML tag",
                             got=tag.replace(_TAG, "!!"),
                             allowed="plain values",
                             fix="remove the tag",

@@ -94,7 +94,7 @@ def _allowed(place: Place) -> str:
 
 
 def _default(model: type[Settings], key: str, place: Place) -> str:
-    """As one would write it; empty where the key must be given or the default is filled in later."""
+    """As one would write it; empty if the key must be given or the default is filled in later."""
     if model.model_fields[key].is_required():
         return "must be given"
     # A default below what is allowed stands for what a preset fills in.

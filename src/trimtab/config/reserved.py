@@ -40,7 +40,7 @@ def reserved_tags(recipe: Recipe) -> Iterator[Complaint]:
                         what=f"{tag} already has a meaning in the vocabulary: {meaning}",
                         got=tag,
                         allowed="a word of its own, such as <ui>",
-                        fix="take another word, also where a validation set or `--tag` has it",
+                        fix="choose another word, also in validation sets and `--tag`",
                     )
 
 

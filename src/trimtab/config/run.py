@@ -115,21 +115,16 @@ class Recipe(Settings):
         return facts_of(self.task)
 
     @property
-    def is_language_model(self) -> bool:
-        """Whether it continues texts rather than translating them."""
-        return self.task == "language_model"
-
-    @property
     def translates(self) -> bool:
         """Whether translating is learned: a language model can do it too, where it has corpora with two sides."""
-        if self.is_language_model:
+        if self.facts.continues_texts:
             return any(corpus.text is None for corpus in self.data.train)
         return self.facts.writes_text
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a language model learns to go on from texts, and not only from the sources of pairs."""
-        return self.is_language_model and any(corpus.text is not None for corpus in self.data.train)
+        """Whether a language model learns to continue texts, and not only from the sources of pairs."""
+        return self.facts.continues_texts and any(corpus.text is not None for corpus in self.data.train)
 
     @field_validator("export", mode="after")
     @classmethod
@@ -139,7 +134,7 @@ class Recipe(Settings):
             twice = ", ".join(each for each in different if value.count(each) > 1)
             raise refused(
                 "",
-                f"{twice} stands there more than once",
+                f"{twice} is listed more than once",
                 got=f"[{', '.join(value)}]",
                 allowed="each target once",
                 fix=f"write [{', '.join(different)}]",

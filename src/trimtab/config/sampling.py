@@ -1,4 +1,4 @@
-"""Ways to split a line into pieces by chance, in training only."""
+"""Random segmentation of a line into pieces, in training only."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""How the learning rate goes over a run: one class for each schedule."""
+"""How the learning rate changes over a run: one class per schedule."""
 
 import re
 from typing import Annotated, Any, ClassVar, Literal

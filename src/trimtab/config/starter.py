@@ -77,11 +77,11 @@ evaluate:
   metrics: [bleu, chrf]
   # Which score chooses the best checkpoint; `trimtab translate` takes that one.
   best: {metric: chrf}
-  # Stop after so many evaluations without a new best; null goes on to the end.
+  # Stop after so many evaluations without a new best; null continues to the end.
   patience: 10
 
 checkpoint:
-  # `trimtab train recipe.yaml --resume` goes on from the newest one.
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
   every: 500 steps
   keep: 3
 

@@ -55,11 +55,11 @@ evaluate:
   every: 500 steps
   # Which score chooses the best checkpoint; `trimtab generate` takes that one.
   best: {metric: loss}
-  # Stop after so many evaluations without a new best; null goes on to the end.
+  # Stop after so many evaluations without a new best; null continues to the end.
   patience: null
 
 checkpoint:
-  # `trimtab train recipe.yaml --resume` goes on from the newest one.
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
   every: 500 steps
   keep: 3
 
@@ -125,7 +125,7 @@ evaluate:
   metrics: [accuracy, macro_f1]
   # Which score chooses the best checkpoint; `trimtab classify` takes that one.
   best: {metric: accuracy}
-  # Stop after so many evaluations without a new best; null goes on to the end.
+  # Stop after so many evaluations without a new best; null continues to the end.
   patience: 5
 
 checkpoint:

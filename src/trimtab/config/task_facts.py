@@ -1,4 +1,4 @@
-"""What a task decides of a recipe before it is looked at: defaults, kinds of model, how rows are read.
+"""What a task determines about a recipe: defaults, kinds of model, how rows are read.
 
 Torch-free; what the task does with data and model is in `trimtab.tasks`.
 """
@@ -29,8 +29,18 @@ class TaskFacts:
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
     metrics: tuple[MetricGroup, ...]
     """Which groups of metrics it has, its usual ones first."""
+    continues_texts: bool = False
+    """Whether the model goes on from what it reads, so that it translates only where it reads pairs."""
     one_target: bool = False
     """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
+    targets: str = "target tokens"
+    """What counts in the loss, in messages."""
+    each_target: str = "a token"
+    """One of them, as in `loss 3.2 a token`."""
+    batches: str = "packs"
+    """What a step is cut into."""
+    mismatch: str = "source and target are aligned"
+    """What to look for in the data where a model cannot learn it."""
     writes_text: bool = True
     """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
     command: str = ""
@@ -39,6 +49,10 @@ class TaskFacts:
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
     """Default of `data.tokenizer.normalization` for sentencepiece; None for the tokenizer's own."""
+
+    def targets_of_longest(self, max_tokens: int) -> int:
+        """Targets of an example of `data.max_tokens`, which the smallest batch has to hold."""
+        return 1 if self.one_target else max_tokens
 
 
 TRANSLATION = TaskFacts(
@@ -54,6 +68,7 @@ LANGUAGE_MODEL = TaskFacts(
     one_row=True,
     scores_follow_from_the_loss=True,
     metrics=("texts", "translations"),
+    continues_texts=True,
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),
@@ -69,6 +84,10 @@ CLASSIFICATION = TaskFacts(
     scores_follow_from_the_loss=False,
     metrics=("labels",),
     one_target=True,
+    targets="examples",
+    each_target="an example",
+    batches="batches",
+    mismatch="`source` names the texts and `target` their labels",
     writes_text=False,
     command="trimtab classify",
     defaults=(
@@ -102,6 +121,8 @@ def with_task_defaults(tree: Any) -> Any:
     if given.get("task") not in TASKS:
         return given
     facts = facts_of(given["task"])
+    if isinstance(given.get("model"), Mapping):
+        given = _filled(given, ["model", "kind"], facts.model_kinds[0])
     for path, value in facts.defaults:
         given = _filled(given, path.split("."), value)
     data = given.get("data")

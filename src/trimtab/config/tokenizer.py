@@ -7,6 +7,9 @@ from pydantic import Field
 from trimtab.config.sampling import Sampling
 from trimtab.config.settings import Settings
 
+SMALLEST_VOCABULARY = 6
+"""Four special symbols, the word boundary and a letter: a text of little variety may hold no more pieces."""
+
 
 class SentencePieceTokenizer(Settings):
     """A sentencepiece model, trained on the training corpora when the run begins, or loaded from `path`."""
@@ -14,7 +17,7 @@ class SentencePieceTokenizer(Settings):
     kind: Literal["sentencepiece"] = "sentencepiece"
     model: Literal["unigram", "bpe"] = "unigram"
     """The algorithm: unigram (Kudo 2018, arXiv 1804.10959) or BPE (Sennrich et al. 2016, arXiv 1508.07909)."""
-    vocabulary_size: int = Field(default=16000, ge=64, le=1_000_000)
+    vocabulary_size: int = Field(default=16000, ge=SMALLEST_VOCABULARY, le=1_000_000)
     """Pieces in the vocabulary, special symbols included. If it is not set and the text contains fewer different
     pieces, the vocabulary shrinks to that number."""
     character_coverage: float = Field(default=0.9995, gt=0.9, le=1.0)

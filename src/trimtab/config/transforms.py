@@ -77,7 +77,7 @@ class DenoiseTransform(Settings):
     @model_validator(mode="after")
     def _does_something(self) -> "DenoiseTransform":
         if not (self.masks or self.delete or self.shuffle):
-            raise ValueError("nothing is spoiled: infill, mask, delete and shuffle are all 0")
+            raise ValueError("nothing is corrupted: infill, mask, delete and shuffle are all 0")
         return self
 
     @property
@@ -86,7 +86,7 @@ class DenoiseTransform(Settings):
         return bool(self.infill or self.mask)
 
     def is_for(self, corpus: TrainCorpus) -> bool:
-        """Whether the sources of a corpus are spoiled."""
+        """Whether the sources of a corpus are corrupted."""
         return corpus.name in self.only if self.only else corpus.text is not None
 
 

@@ -1,4 +1,4 @@
-"""Where in the recipe a key is written, added to what stages say of it; they see the values alone."""
+"""Adds the line of a recipe key to problems that stages report, since stages only see values."""
 
 import re
 from collections.abc import Generator

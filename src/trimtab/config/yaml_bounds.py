@@ -1,4 +1,4 @@
-"""How deep and how large YAML and JSON may be: one answer for recipes that are trained and for files that are checked.
+"""Limits of depth and size for YAML and JSON, shared by recipes and checked files.
 
 Far more than a recipe or a configuration has, far less than fills a memory or an afternoon.
 """
@@ -21,7 +21,7 @@ def too_deep(where: str) -> InputError:
         "nested too deeply",
         got=f"a level {MAX_DEPTH + 1}",
         allowed=f"at most {MAX_DEPTH} levels",
-        fix="look for brackets that are opened again and again, and take levels out",
+        fix="look for brackets that are opened repeatedly, and remove levels",
         where=where,
     )
 
@@ -37,6 +37,6 @@ def too_many(where: str, *, got: str = f"more than {MAX_VALUES:,}, aliases writt
         "too many values",
         got=got,
         allowed=f"at most {MAX_VALUES:,}, aliases written out",
-        fix="put data into a file of its own; name fewer aliases inside one another",
+        fix="put data into a separate file; nest fewer aliases",
         where=where,
     )

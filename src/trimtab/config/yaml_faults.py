@@ -1,4 +1,4 @@
-"""What a parser of YAML says of a text, in words that tell what stands there, what can, and what to do."""
+"""Turns errors of the YAML parser into messages with what was found, what is allowed, and the fix."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ _EXCERPT: Final = 60
 
 
 def yaml_fault(problem: str, *, context: str = "", text: str, at: int | None, where: str) -> InputError:
-    """The error for what ruamel.yaml calls `problem`, met at a character of the text; None where it names no place."""
+    """The error for what ruamel.yaml calls `problem`, met at a character of the text; None if it names no place."""
     got = excerpt(text, at)
     for pattern, what, allowed, fix in _FAULTS:
         if re.search(pattern, problem) or re.search(pattern, f"{context} {problem}"):
@@ -19,8 +19,8 @@ def yaml_fault(problem: str, *, context: str = "", text: str, at: int | None, wh
     return input_error(
         f"not YAML: {words}",
         got=got,
-        allowed="YAML: `key: value`, lists of `- item`, text with signs between quotes",
-        fix="look at this line and the one above it: indentation, quotes, brackets",
+        allowed="YAML: `key: value`, lists of `- item`, text with special characters in quotes",
+        fix="check this line and the one above it: indentation, quotes, brackets",
         where=where,
     )
 

@@ -38,7 +38,7 @@ class Alignment:
     lines: int
     """Lines that were looked at."""
     correlation: float | None
-    """Of the logarithms of the lengths, without pairs of which a side is blank; None where they hardly differ."""
+    """Of the logarithms of the lengths, without pairs of which a side is blank; None if they hardly differ."""
     drift: Drift | None
     """Counted in lines of the corpus, from 0."""
     where: str

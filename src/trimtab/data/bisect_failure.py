@@ -1,4 +1,4 @@
-"""Which example ends the process that reads it, or stops it for ever: looked for by halving, each half on its own."""
+"""Finds the example that kills or hangs the process that reads it, by bisection."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,7 @@ PROBE_SECONDS = 10.0
 
 
 def bisect_failure(feed: MakesChunks, *, start: int, count: int) -> int | None:
-    """The position whose example alone ends a process or hangs; None where every half is read without harm.
+    """The position whose example alone ends a process or hangs; None if every half is read without harm.
 
     It takes at most `PROBE_SECONDS` for each halving, and as many processes as twice the halvings.
     """
@@ -21,7 +21,7 @@ def bisect_failure(feed: MakesChunks, *, start: int, count: int) -> int | None:
 
 
 def halved(is_harmless: Callable[[int, int], bool], *, start: int, count: int) -> int | None:
-    """The one place of a harmful stretch that does the harm; None where its halves are harmless on their own."""
+    """The one place of a harmful stretch that does the harm; None if its halves are harmless on their own."""
     while count > 1:
         left = count // 2
         if not is_harmless(start, left):

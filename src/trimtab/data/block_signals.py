@@ -1,4 +1,4 @@
-"""Signals that wait: what is begun meanwhile is not broken off, and processes are born deaf to them."""
+"""Blocks signals for a while, also in processes started meanwhile."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ def block_signals() -> Iterator[None]:
 
     A process that takes them must unblock them. In a thread the body is never broken off anyway: Python handles signals
     in the main one. That one has to put its handlers off too, because a blocked signal is delivered to another thread
-    and handled here all the same.
+    and handled here anyway.
     """
     came: list[int] = []
     handlers = {}
@@ -36,7 +36,7 @@ def block_signals() -> Iterator[None]:
 
 
 def ignore_for_good() -> None:
-    """For a process that was started in such a body, which goes on until the one that started it ends."""
+    """For a process that was started in such a body, which continues until the one that started it ends."""
     for number in FOR_THE_GROUP:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_GROUP)

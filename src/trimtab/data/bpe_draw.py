@@ -1,4 +1,4 @@
-"""Splits of texts under a BPE model, with merges left out by chance."""
+"""Random splits under a BPE model, with merges dropped at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ROUND_BITS = 32
 @dataclass(frozen=True, slots=True)
 class BpeDraw:
     """BPE-dropout (Provilkov et al. 2020, arXiv 1910.13267) as sentencepiece has it: the best merge comes first, and
-    one that is left out is not tried again, where the paper draws for all merges anew after each.
+    one that is left out is not tried again, where the paper draws for all merges again after each.
 
     Many words are merged at once, in rounds: in each, one merge of every word is done or left out.
     """

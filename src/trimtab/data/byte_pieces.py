@@ -1,4 +1,4 @@
-"""A tokenizer of bytes: a sentencepiece model that has no piece but the 256 bytes, written by hand.
+"""A tokenizer of bytes: a hand-written sentencepiece model whose only pieces are the 256 bytes.
 
 So everything that reads sentencepiece models reads it too. The numbers of the fields are those of
 `sentencepiece_model.proto`; the wire format is that of Protocol Buffers.

@@ -1,4 +1,4 @@
-"""Where line indexes and decompressed text are kept, and how a file there comes to be whole or not at all."""
+"""The cache of line indexes and decompressed text; its files appear atomically."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ def committed(path: Path, *, follows_from_name: bool = False) -> Iterator[Binary
     With `follows_from_name` every process that writes it writes the same, and it has the same time of change each time:
     one that two runs make at once stays the file that the first of them has begun to read.
 
-    Raises NoRoom, naming the folder, where the disk or the quota is full, InputError where writing is not allowed;
+    Raises DiskFull, naming the folder, where the disk or the quota is full, InputError if writing is not allowed;
     nothing is left behind then.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
@@ -83,7 +83,7 @@ def _not_written(path: Path, error: OSError) -> TrimtabError:
 
 def _disk_full(folder: Path) -> DiskFull:
     return DiskFull(
-        f"{folder}: no room left to write in this folder\n"
+        f"{folder}: no space left to write in this folder\n"
         "  fix     free some space there; indexes and unpacked text go to another disk with TRIMTAB_CACHE=FOLDER"
     )
 

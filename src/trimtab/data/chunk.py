@@ -45,7 +45,7 @@ class ReadsPairs(Protocol):
         ...
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Source and target; InputError where the line cannot be read."""
+        """Source and target; InputError if the line cannot be read."""
         ...
 
 
@@ -103,7 +103,7 @@ class Feed:
     """How sources are split by chance; not at all by default."""
     target_sampling: SubwordSampling | None = None
     noises: Noises = ()
-    """What spoils the sources of each corpus; nothing by default."""
+    """What damages the sources of each corpus; nothing by default."""
     contexts: PutsContext | None = None
     """What puts sentences of the same document before examples."""
 
@@ -223,7 +223,7 @@ class Chunk:
 def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
     """The chunk of the positions from `start` to `start + count`; a function of its arguments alone.
 
-    InputError where a line cannot be read, as the corpus says it.
+    InputError if a line cannot be read, as the corpus says it.
     """
     places = feed.mixture.at(np.arange(start, start + count))
     sources, targets, reasons = _read(feed, places)
@@ -292,12 +292,12 @@ def _transformed(feed: Feed, corpus: int, line: int, rng: Generator | None) -> t
         raise RunFailed(
             f"data.transforms: {feed.corpora[corpus].name}, line {line + 1} cannot be transformed\n"
             f"  got     {type(error).__name__}: {error}\n"
-            "  fix     take the line out or change the transform, and begin a new run: the data is another one then"
+            "  fix     remove the line or change the transform, and start a new run, since the data has changed"
         ) from error
 
 
 def _encode_sources(feed: Feed, lines: list[str], places: Places) -> list[list[int]]:
-    """Ids of each line behind the tags of its corpus, spoiled where the corpus has noise."""
+    """Ids of each line behind the tags of its corpus, damaged where the corpus has noise."""
     tokenizer, seed = feed.source_tokenizer or feed.tokenizer, feed.mixture.seed
     rows = _encode(tokenizer, lines, feed.source_sampling, places)
     tags = [tokenizer.encode_with_tags([""], corpus.tags)[0][:-1] for corpus in feed.corpora]

@@ -31,14 +31,14 @@ _STRANGERS = {
 def compression_of(path: Path, head: bytes) -> Compression:
     """How the file is packed, told from its first bytes: what is called .gz must be gzip, and gzip needs no name.
 
-    Raises InputError where name and content differ, or for packings that are not read.
+    Raises InputError if name and content differ, or for packings that are not read.
     """
     plain: Compression = "plain"
     found = next((compression for magic, compression in _MAGIC.items() if head.startswith(magic)), plain)
     said = _SUFFIXES.get(path.suffix.lower())
     if said is not None and found != said:
         raise input_error(
-            f"{path}: the name says {said}, the content does not",
+            f"{path}: the name says {said}, but the content is different",
             got="0 bytes" if not head else f"{found} data" if found != "plain" else "something else",
             allowed=f"{said} data",
             fix="rename the file, or fetch it again",
@@ -51,7 +51,7 @@ def compression_of(path: Path, head: bytes) -> Compression:
 
 
 def read_blocks(file: BinaryIO, *, path: Path, compression: Compression) -> Iterator[bytes]:
-    """The unpacked content in blocks that are not empty; InputError where it is damaged or cut short."""
+    """The unpacked content in blocks that are not empty; InputError if it is damaged or cut short."""
     stream = _opened(file, compression)
     unpacked = 0
     try:
@@ -69,7 +69,7 @@ def read_blocks(file: BinaryIO, *, path: Path, compression: Compression) -> Iter
         raise input_error(
             f"{path}: the file is damaged",
             got=f"{unpacked:,} bytes unpacked, then: {error}",
-            allowed=f"a sound {compression} file",
+            allowed=f"an intact {compression} file",
             fix="fetch or pack it again",
         ) from None
     except OSError as error:  # a disk or a network that fails while reading

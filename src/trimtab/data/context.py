@@ -127,14 +127,14 @@ def fitting(lengths: Sequence[int], capacity: int) -> int:
 
 
 def context_of(config: DataConfig) -> ContextTransform | None:
-    """The context of a recipe, None where there is none."""
+    """The context of a recipe, None if there is none."""
     return next((each for each in config.transforms if isinstance(each, ContextTransform)), None)
 
 
 def plan_contexts(
     config: DataConfig, corpora: Sequence[ReadsNeighbours], pipeline: Pipeline, tokenizers: Tokenizers
 ) -> Contexts | None:
-    """What puts context before examples, None where nothing does; filters are for sentences that are learned."""
+    """What puts context before examples, None if nothing does; filters are for sentences that are learned."""
     context = context_of(config)
     if context is None:
         return None

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from typing import Any, assert_never
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats import jsonl, table, tmx, tsv
@@ -11,6 +12,7 @@ from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.documents import open_documents
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
+from trimtab.data.formats.not_text import refuse_what_is_no_text
 from trimtab.data.formats.pairs import PairFile, Pairs
 from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import Passages
@@ -59,16 +61,21 @@ class Corpus:
         """Whether it is text in documents, of which each line is a passage."""
         return isinstance(self.pairs, Passages)
 
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a text, which nothing is learned from; none where there are pairs."""
+        return self.pairs.empty_documents if isinstance(self.pairs, Passages) else []
+
     def __len__(self) -> int:
         return len(self.pairs)
 
     def passage(self, line: int) -> Passage:
-        """A passage of a corpus that has documents; InputError where it cannot be read."""
+        """A passage of a corpus that has documents; InputError if it cannot be read."""
         assert isinstance(self.pairs, Passages), "a corpus of pairs"
         return self.pairs.passage(line)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Source and target of a line, both empty where it has more than `MOST_BYTES`.
+        """Source and target of a line, both empty if it has more than `MOST_BYTES`.
 
         InputError with file, line (from 1) and place where it is malformed.
         """
@@ -135,14 +142,14 @@ def open_corpus(
     passage_bytes: int | None = None,
     has_name: bool = True,
 ) -> Corpus:
-    """The corpus that a recipe names; relative paths start from `root`. InputError where it is empty.
+    """The corpus that a recipe names; relative paths start from `root`. InputError if it is empty.
 
     With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
     its lines is both sides of a pair. Its name says whether it is JSONL; of a pipe, its content does.
     """
     files = [_place(path, root) for path in dict.fromkeys(config.paths.values())]
     has_documents = passage_bytes is not None and config.kind.key == "text"
-    if has_documents:
+    if passage_bytes is not None and has_documents:
         pairs: Pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
     else:
         pairs = _open_pairs(config, files, cache=cache)
@@ -152,7 +159,7 @@ def open_corpus(
             f"{files[0]}: the corpus is empty",
             got="no document" if is_text else "0 pairs",
             allowed="at least 1 document" if is_text else "at least 1 pair",
-            fix="look whether this is the right file, or leave the corpus out",
+            fix="check that this is the right file, or leave the corpus out",
         )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(next(iter(config.paths.values())))
@@ -201,11 +208,13 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
         return open_jsonl_passages(path, most=most, cache=cache)
     text = open_text_passages(path, most=most, cache=cache)
     if not holds_jsonl(text):
+        suffix = _bare(path).suffix.lower() if has_name else ""
+        refuse_what_is_no_text(text.documents.lines, path, suffix=suffix)
         return text
     if not has_name:
         return open_jsonl_passages(path, most=most, cache=cache)
     raise input_error(
-        f"{path}: holds JSON, and its name says that it is plain text",
+        f"{path}: contains JSON, but its name says plain text",
         got="a JSON object with a `text` as the first line",
         allowed="documents of plain text, or JSONL by the name of .jsonl or .ndjson (also .gz, .xz, .zst)",
         fix=f"call it {_bare(path).stem}.jsonl; JSON that is itself the text goes into the field `text` of such a file",
@@ -213,7 +222,8 @@ def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Pas
 
 
 def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) -> Pairs:
-    first, columns = files[0], {"source": config.source, "target": config.target, "cache": cache}
+    first = files[0]
+    columns: dict[str, Any] = {"source": config.source, "target": config.target, "cache": cache}
     match config.kind.key:
         case "documents":
             return open_documents(first, **columns)
@@ -221,11 +231,13 @@ def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) ->
             return table.open_dataset(first, split=config.split, **columns)
         case "pairs":
             return _pair_file(first).open(first, **columns)
-        case _:
+        case "source" | "text":
             pairs = open_aligned(first, files[-1], cache=cache)
+        case _:
+            assert_never(config.kind.key)
     if config.kind.key == "text" and len(pairs) and is_document_object(pairs.source, 0):
         raise input_error(
-            f"{first}: holds JSON, and each of its lines would be a sentence",
+            f"{first}: contains JSON, and each of its lines would count as a sentence",
             got="a JSON object with a `text` as the first line",
             allowed="plain text, a sentence a line",
             fix="write the sentences themselves, one a line, into a file of their own",

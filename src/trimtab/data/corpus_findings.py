@@ -92,7 +92,7 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
             yield not_held_out(
                 f"at least {shared.pair:,} of {shared.lines:,} pairs of the set {shared.valid} stand "
                 f"in the corpus {shared.train} too (bound {SHARED_WARNING:.0%}), as line {here} in line {there}",
-                fix="take these lines out of training; `trimtab data inspect` counts them all",
+                fix="remove these lines from the training data; `trimtab data inspect` counts them all",
             )
 
 

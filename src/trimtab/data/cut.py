@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trimtab.arguments import instance_of, wrong
 from trimtab.data.pack import assemble
 from trimtab.data.shape import PackShape
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
-from trimtab.types import GlobalBatch, PackedBatch, Ragged
+from trimtab.types import PackedBatch, Ragged
 
 
 def cut(
-    window: GlobalBatch,
+    window: TextGlobalBatch,
     shape: PackShape,
     *,
     start_symbol: int,
@@ -54,8 +56,9 @@ def pack_pairs(
     """A whole set in as few packs as its order allows, such as a validation set; sorted first if the shape says so.
 
     `prompt` says how many leading target tokens of each pair do not count; none by default.
-    InputError for a pair that is longer than a pack's longest segment.
+    InputError for a pair that is longer than a pack's longest segment, and for sides or prompts that are not as many.
     """
+    check_sides(source, target, prompt, shape)
     lengths = (
         ("source", source.lengths, shape.source_max_seqlen),
         ("target", target.lengths, shape.target_max_seqlen),
@@ -71,14 +74,45 @@ def pack_pairs(
             )
     prompt = np.zeros(len(target), np.int32) if prompt is None else prompt
     source, target, prompt = _ordered(source, target, prompt, shape)
-    for *rows, given in _runs(source, target, prompt, _greedy_bounds(source, target, shape)):
-        yield assemble(
-            *rows,
-            shape,
-            prompt=given,
-            start_symbol=start_symbol,
-            pad_symbol=pad_symbol,
-            source_pad_symbol=source_pad_symbol,
+    pieces = _runs(source, target, prompt, _greedy_bounds(source, target, shape))
+    symbols = {
+        "start_symbol": start_symbol,
+        "pad_symbol": pad_symbol,
+        "source_pad_symbol": source_pad_symbol,
+    }
+    return (assemble(*rows, shape, prompt=given, **symbols) for *rows, given in pieces)
+
+
+def check_sides(source: Ragged, target: Ragged, prompt: np.ndarray | None, shape: PackShape) -> None:
+    """Raises InputError where the sides are no pairs: a pack would hold as many as the shorter one has."""
+    for name, side in (("source", source), ("target", target)):
+        instance_of(
+            side,
+            Ragged,
+            name=f"pack_pairs: {name}",
+            allowed="a Ragged",
+            fix="Ragged.of([[5, 6], [7]]), rows of ids",
+        )
+    instance_of(
+        shape, PackShape, name="pack_pairs: shape", allowed="a PackShape", fix="make it with plan_shape"
+    )
+    fix = "pass both sides of the same pairs, in the same order"
+    if len(source) != len(target):
+        got = f"{len(source)} sources and {len(target)} targets"
+        raise wrong("pack_pairs", "sources and targets are not as many", got=got, allowed="pairs", fix=fix)
+    if prompt is not None and len(prompt) != len(target):
+        got = f"{len(prompt)} prompt lengths for {len(target)} pairs"
+        raise wrong(
+            "pack_pairs: prompt", "is of another length", got=got, allowed="one for each pair", fix=fix
+        )
+    if not shape.has_source and source.values.size:
+        got = f"{source.values.size} source tokens, and a shape for none"
+        raise wrong(
+            "pack_pairs: shape",
+            "has no source slots",
+            got=got,
+            allowed="a shape that was planned from lengths of both sides",
+            fix="pass (source.lengths, target.lengths) to plan_shape",
         )
 
 

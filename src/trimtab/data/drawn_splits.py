@@ -1,4 +1,4 @@
-"""Texts as words that are split by chance, all at once, and the ids that come of it."""
+"""Splits the words of many texts at random, all at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -73,7 +73,7 @@ class ExactText:
 
 
 def check_exact(tokenizer: SentencePiece, *, key: str) -> None:
-    """Raises InputError where texts do not come back from the tokenizer as they were; `key` is its name in a recipe."""
+    """Raises InputError if texts do not come back from the tokenizer as they were; `key` is its name in a recipe."""
     exact = ExactText(tokenizer)
     for probe, back in zip(_PROBES, exact.decode(exact.ids(_PROBES)), strict=True):
         if back != probe:
@@ -82,7 +82,7 @@ def check_exact(tokenizer: SentencePiece, *, key: str) -> None:
 
 def _changed(text: str, back: str, key: str) -> InputError:
     return input_error(
-        f"{key}.path: the tokenizer changes texts, so a language model could not write what it has read",
+        f"{key}.path: the tokenizer changes texts, so a language model could not reproduce what it has read",
         got=f"{text!r} comes back as {back!r}",
         allowed="a model with the normalization identity, byte_fallback, and spaces left as they are",
         fix=f"leave {key}.path out to train one, or train it with --normalization_rule_name=identity "

@@ -1,4 +1,4 @@
-"""A vocabulary whose size nobody wrote is as large as the text allows."""
+"""Limits a default vocabulary size to what the text allows."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -33,7 +33,7 @@ def train_fitting(
 
 def with_sizes(config: DataConfig, *, source: SentencePiece, target: SentencePiece) -> DataConfig:
     """The settings with the size of each vocabulary that is smaller than the default, since the text holds no more; the
-    same when a run begins and when it goes on with what was trained then."""
+    same when a run begins and when it continues with what was trained then."""
     update: dict[str, Any] = {"tokenizer": _with_size(config.tokenizer, target)}
     if config.source_tokenizer is not None:
         update["source_tokenizer"] = _with_size(config.source_tokenizer, source)

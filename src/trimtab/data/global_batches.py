@@ -7,8 +7,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 import numpy as np
 
 from trimtab.data.chunk import Chunk
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import InputError, input_error
-from trimtab.types import DroppedExample, GlobalBatch, Ragged
+from trimtab.types import DroppedExample, Ragged
 
 _MOST_DROPPED_IN_A_ROW = 1_000_000
 
@@ -21,7 +22,7 @@ def windows(
     max_tokens: int,
     examples_per_epoch: int,
     sizes: Iterator[int] | None = None,
-) -> Generator[GlobalBatch, None, None]:
+) -> Generator[TextGlobalBatch, None, None]:
     """The windows of the stream from a position on, across the ends of epochs.
 
     A window takes examples while their target tokens fit into `tokens_per_step`; the first that does not fit begins the
@@ -44,7 +45,7 @@ def windows(
     return _windows(_kept_from(chunks, from_position, patience), sizes)
 
 
-def _windows(chunks: Iterator[Chunk], sizes: Iterator[int]) -> Generator[GlobalBatch, None, None]:
+def _windows(chunks: Iterator[Chunk], sizes: Iterator[int]) -> Generator[TextGlobalBatch, None, None]:
     waiting: list[Chunk] = []
     num_tokens, size = 0, next(sizes)
     for chunk in chunks:
@@ -56,7 +57,9 @@ def _windows(chunks: Iterator[Chunk], sizes: Iterator[int]) -> Generator[GlobalB
             waiting, num_tokens = [rest], int(rest.counted[-1])
 
 
-def _cut(stream: Chunk, size: int, sizes: Iterator[int]) -> Generator[GlobalBatch, None, tuple[Chunk, int]]:
+def _cut(
+    stream: Chunk, size: int, sizes: Iterator[int]
+) -> Generator[TextGlobalBatch, None, tuple[Chunk, int]]:
     """All whole windows of what has been read; gives back what is left of it, and the size of the next window."""
     start, dropped_start, ends = 0, 0, stream.counted
     while ends[-1] - ends[start] > size:
@@ -64,7 +67,7 @@ def _cut(stream: Chunk, size: int, sizes: Iterator[int]) -> Generator[GlobalBatc
         assert stop > start, "an example is longer than a window"
         position = int(stream.position[stop])
         dropped_stop = int(np.searchsorted(stream.dropped_position, position))
-        yield GlobalBatch(
+        yield TextGlobalBatch(
             source=stream.source.between(start, stop),
             target=stream.target.between(start, stop),
             corpus=stream.corpus[start:stop],

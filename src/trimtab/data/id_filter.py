@@ -1,4 +1,4 @@
-"""Why a pair is dropped that passed the transforms: what only its ids show."""
+"""Drops pairs that passed the transforms for reasons that only their ids show."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Opens a file that the user named, or says what prevents it, with names that come close."""
+"""Opens a file that the user named, or explains why not, with similar names."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ _ALLOWED = "a file that can be read"
 
 
 def open_input(path: Path) -> BinaryIO:
-    """The file, open for reading bytes; InputError where it is missing, unreadable or no regular file."""
+    """The file, open for reading bytes; InputError if it is missing, unreadable or no regular file."""
     try:
         # Non-blocking, since opening a named pipe would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -47,7 +47,7 @@ def _missing(path: Path) -> InputError:
             f"{path}: a broken link",
             got=f"a link to {os.readlink(path)}, which is not there",
             allowed=_ALLOWED,
-            fix="mend the link, or name the file itself",
+            fix="repair the link, or name the file itself",
         )
     missing, folder = path.name, path.parent
     while not folder.is_dir():
@@ -55,10 +55,12 @@ def _missing(path: Path) -> InputError:
     near = difflib.get_close_matches(missing, _names(folder), n=3)
     inside = "" if folder == path.parent else f" in {folder}"
     fix = (
-        f"did you mean {' or '.join(near)}{inside}?" if near else f"name one that exists: {_held_by(folder)}"
+        f"did you mean {' or '.join(near)}{inside}?"
+        if near
+        else f"choose an existing file: {_held_by(folder)}"
     )
     got = f"no folder {folder / missing}" if inside else f"no {missing} in its folder"
-    return input_error(f"{path}: there is no such file", got=got, allowed=_ALLOWED, fix=fix)
+    return input_error(f"{path}: no such file", got=got, allowed=_ALLOWED, fix=fix)
 
 
 def _inside(folder: Path) -> str:

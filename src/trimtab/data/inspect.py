@@ -1,4 +1,4 @@
-"""Looks at the data as training will see it: how long, how much unknown, what is dropped and why, what repeats."""
+"""Inspects the data as training will see it: lengths, unknown tokens, dropped examples with reasons, repeats."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

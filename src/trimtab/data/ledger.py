@@ -9,6 +9,7 @@ import numpy as np
 from trimtab.types import GlobalBatch
 
 _MOST_LINES = 5
+EMPTY_DOCUMENT = "empty document"
 
 
 @runtime_checkable
@@ -23,6 +24,11 @@ class Named(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes when the content does."""
+        ...
+
+    @property
+    def empty_documents(self) -> Sequence[int]:
+        """The lines, from 0, of documents without a text."""
         ...
 
 
@@ -68,8 +74,15 @@ class Ledger:
 
     @classmethod
     def of(cls, corpora: Sequence[Named]) -> "Ledger":
-        """A ledger in which nothing has been seen yet."""
-        return cls([CorpusLedger(corpus.name, corpus.fingerprint) for corpus in corpora])
+        """A ledger in which nothing has been seen yet but documents without a text: they are counted here, once, since
+        the stream never comes to them."""
+        ledger = cls([CorpusLedger(corpus.name, corpus.fingerprint) for corpus in corpora])
+        for counts, corpus in zip(ledger.corpora, corpora, strict=True):
+            if lines := corpus.empty_documents:
+                counts.drop(
+                    EMPTY_DOCUMENT, count=len(lines), lines=[line + 1 for line in lines[:_MOST_LINES]]
+                )
+        return ledger
 
     def add(self, window: GlobalBatch) -> None:
         """Counts a window's examples, and what was dropped on the way to its end."""

@@ -51,7 +51,7 @@ def write_index(file: BinaryIO, blocks: Iterable[bytes]) -> None:
 
 
 def load_index(path: Path, *, text: Path) -> LineIndex | None:
-    """The index, or None where it is missing, damaged or does not fit the size of the text."""
+    """The index, or None if it is missing, damaged or does not fit the size of the text."""
     try:
         words = np.load(path, mmap_mode="r", allow_pickle=False)
         size = text.stat().st_size

@@ -29,7 +29,7 @@ def open_lines(path: Path, *, cache: Path) -> "Lines":
 
     The first opening reads the file once, for its index and its fingerprint (and unpacks it); both are kept in `cache`
     under a key made from the content, so that later openings cost nothing and a rewritten file is noticed.
-    Raises InputError for what cannot be read, NoRoom where the cache does not fit.
+    Raises InputError for what cannot be read, DiskFull where the cache does not fit.
     """
     with open_input(path) as file:
         head, key, stamp = _identity(file)
@@ -138,7 +138,7 @@ class Lines(Sequence[bytes]):
     def _changed(self) -> InputError:
         return input_error(
             f"{self.path}: the file or its index changed while it was in use",
-            fix="start again, or go on with --resume where the content is as it was; the index is made anew then",
+            fix="start again, or use --resume if the content is the same; the index is then rebuilt",
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -193,7 +193,7 @@ def _stamp(stat: os.stat_result) -> tuple[int, int]:
 
 
 GAP_BYTES = 2**15
-"""So much that nobody asked for is read along rather than left out: asking anew for what lies behind it costs as much,
+"""So much that nobody asked for is read along rather than left out: asking again for what lies behind it costs as much,
 on a disk, over a network and in a sandbox much more."""
 BLOCK_BYTES = 2**20
 """A block ends with the line in which it has grown to so much; no more than a block is held."""

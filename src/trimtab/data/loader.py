@@ -1,4 +1,4 @@
-"""Chunks of the stream in their order, made by other processes or by this one; the same either way."""
+"""Yields the chunks of the stream in order, from worker processes or from this one, with the same result."""
 
 import itertools
 import os
@@ -19,7 +19,7 @@ _MOST_AUTO_WORKERS = 8
 def chunks(feed: MakesChunks, *, from_position: int, workers: int) -> Iterator[Chunk]:
     """The endless stream in chunks, the first one being that which holds `from_position`.
 
-    Raises the InputError that a line caused when its chunk is reached, and RunFailed where several workers in turn died
+    Raises the InputError that a line caused when its chunk is reached, and RunFailed if several workers in turn died
     of a chunk or hung at it; a worker that dies once is replaced, and its chunk made again.
     """
     first = from_position // (feed.positions_per_chunk * feed.parts_per_position)
@@ -37,7 +37,7 @@ def prepare_workers(config: DataConfig) -> None:
 def resolve_workers(config: DataConfig) -> int:
     """How many processes `data.workers` asks for.
 
-    `auto` is half of the cores, at most eight: with transforms and splits drawn anew each of them makes some 400,000
+    `auto` is half of the cores, at most eight: with transforms and splits drawn again each of them makes some 400,000
     tokens a second (`benchmarks/data_pipeline.json`), and the base preset takes in 1.5 million on an H200. On one
     or two cores it is none where the model computes on them too, for a worker would only take turns with it, and one
     where a GPU computes.

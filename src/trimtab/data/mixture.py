@@ -64,7 +64,7 @@ class Mixture:
     def reweighted(self, weights: Sequence[float], *, temperature: float, stage: int) -> "Mixture":
         """The mixture of a later stage: an epoch as long as this one's, in it the shares that other weights give.
 
-        A corpus of weight 0 is left out. Lines are dealt out anew, in orders that belong to the number of the stage.
+        A corpus of weight 0 is left out. Lines are dealt out again, in orders that belong to the number of the stage.
         """
         natural = np.array(weights) * np.array(self.lengths)
         assert natural.min() >= 0 < natural.max(), "a stage without a corpus"

@@ -23,7 +23,7 @@ class ReadOneWay(Protocol):
 
 
 Noises = tuple[tuple[Noise, ...], ...]
-"""For each corpus, what spoils its sources, one after another."""
+"""For each corpus, what corrupts its sources, one after another."""
 
 
 def plan_noises(config: DataConfig, corpora: Sequence[ReadOneWay], tokenizer: SentencePiece) -> Noises:

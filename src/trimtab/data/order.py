@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trimtab.arguments import described, whole_number, wrong
+
 _ROUNDS = 8
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -19,13 +21,37 @@ def permuted(
 
     Arrays in `index`, `n` and `key` broadcast, so one call can look into many permutations. Memory and time do not
     depend on n. A generalised Feistel network over a domain just above n, walked until the result is below n.
+    InputError for an index outside of 0 to n - 1.
 
     Source: Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002, sections 4 and 5.
     """
+    if not isinstance(key, tuple):
+        raise wrong(
+            "permuted: key",
+            "is no tuple",
+            got=described(key),
+            allowed="a tuple of whole numbers",
+            fix="(seed, epoch)",
+        )
     shape = np.broadcast_shapes(*(np.shape(part) for part in (index, n, *key)))
     # At least one axis, since numpy warns of overflow, which is wanted here, in scalars only.
     index, n, *numbers = np.broadcast_arrays(np.atleast_1d(index), n, *key)
-    assert index.size == 0 or ((index >= 0) & (index < n)).all(), "an index outside of 0 to n - 1"
+    if any(each.dtype.kind not in "iu" for each in (index, n, *numbers)) or (n < 1).any():
+        raise wrong(
+            "permuted",
+            "index, n or key holds something else than whole numbers, or n is below 1",
+            got=", ".join(str(each.dtype) for each in (index, n, *numbers)),
+            allowed="whole numbers, n of at least 1",
+            fix="permuted(np.arange(5), n=1000, key=(seed, epoch))",
+        )
+    if index.size and not ((index >= 0) & (index < n)).all():
+        raise wrong(
+            "permuted: index",
+            "is outside of 0 to n - 1",
+            got=f"{int(index.min())} to {int(index.max())}, for n up to {int(n.max())}",
+            allowed="0 to n - 1",
+            fix="take it modulo n, and put the number of the epoch into the key",
+        )
     size = n.astype(np.uint64)
     columns = _root_rounded_up(size)
     rows = (size + columns - np.uint64(1)) // columns
@@ -47,9 +73,17 @@ def permuted(
 def random_stream(seed: int, *numbers: int) -> np.random.Generator:
     """A generator of its own for (seed, numbers), the same wherever and whenever it is made.
 
+    InputError for numbers that are not whole: 1.0 would name another stream than 1.
+
     Source: Philox, a counter-based generator; Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
     """
-    name = " ".join(str(number) for number in (seed, *numbers))
+    whole = [
+        whole_number(
+            number, name="random_stream", least=-(2**63), fix="name the stream by seed, epoch, position"
+        )
+        for number in (seed, *numbers)
+    ]
+    name = " ".join(str(number) for number in whole)
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(digest, "<u8")))
 

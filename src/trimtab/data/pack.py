@@ -1,4 +1,4 @@
-"""Packs: the rows of a micro-batch as two flat streams, filled up to a fixed shape where kernels want one."""
+"""Packs the rows of a micro-batch into two flat streams, padded to a fixed shape if kernels need one."""
 
 import numpy as np
 import torch

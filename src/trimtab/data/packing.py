@@ -8,7 +8,8 @@ import torch
 
 from trimtab.data.cut import cut, pack_pairs
 from trimtab.data.shape import PackShape
-from trimtab.types import GlobalBatch, PackedBatch, Ragged
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.types import PackedBatch, Ragged
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class Packing:
 
     @property
     def resolved(self) -> dict[str, int | None]:
-        """The budget that was chosen for sources, by its key of the recipe's `step`; None where there are none."""
+        """The budget that was chosen for sources, by its key of the recipe's `step`; None if there are none."""
         return {"source_tokens_per_micro_batch": self.shape.source_slots or None}
 
     @property
@@ -40,11 +41,11 @@ class Packing:
         num_packs = -(-self.tokens_at(step) * self.shape.num_packs // self.tokens_per_step)
         return replace(self.shape, num_packs=num_packs)
 
-    def cut(self, window: GlobalBatch, shape: PackShape | None = None) -> list[PackedBatch]:
+    def cut(self, window: TextGlobalBatch, shape: PackShape | None = None) -> list[PackedBatch]:
         """A global batch in packs of the run's shape, or of another, in host memory."""
         return cut(window, shape or self.shape, **self.symbols)
 
-    def cut_at(self, window: GlobalBatch, step: int) -> list[PackedBatch]:
+    def cut_at(self, window: TextGlobalBatch, step: int) -> list[PackedBatch]:
         """The global batch of a step in packs, in host memory."""
         return self.cut(window, self.shape_at(step))
 

@@ -1,4 +1,4 @@
-"""From one vocabulary to another: the pieces that both have, and how the old one spells those that are new."""
+"""Maps one vocabulary to another: shared pieces, and how the old one spells new pieces."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class PieceMap:
     """Where each id of a new vocabulary comes from."""
 
     same: tuple[int | None, ...]
-    """For each new id, the old id of the same piece; None where there is none."""
+    """For each new id, the old id of the same piece; None if there is none."""
     spelled: dict[int, list[int]]
     """For new ids without the same piece, the old ids that the old tokenizer cuts it into."""
     num_dropped: int

@@ -1,4 +1,4 @@
-"""Makes the next windows ready while the current one is being trained on."""
+"""Prepares the next global batches while the current one trains."""
 
 import queue
 import threading

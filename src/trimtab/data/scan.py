@@ -31,7 +31,7 @@ class ReadsPairs(Protocol):
     def __len__(self) -> int: ...
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Source and target; InputError where the line cannot be read."""
+        """Source and target; InputError if the line cannot be read."""
         ...
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:

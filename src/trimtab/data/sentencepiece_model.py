@@ -113,7 +113,7 @@ class SentencePiece:
         return self._processor.id_to_piece(id)
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
-        """The id of a piece; InputError with `tags`, or all symbols, the nearest first, where there is none."""
+        """The id of a piece; InputError with `tags`, or all symbols, the nearest first, if there is none."""
         found = self._processor.piece_to_id(piece)
         if found == self.unknown and piece != self.piece(self.unknown):
             known = self.symbols if tags is None else tags
@@ -123,8 +123,8 @@ class SentencePiece:
                 f"the vocabulary has no piece {piece!r}",
                 got=piece,
                 allowed=f"its tags are {named}" if near else "it has no tags",
-                fix="tags must be known when the tokenizer is trained: train another with "
-                f"`trimtab tokenizer train --tag {quote(piece)}`, or take this one out",
+                fix="a tokenizer must know its tags when it is trained: train another with "
+                f"`trimtab tokenizer train --tag {quote(piece)}`, or drop this one",
             )
         return found
 
@@ -140,7 +140,7 @@ class SentencePiece:
 def load_tokenizer(folder_or_file: Path) -> SentencePiece:
     """The tokenizer of a run folder's `tokenizer/`, or any sentencepiece model file with start, end and padding.
 
-    Raises InputError where it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
+    Raises InputError if it is missing, damaged, or not the one that `tokenizer.json` beside it speaks of.
     """
     with reading(folder_or_file):
         file = folder_or_file / MODEL_FILE if folder_or_file.is_dir() else folder_or_file
@@ -165,7 +165,7 @@ def _refuse_half_characters(lines: Sequence[str]) -> None:
             line.encode()
         except UnicodeEncodeError as error:
             raise input_error(
-                f"line {number} of {len(lines)} has half a character in it and cannot be encoded",
+                f"line {number} of {len(lines)} contains a lone surrogate and cannot be encoded",
                 got=f"{line[error.start]!a} at character {error.start + 1}",
                 allowed="whole characters, no lone \\ud800 to \\udfff",
             ) from None
@@ -186,7 +186,7 @@ def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
         raise input_error(
             f"{name}: not a sentencepiece model, or a damaged one",
             got=f"{len(model):,} bytes",
-            allowed="a file as sentencepiece writes it, usually called *.model",
+            allowed="a file written by sentencepiece, usually called *.model",
             fix="name another file, or leave data.tokenizer.path out to train one",
         ) from None
     found = {"pad": processor.pad_id(), "bos": processor.bos_id(), "eos": processor.eos_id()}
@@ -212,6 +212,6 @@ def _read_card(path: Path) -> dict[str, Any]:
     symbols = card.get("symbols", []) if isinstance(card, dict) else None
     if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
         raise input_error(
-            f"{path}: not what trimtab writes beside a tokenizer", fix="restore or delete the file"
+            f"{path}: not the file that trimtab writes with a tokenizer", fix="restore or delete the file"
         )
     return card

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trimtab.arguments import described, whole_number, wrong
 from trimtab.errors import input_error
 
 _SLACK = 1.05
@@ -82,8 +83,25 @@ def plan_shape(
     Each pack holds an even share of the window's targets and some slack, by default a twentieth. Source slots and
     segments follow from the sample: what an even share needs on average, and four standard errors or a twentieth more.
     Where the sample has no source tokens at all, there are no source slots.
-    Raises InputError where an example of `max_tokens` would not fit into a micro-batch.
+    Raises InputError if an example of `max_tokens` would not fit into a micro-batch.
     """
+    for name, number in (
+        ("tokens_per_step", tokens_per_step),
+        ("tokens_per_micro_batch", tokens_per_micro_batch),
+        ("max_tokens", max_tokens),
+        ("ranks", ranks),
+    ):
+        whole_number(number, name=f"plan_shape: {name}", least=1, fix="pass a count of tokens, or of ranks")
+    if not isinstance(lengths, tuple) or len(lengths) != 2 or len(lengths[0]) != len(lengths[1]):
+        raise wrong(
+            "plan_shape: lengths",
+            "are no lengths of pairs",
+            got=f"{[len(each) for each in lengths]} lengths"
+            if isinstance(lengths, tuple)
+            else described(lengths),
+            allowed="source and target lengths of the same examples, two arrays as long as each other",
+            fix="pass (source.lengths, target.lengths) of two Ragged",
+        )
     if max_tokens > tokens_per_micro_batch:
         raise input_error(
             "step.tokens_per_micro_batch: an example of data.max_tokens does not fit into a micro-batch",

@@ -74,6 +74,6 @@ def _found(name: str, corpus: Corpus, *, shared: Mapping[int, int], read: int, h
     return not_held_out(
         f"at least {len(shared):,} of {read:,} passages of the set {name} are in the corpus {corpus.name} too "
         f"(bound {SHARED_WARNING:.0%}), as {held.place(here)} in {corpus.place(there)}",
-        fix="take these documents out of training, or hold out others",
+        fix="remove these documents from the training data, or hold out others",
         where=corpus.place(there),
     )

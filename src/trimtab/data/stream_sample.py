@@ -35,7 +35,7 @@ class Sample:
 
 
 def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
-    """A sample of the stream, every stage with the same part of it; InputError where nothing of it is kept."""
+    """A sample of the stream, every stage with the same part of it; InputError if nothing of it is kept."""
     count = min(feed.sample_positions, feed.mixture.examples_per_epoch)
     each = max(1, count // len(stages.mixtures))
     parts = [replace(feed, mixture=mixture).chunk(start=0, count=each) for mixture in stages.mixtures]
@@ -51,7 +51,7 @@ def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
         raise input_error(
             "data.train: nothing is left to train on",
             got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
-            allowed="at least one that is kept",
+            allowed="at least one that remains",
             fix="loosen data.transforms or data.max_tokens"
             + (", which source and target share" if feed.shares_length else "")
             + "; `trimtab data inspect` shows what is dropped",

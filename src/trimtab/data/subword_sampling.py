@@ -1,7 +1,7 @@
 """Splits of lines by chance, each a function of the seed and the example.
 
 They are drawn here, for all lines of a chunk at once, each with a stream of numbers of its own: the generator of
-sentencepiece mixes a number of the process into every seed, so a run that goes on in another process would be another
+sentencepiece mixes a number of the process into every seed, so a resumed run in another process would be another
 run.
 """
 
@@ -26,7 +26,7 @@ from trimtab.errors import input_error
 Side = Literal["source", "target"]
 
 DRAWN_BY = "streams of SplitMix64, named by seed, side, corpus, line and turn"
-"""Stands in the fingerprints of a run: one whose splits were drawn otherwise would go on as another run."""
+"""Stands in the fingerprints of a run: one whose splits were drawn otherwise would continue as another run."""
 _SPLITS = 3
 """What the random streams are for; part of their keys."""
 
@@ -93,9 +93,9 @@ def _draw(config: Sampling, tokenizer: SentencePiece) -> UnigramDraw | BpeDraw |
 def plan_sampling(
     config: Sampling | None, tokenizer: SentencePiece, *, side: Side, seed: int, key: str = "data.tokenizer"
 ) -> SubwordSampling | None:
-    """How a side is split by chance, None where it is not.
+    """How a side is split by chance, None if it is not.
 
-    Raises InputError where the model is of another kind; `key` is how the recipe calls the tokenizer.
+    Raises InputError if the model is of another kind; `key` is how the recipe calls the tokenizer.
     """
     if config is None or config.sides not in (side, "both"):
         return None

@@ -1,4 +1,4 @@
-"""Finds a corpus whose source and target files were given the wrong way round, by comparison with another one."""
+"""Finds a corpus whose source and target files are swapped, by comparison with another one."""
 
 import math
 from collections import Counter

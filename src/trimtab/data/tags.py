@@ -69,7 +69,9 @@ def unlike_training(tags: Sequence[str], config: DataConfig) -> Iterator[Finding
         return
     yield TAGS_UNLIKE_TRAINING.found(
         message,
-        fix=f"say one by --tag, or `tags` in Python: {' or '.join(known)}" if known else "leave the tag out",
+        fix=f"give one with --tag, or `tags` in Python: {' or '.join(known)}"
+        if known
+        else "leave the tag out",
     )
 
 
@@ -80,6 +82,6 @@ def untagged_sets(config: DataConfig) -> Iterator[Finding]:
     for name, files in config.valid.items():
         if not files.tags:
             yield VALIDATION_SET_WITHOUT_TAGS.found(
-                f"the validation set {name} has no tags, and every training corpus has: "
+                f"the validation set {name} has no tags, but every training corpus has: "
                 f"{', '.join(trained_tags(config))}"
             )

@@ -22,7 +22,7 @@ passage ends."""
 USUAL_BYTES_PER_TOKEN = 4
 """Of sentencepiece and English; a passage of another language has a few more rows, or fewer."""
 PASSAGES = f"{PASSAGE_ROWS} rows, {USUAL_BYTES_PER_TOKEN} bytes a token"
-"""How documents are cut, as a checkpoint says it: a run goes on only with what cuts them so."""
+"""How documents are cut, as a checkpoint says it: a run continues only with what cuts them so."""
 PARTS = 1 << 17
 """Rows that a passage can have at most, and so how finely a position of the stream is divided."""
 
@@ -72,7 +72,7 @@ class ReadsTexts(Protocol):
 class TextFeed:
     """All that turns positions into rows; may be pickled where its parts may. See `chunk.Feed`.
 
-    A document begins behind the start symbol and ends with the end symbol. Where it goes on in another row, that row
+    A document begins behind the start symbol and ends with the end symbol. Where it continues in another row, that row
     begins with the start symbol too, and then with the token before, which is given and does not count: so the start
     symbol keeps its meaning (nothing but a document's first token is learned behind it), every token of a document
     counts exactly once, and attention always finds the start symbol at the first place, as when a text is generated.
@@ -86,7 +86,7 @@ class TextFeed:
     max_tokens: int
     """Longest row, the end symbol included."""
     separator: int | None = None
-    """Id of what stands between source and target; None where there are no pairs."""
+    """Id of what stands between source and target; None if there are no pairs."""
 
     parts_per_position: ClassVar[int] = PARTS
     positions_per_chunk: ClassVar[int] = 128
@@ -94,7 +94,8 @@ class TextFeed:
     sample_positions: ClassVar[int] = 1024
     shares_length: ClassVar[bool] = True
     within_slack: ClassVar[float] = 1.02
-    """Rows that go on with a document are given one token each; a pack has room for a twentieth more than its share."""
+    """Rows that continue with a document are given one token each; a pack has room for a twentieth more than its
+    share."""
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -105,7 +106,7 @@ class TextFeed:
         """The rows of the positions from `start` to `start + count`; a function of its arguments alone. Their position
         in the stream is `PARTS` times that of the passage, and the number of the row in it.
 
-        InputError where something cannot be read, as the corpus says it.
+        InputError if something cannot be read, as the corpus says it.
         """
         places = self.mixture.at(np.arange(start, start + count))
         found = list(self.rows(places.corpus.tolist(), places.line.tolist()))

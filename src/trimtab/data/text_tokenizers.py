@@ -33,16 +33,16 @@ def prepare_text_tokenizers(
 ) -> Tokenizers:
     """One tokenizer for whole texts and for both sides of pairs, with a separator and tags where there are pairs.
 
-    Raises InputError where a given one changes texts or lacks a symbol, and where the folder has one of another kind.
+    Raises InputError if a given one changes texts or lacks a symbol, and where the folder has one of another kind.
     """
     if (folder / CARD_FILE).exists():
         held = load_tokenizer(folder)
         return Tokenizers(held, held)
     if (folder / "target").exists():
         raise input_error(
-            f"{folder}: holds a tokenizer for each of two sides",
+            f"{folder}: contains two tokenizers, one per side",
             got="two tokenizers",
-            allowed="one, as a language model has",
+            allowed="one, for a language model",
             fix="begin a new run with another --out",
         )
     made = _made(config, corpora, pipeline, folder=folder, progress=progress)
@@ -77,7 +77,7 @@ def _made(
 
 
 def symbols_of(config: DataConfig, *, has_pairs: bool) -> tuple[str, ...]:
-    """The separator and the tags of parallel corpora; nothing where there are none."""
+    """The separator and the tags of parallel corpora; nothing if there are none."""
     if not has_pairs:
         return ()
     tags = [tag for corpus in (*config.train, *config.valid.values()) for tag in corpus.tags]

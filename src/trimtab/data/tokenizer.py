@@ -1,4 +1,4 @@
-"""Makes the tokenizer of a run: trains one on lines of the corpora, or adopts one that exists."""
+"""Creates the tokenizer of a run: trains one on the corpora, or loads an existing one."""
 
 import io
 import json
@@ -66,7 +66,7 @@ def train_tokenizer(
 
     No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text, and stays whole. An
     `exact` one leaves spaces as they are, at the beginning and in a row too.
-    Raises InputError where lines and vocabulary size do not fit each other, with the size that would; `key` is how the
+    Raises InputError if lines and vocabulary size do not fit each other, with the size that would; `key` is how the
     recipe calls this tokenizer.
     """
     symbols = tuple(dict.fromkeys(symbols))
@@ -114,7 +114,7 @@ def adopt_tokenizer(
     """Copies the model that `config.path` names into the folder `out`.
 
     A symbol or a piece that the tokenizer of a run, which is a folder, does not have is added at its end.
-    Raises InputError where it is no usable model, has another size than the recipe asks for, or is a file that lacks a
+    Raises InputError if it is no usable model, has another size than the recipe asks for, or is a file that lacks a
     symbol or a piece.
     """
     assert config.path is not None, "adopt_tokenizer needs a path"
@@ -163,7 +163,7 @@ def _check_pieces(tokenizer: SentencePiece, pieces: Sequence[str], *, key: str, 
     ]
     if split:
         raise input_error(
-            f"{key}.path: {path} splits symbols that the transform `protect` puts into the text",
+            f"{key}.path: {path} splits symbols that the transform `protect` inserts",
             got=f"{', '.join(split[:4])}{' ...' if len(split) > 4 else ''}",
             allowed="one piece for each, that is, a user-defined symbol",
             fix="train it with --user_defined_symbols, let the run train one, or lower the transform's `symbols`",
@@ -239,7 +239,7 @@ def _explained(
             f"{key}.vocabulary_size: too small for the characters of the text"
             + (" and 256 bytes" if config.byte_fallback else ""),
             got=str(size),
-            allowed=f"at least {found[1]}, and more to have any words",
+            allowed=f"at least {found[1]}, and more to include any words",
             fix=f"set a larger {key}.vocabulary_size, or a smaller character_coverage",
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
@@ -248,7 +248,7 @@ def _explained(
                 f"{key}: there is no text to train on",
                 got="no document or pair with a word in it",
                 allowed="documents with words in them, or pairs of which the transforms keep some",
-                fix="look whether these are the right files under data.train, and what data.transforms drops",
+                fix="check the files under data.train, and what data.transforms drops",
             )
         return input_error(
             f"{key}: there is no text to train on",

@@ -37,7 +37,7 @@ class Tokenizers:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not change when a run goes on or is translated with, by name."""
+        """What must not change when a run resumes or is translated with, by name."""
         marks = {"tokenizer": self.target.fingerprint}
         return marks if self.shared else {**marks, "source_tokenizer": self.source.fingerprint}
 
@@ -53,12 +53,27 @@ class Tokenizers:
 
 
 def load_tokenizers(folder: Path) -> Tokenizers:
-    """The tokenizers of a run folder's `tokenizer/`; InputError where one is missing or damaged."""
+    """The tokenizers of a run folder's `tokenizer/`; InputError if one is missing or damaged."""
     with reading(folder):
         if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
             return Tokenizers(load_tokenizer(folder / SOURCE), load_tokenizer(folder / TARGET))
         shared = load_tokenizer(folder)
     return Tokenizers(shared, shared)
+
+
+def check_kept(folder: Path) -> None:
+    """InputError where a tokenizer of a run's `tokenizer/`, or the card beside it, is missing or damaged: opening the
+    data would make another one there."""
+    load_tokenizers(folder)
+    sides = [folder / SOURCE, folder / TARGET] if (folder / SOURCE).is_dir() else [folder]
+    for side in sides:
+        if not (side / CARD_FILE).exists():
+            raise input_error(
+                f"{side / CARD_FILE}: is missing",
+                got="a tokenizer without its card",
+                allowed="the folder as the run wrote it",
+                fix="put back the file of this run",
+            )
 
 
 def prepare_tokenizers(
@@ -67,7 +82,7 @@ def prepare_tokenizers(
     """The run's tokenizers: those in its folder, or those given by the recipe, or new ones.
 
     Where each side has its own, it is trained on the lines of that side alone, and tags are pieces of the source's.
-    Raises InputError where the folder holds what the recipe does not ask for.
+    Raises InputError if the folder holds what the recipe does not ask for.
     """
     separate = config.source_tokenizer is not None
     with reading(folder):
@@ -139,7 +154,7 @@ def _separators(transforms: Sequence[Transform]) -> tuple[str, ...]:
 
 
 def _protected(transforms: Sequence[Transform], tags: Sequence[str]) -> tuple[str, ...]:
-    """The symbols of the transform `protect`; InputError where one of them is a tag too."""
+    """The symbols of the transform `protect`; InputError if one of them is a tag too."""
     counts = [each.symbols for each in transforms if isinstance(each, ProtectTransform)]
     pieces = tuple(PROTECTED.format(number) for count in counts for number in range(count))
     if taken := sorted(set(pieces) & set(tags)):
@@ -155,8 +170,8 @@ def _protected(transforms: Sequence[Transform], tags: Sequence[str]) -> tuple[st
 def _other_sides(folder: Path, *, separate: bool) -> Exception:
     one, two = "one tokenizer for both sides", "a tokenizer for each side"
     return input_error(
-        f"{folder}: data.source_tokenizer is not what it was when the run began",
+        f"{folder}: data.source_tokenizer has changed since the run began",
         got=f"{two if separate else one} in the recipe",
         allowed=f"{one if separate else two}, as the run has",
-        fix="put it back, or begin a new run with another --out",
+        fix="restore it, or start a new run with another --out",
     )

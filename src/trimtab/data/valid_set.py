@@ -123,3 +123,10 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
         num_bytes=sum(len(text.encode()) for text in counted),
         documents=corpus if corpus.has_documents else None,
     )
+
+
+def spread(count: int, limit: int | None) -> list[int]:
+    """At most `limit` numbers below `count`, evenly spread."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return [i * count // limit for i in range(limit)]

@@ -1,4 +1,4 @@
-"""All splits of many words under a unigram model, as chances of the piece that comes next at each place."""
+"""All splits of many words under a unigram model, as probabilities of the next piece at each position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def _pieces(
     alpha: float,
     unknown_score: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and ids of the pieces that begin at each place, by their length; minus infinity where there is none."""
+    """Weights and ids of the pieces that begin at each place, by their length; minus infinity if there is none."""
     codes = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
     ends = np.repeat(np.cumsum(lengths), lengths)
     places = offsets[ends - np.arange(len(codes))] + np.repeat(np.arange(len(words)), lengths)

@@ -1,4 +1,4 @@
-"""The processes that make chunks: one pipe for each, and another process where one dies or falls silent."""
+"""The worker processes that make chunks: one pipe each; a worker that dies or hangs is replaced."""
 
 import gc
 import itertools
@@ -63,7 +63,7 @@ class WorkerPool:
                 self._processes.append(process)
 
     def receive(self) -> Chunk:
-        """The next chunk. Raises what stopped its worker from making it, and RunFailed where `MOST_DEATHS` processes
+        """The next chunk. Raises what stopped its worker from making it, and RunFailed if `MOST_DEATHS` processes
         died of it or fell silent."""
         chunk = self._next
         worker = (chunk - self._first) % self._workers
@@ -145,8 +145,8 @@ def _given_up(feed: MakesChunks, chunk: int, ends: Sequence[str]) -> RunFailed:
         f"data.workers: {len(ends)} workers in turn did not get through chunk {chunk} of the stream\n"
         f"  got     each worker {', then '.join(ends)}\n"
         f"  where   {where}\n"
-        "  why     a line that a transform or the tokenizer cannot cope with, or a machine without memory\n"
-        "  fix     look at what is named, take it out where it is to blame, and begin anew; where it is not, go on "
+        "  why     a line that crashes a transform or the tokenizer, or a machine without memory\n"
+        "  fix     look at what is named, take it out where it is to blame, and start again; where it is not, continue "
         "from\n          the last checkpoint with --resume (data.workers: 0 shows what a worker cannot)"
     )
 

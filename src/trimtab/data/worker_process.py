@@ -1,4 +1,4 @@
-"""Starts processes that read and tokenise: never by a fork from here, and out of sight of the script that runs."""
+"""Starts worker processes that read and tokenize, never by a fork, and without importing the user's script."""
 
 import multiprocessing
 import os
@@ -26,7 +26,7 @@ def context() -> multiprocessing.context.BaseContext:
 
 def prepare() -> None:
     """Starts the process that workers are forked from, where there is one: it imports what they need, for seconds,
-    while this one goes on. Without it the first worker would do so, and wait."""
+    while this one continues. Without it the first worker would do so, and wait."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return
     context()
@@ -38,7 +38,7 @@ def prepare() -> None:
 def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProcess:
     """A process that does the work; it ends with this one, and never by a Ctrl-C or SIGTERM, which are for this one.
 
-    Raises RunFailed where it cannot be started.
+    Raises RunFailed if it cannot be started.
     """
     process = context().Process(
         target=_work_until_parent_ends, args=(target, *arguments), daemon=True, name=name
@@ -49,7 +49,7 @@ def started(target: Callable[..., None], *arguments: Any, name: str) -> BaseProc
     except Exception as error:
         raise RunFailed(
             f"data.workers: a worker could not be started: {error}\n"
-            "  fix     set data.workers to 0; what is defined in the script itself cannot be sent to workers,\n"
+            "  fix     set data.workers to 0; workers cannot import what the script itself defines,\n"
             "          so put it into a module"
         ) from error
     except BaseException:  # a signal that came meanwhile; nobody would ever end the process

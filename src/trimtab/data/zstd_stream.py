@@ -1,4 +1,4 @@
-"""Unpacks .zst frame by frame, so that a file that is cut short is seen to be cut."""
+"""Decompresses .zst frame by frame, so that truncation is detected."""
 
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +21,7 @@ class Reads(Protocol):
 class ZstdStream:
     """Reads like a binary file: the content of all frames, one after another.
 
-    Raises EOFError where a frame is not complete, and the library's `ZstdError` where its bytes are wrong, as `gzip`
+    Raises EOFError if a frame is not complete, and the library's `ZstdError` where its bytes are wrong, as `gzip`
     and `lzma` do with theirs. The library's own stream takes a cut file for a complete one.
     Source: RFC 8878, section 3 (frames, skippable frames).
     """
@@ -61,12 +61,12 @@ class ZstdStream:
 
 
 def zstd_library() -> Any:
-    """The module `zstandard`; InputError where it is not installed."""
+    """The module `zstandard`; InputError if it is not installed."""
     try:
         return import_module("zstandard")
     except ImportError:
         raise input_error(
             "the library that reads .zst files is not installed",
             got="no module zstandard",
-            fix='pip install "trimtab[zstd]", or unpack the file: unzstd FILE',
+            fix='pip install "trimtab[zstd]", or decompress the file: unzstd FILE',
         ) from None

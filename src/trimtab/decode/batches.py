@@ -1,4 +1,4 @@
-"""Which rows are translated together: sorted by length, as many as a budget of tokens holds."""
+"""Batches rows for translation: sorted by length, up to a token budget."""
 
 from collections.abc import Iterator, Sequence
 

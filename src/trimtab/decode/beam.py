@@ -1,4 +1,4 @@
-"""Beam search: the likeliest few beginnings of each row are followed side by side."""
+"""Beam search: keeps the likeliest hypotheses of each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ def beam_search(
     """The best hypothesis found for each segment of the source, by normalised score.
 
     At every step the likeliest `2 * beam` continuations of a row are looked at: of the first `beam` of them, those
-    that end are finished; the likeliest `beam` that do not end go on. (At most `beam` of them can end, one for each
+    that end are finished; the likeliest `beam` that do not end continue. (At most `beam` of them can end, one for each
     hypothesis, so there are always enough.)
 
     With `stop: exact` a row is done when no open hypothesis can beat the best finished one. A log-probability is at
     most 0, so a hypothesis with the score s never has a higher one, and no length is above the limit: for a length
-    penalty a >= 0 its normalised score is at most s / limit ** a, and the answer is the one that going on to the
+    penalty a >= 0 its normalised score is at most s / limit ** a, and the answer is the one that continuing to the
     limit would give.
 
-    `limits` as for `greedy`. Raises RunFailed where the model's scores are NaN.
+    `limits` as for `greedy`. Raises RunFailed if the model's scores are NaN.
     """
     if not limits:
         return []
@@ -62,7 +62,7 @@ def n_best_beam_search(
     constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
     """The best `n` hypotheses that the same search finishes for each segment, the best first; fewer where it found
-    fewer. With `stop: exact` it goes on until no open hypothesis can beat the last of them."""
+    fewer. With `stop: exact` it continues until no open hypothesis can beat the last of them."""
     if not limits:
         return []
     device = source.ids.device

@@ -19,7 +19,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def translate_block(
     lines: Sequence[str], setup: TranslationSetup, *, counts: TranslationCounts | None = None
 ) -> list[str]:
-    """One translation for each line, in order, without line breaks; empty where there is nothing to translate."""
+    """One translation for each line, in order, without line breaks; empty if there is nothing to translate."""
     return [few[0].text for few in n_best_block(lines, setup, n=1, counts=counts)]
 
 

@@ -1,4 +1,4 @@
-"""What a search must write and what it may not, besides what its symbols say; None where there is nothing of it."""
+"""What a search must write and what it may not, besides what its symbols say; None if there is nothing of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Constraints:
         no_repeat_ngram: int | None = None,
         device: torch.device,
     ) -> "Constraints | None":
-        """The constraints of a batch; None where its search is free."""
+        """The constraints of a batch; None if its search is free."""
         forced = ForcedPrefix.of(prefixes, device=device) if prefixes is not None and any(prefixes) else None
         if forced is None and no_repeat_ngram is None:
             return None

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Stop = Literal["end", "max_tokens", "window"]
-"""The model wrote the end symbol; there are as many tokens as were asked for; the model can read no more."""
+Stop = Literal["end", "stop", "max_tokens", "window"]
+"""The model wrote the end symbol; a stop string came, which is not part of the text; there are as many tokens as were
+asked for; the model can read no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """One text that goes on from a prompt."""
+    """One text that continues from a prompt."""
 
     line: int
     """Number of the prompt, counted from 1."""
@@ -50,7 +51,7 @@ SIZE = 4
 
 
 def repeated_share(ids: Sequence[int], *, size: int = SIZE) -> float:
-    """The share of n-grams of `size` symbols that stood in the row before: 1 - distinct / total; 0 where there is none.
+    """The share of n-grams of `size` symbols that stood in the row before: 1 - distinct / total; 0 if there is none.
 
     Source: seq-rep-n of Welleck et al. 2019, arXiv 1908.04319, section 6.1.
     """

@@ -1,4 +1,4 @@
-"""Text that goes on from prompts: several prompts and several samples of each, one symbol at a time."""
+"""Generates continuations of several prompts, with several samples each, one token at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from trimtab.errors import RunFailed
 
 @runtime_checkable
 class OpenPrompts(Protocol):
-    """A batch of prompts that go on, `width` texts each; see `types.DecoderSession` and `types.FeedsAtOnce`."""
+    """A batch of prompts that continue, `width` texts each; see `types.DecoderSession` and `types.FeedsAtOnce`."""
 
     def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
         """Feeds what each row begins with, before any step; its first `skipped` are no tokens."""
@@ -35,7 +35,7 @@ class OpenPrompts(Protocol):
 
 @runtime_checkable
 class Continues(Protocol):
-    """A model that goes on from what it has read."""
+    """A model that continues from what it has read."""
 
     def open_prompts(self, *, rows: int, width: int, max_length: int) -> OpenPrompts:
         """Makes room for `rows` prompts with `width` texts each, `max_length` tokens with the prompt."""
@@ -75,7 +75,7 @@ def continuations(
     """The symbols of all texts, step by step; the end symbol is given too and ends its text.
 
     Each prompt holds at least the start symbol. `limits` are the most symbols of each row, at least 1; nothing is
-    forced there. Without a drawing there is one text a row, of the likeliest symbol each time. Raises RunFailed where
+    forced there. Without a drawing there is one text a row, of the likeliest symbol each time. Raises RunFailed if
     the model's scores are NaN.
     """
     if not prompts:
@@ -113,7 +113,7 @@ def _fed(
 
 @dataclass(slots=True)
 class _Texts:
-    """The rows of the batch that go on."""
+    """The rows of the batch that continue."""
 
     numbers: list[int]
     """Which prompt each row belongs to."""
@@ -171,7 +171,7 @@ class _Texts:
     def _check(self, broken: Bool[Tensor, "rows samples"], *, step: int) -> None:
         if broken.any():
             raise RunFailed(
-                f"generation stopped: the model's scores are not numbers (NaN) at token {step + 1}\n"
-                "  fix     use an earlier checkpoint, one from before the loss became NaN; or generate in fp32, where "
+                f"generation stopped: the model's scores are NaN at token {step + 1}\n"
+                "  fix     use a checkpoint from before the loss became NaN; or generate in fp32, where "
                 "half precision overflows"
             )

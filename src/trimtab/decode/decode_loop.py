@@ -1,4 +1,4 @@
-"""The loop of every search: feed, extend, and from time to time drop the rows that are done."""
+"""The loop of every search: feed, extend, and periodically drop finished rows."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -34,7 +34,7 @@ class Paths(Protocol[Found]):
     def extend(
         self, logits: Float[Tensor, "rows width vocabulary"], *, step: int
     ) -> Int[Tensor, "rows width"] | None:
-        """Takes the symbol number `step` (from 0); gives the parents of what goes on, None where they are in order."""
+        """Takes the symbol number `step` (from 0); gives the parents of what continues, None if they are in order."""
         ...
 
     def keep(self, rows: Sequence[int]) -> None:
@@ -49,7 +49,7 @@ class Paths(Protocol[Found]):
 def decode_loop(session: DecoderSession, paths: Paths[Found], *, num_steps: int) -> list[Found]:
     """Runs a search until every row is done, at most `num_steps` steps, and gives what it found for each row.
 
-    A row must be done after as many steps as its limit allows. Raises RunFailed where the model's scores are NaN.
+    A row must be done after as many steps as its limit allows. Raises RunFailed if the model's scores are NaN.
     """
     numbers = list(range(paths.done.shape[0]))
     results: dict[int, Found] = {}
@@ -85,9 +85,9 @@ def _open_rows(paths: Paths[Found], *, step: int) -> list[int]:
     done, broken = torch.stack([paths.done, paths.broken]).tolist()
     if any(broken):
         raise RunFailed(
-            f"translation stopped: the model's scores are not numbers (NaN) in {sum(broken)} of {len(broken)} rows "
+            f"translation stopped: the model's scores are NaN in {sum(broken)} of {len(broken)} rows "
             f"within the first {step + 1} tokens\n"
-            "  fix     use an earlier checkpoint, one from before the loss became NaN; or translate in fp32, where "
+            "  fix     use a checkpoint from before the loss became NaN; or translate in fp32, where "
             "half precision overflows"
         )
     return [row for row, is_done in enumerate(done) if not is_done]

@@ -13,7 +13,7 @@ class DocumentContext:
     sentences: int
     """Sentences before the current one, at most; 0 for a model that reads each by itself."""
     both: bool
-    """Whether a translation goes on from those of the sentences before."""
+    """Whether a translation continues from those of the sentences before."""
     whole: bool
     """Whether it translates `sentences` + 1 sentences at once."""
     source_separator: int
@@ -38,7 +38,7 @@ class Written:
 def with_context(
     ids: Sequence[int], before: Sequence[Written], context: DocumentContext, *, max_tokens: int
 ) -> tuple[list[int], list[int]]:
-    """The source row of a sentence behind its context, and the target ids that its translation goes on from.
+    """The source row of a sentence behind its context, and the target ids that its translation continues from.
 
     `ids` are those of the sentence, tags and end symbol included. As many of the last sentences as fit: the sources
     into `max_tokens`, the targets into what is left of it beside a translation of the usual length.

@@ -1,4 +1,4 @@
-"""Documents out of lines of text: blocks between empty lines, or a JSON list of sentences a line."""
+"""Reads documents from lines of text: blocks between empty lines, or one JSON list of sentences per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -73,6 +73,6 @@ def _problem(name: str, number: int, *, got: str) -> InputError:
         f"{name}: line {number} is no document",
         got=got,
         allowed=f'a list of sentences, or an object with one: {{"{FIELD}": ["...", "..."]}}',
-        fix="repair the line; for text with an empty line between documents, say --documents text",
+        fix="repair the line; for text with an empty line between documents, use --documents text",
         where=f"{name}:{number}",
     )

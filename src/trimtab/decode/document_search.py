@@ -1,4 +1,4 @@
-"""A search that rows join and leave at any time, so that the next sentence of a document waits for no other document.
+"""A search that rows join and leave at any time, so that a document never waits for another one.
 
 Sentences that are searched together until the last of them is done cost as many steps as the longest; with dozens of
 documents side by side there is a long one in every round. Here a row that is done makes room for the next one.
@@ -183,7 +183,7 @@ class RunningSearch:
     def _extend(
         self, logits: Float[Tensor, "rows beam vocabulary"], *, any_at_limit: bool
     ) -> Int[Tensor, "rows beam"]:
-        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others go on."""
+        """As `beam_search`: of the likeliest `2 * beam` continuations the first `beam` may end, the others continue."""
         state, beam, vocabulary = self.state, self.search.beam, logits.shape[-1]
         at_limit = state["limits"] <= state["steps"] + 1 if any_at_limit else None
         scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
@@ -232,9 +232,9 @@ class RunningSearch:
         done, broken = torch.stack([self.state["done"], self.state["broken"]]).tolist()
         if any(broken):
             raise RunFailed(
-                f"translation stopped: the model's scores are not numbers (NaN) in {sum(broken)} of {len(broken)} "
+                f"translation stopped: the model's scores are NaN in {sum(broken)} of {len(broken)} "
                 "sentences\n"
-                "  fix     use an earlier checkpoint, one from before the loss became NaN; or translate in fp32, where "
+                "  fix     use a checkpoint from before the loss became NaN; or translate in fp32, where "
                 "half precision overflows"
             )
         closed = [row for row, is_done in enumerate(done) if is_done]

@@ -1,4 +1,4 @@
-"""Rows that join others in the middle of their translation: sessions that become one.
+"""Merges decoding sessions, so that rows can join a running batch.
 
 A row that begins later has fewer keys and values behind it; the slots that it lacks stand empty before them, and a mask
 hides them. So one step of the model serves rows of different ages, and every row reads what it would read alone.
@@ -26,7 +26,7 @@ class JoinableSession(Protocol):
     real: Bool[Tensor, "rows 1 1 source"]
     """Which tokens of the padded sources there are."""
     skipped: Int[Tensor, "hypotheses"] | None
-    """Slots at the beginning that hold nothing, for each hypothesis; None where every slot holds a token."""
+    """Slots at the beginning that hold nothing, for each hypothesis; None if every slot holds a token."""
     caches: Sequence[Any]
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:

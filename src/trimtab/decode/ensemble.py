@@ -1,4 +1,4 @@
-"""Several models that translate as one: at each step their distributions of the next symbol are averaged."""
+"""Ensembles: averages the models' distributions of the next token at each step."""
 
 import math
 from collections.abc import Sequence
@@ -56,11 +56,11 @@ class EnsembleSession:
             session.feed(tokens, skipped)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """The same hypotheses go on in every model."""
+        """The same hypotheses continue in every model."""
         for session in self.sessions:
             session.reorder(parents)
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """The same rows go on in every model."""
+        """The same rows continue in every model."""
         for session in self.sessions:
             session.keep(rows)

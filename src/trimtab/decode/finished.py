@@ -21,7 +21,7 @@ class Ended:
     scores: Float[Tensor, "rows beam"]
     """Minus infinity for what did not end."""
     parents: Int[Tensor, "rows candidates"]
-    """Which open hypothesis each of them goes on from."""
+    """Which open hypothesis each of them continues from."""
     ids: Int[Tensor, "rows beam length"]
     """Of the open hypotheses."""
     num_ids: int

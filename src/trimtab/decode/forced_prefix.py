@@ -1,4 +1,4 @@
-"""Translations that must begin with given symbols: at each of their places nothing else may be written."""
+"""Forces translations to begin with given tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What translations must begin with, as the user gives it: text or ids, checked against the vocabulary and the room."""
+"""Checks the prefixes that a user gives, as text or ids, against vocabulary and maximum length."""
 
 from collections.abc import Sequence
 
@@ -28,14 +28,14 @@ def prefix_ids(
             raise _refused(
                 number,
                 f"has text that the vocabulary cannot spell: {prefix!r}",
-                allowed="characters that the training text had",
+                allowed="characters of the training text",
                 fix="leave these characters out",
             )
         if len(ids) >= setup.max_tokens:
             raise _refused(
                 number,
                 f"is {len(ids)} tokens long",
-                allowed=f"at most {setup.max_tokens - 1}, so that one is left to end with (data.max_tokens)",
+                allowed=f"at most {setup.max_tokens - 1}, which leaves one for the end symbol (data.max_tokens)",
                 fix="shorten it",
             )
         found.append(ids)
@@ -49,7 +49,7 @@ def _check_ids(ids: list[int], setup: TranslationSetup, number: int) -> None:
             number,
             "has ids that cannot be part of a translation",
             allowed=f"ids below {tokenizer.num_ids}, without the end symbol, {tokenizer.end}",
-            fix="take the ids of the run's own tokenizer, and leave the end symbol out",
+            fix="use the ids of the run's own tokenizer, without the end symbol",
         )
 
 

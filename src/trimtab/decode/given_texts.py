@@ -1,4 +1,4 @@
-"""Whether texts that were handed over are a list of them: one text alone would be taken for its characters."""
+"""Checks that texts are given as a list: a single text would be read as a list of characters."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ Document = TypeVar("Document", bound=Iterable[str])
 
 
 def check_texts(texts: object, *, name: str) -> None:
-    """InputError where `texts`, which messages call `name`, is one text or bytes, or nothing that holds texts."""
+    """InputError if `texts`, which messages call `name`, is one text or bytes, or nothing that holds texts."""
     if not isinstance(texts, Iterable):
         raise input_error(
             f"{name}: not a list of texts",
@@ -23,7 +23,7 @@ def check_texts(texts: object, *, name: str) -> None:
         return
     more = f" and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
     raise input_error(
-        f"{name}: one text, whose characters would be taken for texts",
+        f"{name}: a single text, whose characters would count as texts",
         got=f"{type(texts).__name__}: {texts[:SHOWN]!r}{more}",
         allowed="a list of texts, each a str",
         fix='put it into a list: ["..."]',
@@ -44,7 +44,7 @@ def checked_texts(texts: Iterable[Any], *, name: str) -> Iterable[str]:
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents, each looked at when its turn comes; InputError where one of them is a text, or all together."""
+    """The documents, each looked at when its turn comes; InputError if one of them is a text, or all together."""
     check_texts(documents, name="documents")
     return _each_checked(documents)
 

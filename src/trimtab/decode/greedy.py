@@ -27,7 +27,7 @@ def greedy(
     """One hypothesis for each segment of the source.
 
     `limits` holds for each row the largest number of symbols, end symbol included, at least 1; the last one allowed
-    is always the end symbol. The length penalty changes the normalised score, not the choice. Raises RunFailed where
+    is always the end symbol. The length penalty changes the normalised score, not the choice. Raises RunFailed if
     the model's scores are NaN.
     """
     if not limits:

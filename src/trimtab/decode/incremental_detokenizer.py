@@ -1,4 +1,4 @@
-"""The text of symbols that come one by one: each part of it as soon as nothing that comes can change it."""
+"""Streams the text of tokens that arrive one by one: each part as soon as no later token can change it."""
 
 from collections.abc import Sequence
 

@@ -43,8 +43,8 @@ def n_best_lines(
 ) -> Iterator[list[Candidate]]:
     """At most `n` translations for each line, in order, at least one; see `n_best_block`.
 
-    `prefixes` are what translations must begin with: one for each line (None where nothing is forced), or one text for
-    all of them. Raises InputError where there are fewer or more of them than lines.
+    `prefixes` are what translations must begin with: one for each line (None if nothing is forced), or one text for
+    all of them. Raises InputError if there are fewer or more of them than lines.
     """
     given = None if prefixes is None or isinstance(prefixes, str) else iter(prefixes)
     first_line = 0
@@ -64,8 +64,8 @@ def _unequal(got: str) -> InputError:
     return input_error(
         "prefixes: not as many as lines",
         got=got,
-        allowed="one prefix for each line; an empty one forces nothing",
-        fix="check that both come from the same set and that none was cut or filtered alone",
+        allowed="one prefix for each line; an empty one requires nothing",
+        fix="check that both come from the same set and that neither was filtered alone",
     )
 
 

@@ -1,4 +1,4 @@
-"""A line longer than the model can read, as pieces: cut at sentence ends, else at spaces, else between tokens."""
+"""Splits a line that is longer than the model can read: at sentence ends, else at spaces, else between tokens."""
 
 import re
 from collections.abc import Iterator

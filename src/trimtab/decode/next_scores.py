@@ -1,4 +1,4 @@
-"""Log-probabilities of the next symbol, with what may not come next put out of reach."""
+"""Log-probabilities of the next token, with forbidden tokens masked."""
 
 from functools import cache
 

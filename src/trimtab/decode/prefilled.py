@@ -1,4 +1,4 @@
-"""A model whose translations go on from what is given: the search sees only what comes after it.
+"""A model whose translations continue a given prefix; the search only sees what follows it.
 
 So neither lengths nor scores nor the blocking of repetitions count the sentences before, and all of them are read at
 once, not symbol by symbol. (`forced_prefix` is for what belongs to the translation.)
@@ -19,7 +19,7 @@ class Given:
     """The context before a sentence."""
 
     target: Sequence[int] = ()
-    """Target ids that its translation goes on from, without the start symbol."""
+    """Target ids that its translation continues from, without the start symbol."""
     own_tokens: int
     """Source tokens of the sentence itself, tags and end symbol included."""
 

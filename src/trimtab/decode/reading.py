@@ -1,4 +1,4 @@
-"""Text lines out of bytes: split at line feeds only, strict UTF-8, a wrong byte named by its place."""
+"""Decodes lines from bytes: split at line feeds only, strict UTF-8, errors with the position of the byte."""
 
 import logging
 from collections.abc import Iterator

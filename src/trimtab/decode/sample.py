@@ -1,4 +1,4 @@
-"""Translations drawn symbol by symbol from the model's distribution, each by random numbers of its own."""
+"""Samples translations token by token from the model's distribution, each with its own random numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def sample(
     """The drawn translations of each segment of the source, in the order of their random numbers.
 
     Their scores are the model's own log-probabilities, without temperature and whatever else shapes the drawing.
-    `uniforms` are those of `uniform_numbers`, one for each symbol; `limits` as for `greedy`. Raises RunFailed where
+    `uniforms` are those of `uniform_numbers`, one for each symbol; `limits` as for `greedy`. Raises RunFailed if
     the model's scores are NaN.
     """
     if not limits:

@@ -1,5 +1,4 @@
-"""Which symbols a sampled text may draw, and with what probability: temperature, top-k, top-p, min-p,
-epsilon."""
+"""Sampling options: temperature, top-k, top-p, min-p, epsilon."""
 
 import math
 from dataclasses import dataclass

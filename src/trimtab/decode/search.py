@@ -1,4 +1,4 @@
-"""How to search for a translation: beam size, length penalty, and when a row has been searched enough."""
+"""Search options: beam size, length penalty, and the stopping rule."""
 
 import math
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class Search:
     length_penalty: float = 1.0
     """Exponent of the length by which scores are divided; 0 compares sums, 1 averages."""
     stop: Stop = "exact"
-    """`exact` goes on until no open hypothesis can beat the best finished one, which gives the same answer as going on
-    to the limit. `enough` stops as soon as `beam` hypotheses have finished, as CTranslate2 and fairseq do: faster,
-    and the answer may be a shorter one."""
+    """`exact` continues until no open hypothesis can beat the best finished one, which gives the same answer as
+    continuing to the limit. `enough` stops as soon as `beam` hypotheses have finished, as CTranslate2 and fairseq do:
+    faster, and the answer may be a shorter one."""
     no_repeat_ngram: int | None = None
     """No n-gram of so many symbols comes twice in a translation; None lets them. It hides a model that repeats itself
-    and does not mend it: measure such a model without."""
+    and does not fix it: measure such a model without."""
     sampling: Sampling | None = None
     """Draws translations instead of searching for the likeliest; the beam counts for nothing then."""
 
@@ -46,7 +46,7 @@ class Search:
                 fix="1.0 compares averages; 0 compares sums and prefers short translations",
             )
         if self.stop not in get_args(Stop):
-            raise input_error("stop: not known", got=repr(self.stop), allowed=" or ".join(get_args(Stop)))
+            raise input_error("stop: unknown", got=repr(self.stop), allowed=" or ".join(get_args(Stop)))
         if self.no_repeat_ngram is not None and self.no_repeat_ngram < 1:
             raise input_error(
                 "no_repeat_ngram: out of range",
@@ -56,7 +56,7 @@ class Search:
             )
 
     def width(self, n: int) -> int:
-        """Hypotheses followed for each row, of which `n` are wanted; InputError where there are not so many."""
+        """Hypotheses followed for each row, of which `n` are wanted; InputError if there are not so many."""
         most = self.beam if self.sampling is None else MOST_CANDIDATES
         if not 1 <= n <= most:
             raise input_error(

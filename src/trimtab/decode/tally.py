@@ -1,4 +1,4 @@
-"""What a person wants to know of texts that were generated: how many, why they end, whether they repeat themselves."""
+"""A summary of generated texts: how many, why they end, whether they repeat themselves."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ LOOPS = 0.3
 """A larger share of repeated 4-grams is a text that goes round in a loop; what people write has some hundredths."""
 _ENDS: dict[Stop, str] = {
     "end": "came to an end",
+    "stop": "stopped at --stop",
     "max_tokens": "stopped at --max-tokens",
     "window": "stopped where the model can read no more",
 }

@@ -1,4 +1,4 @@
-"""The log-probability that a model gives each token of a translation that is there already."""
+"""The log-probability of each token of a given translation."""
 
 import torch
 import torch.nn.functional as F

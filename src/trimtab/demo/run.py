@@ -26,7 +26,7 @@ BEAM = 4
 def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextOutput) -> DemoReport:
     """Trains for so many minutes on a CPU or GPU into a new folder, and writes the report.
 
-    Where `out` holds a run already the next free name beside it is taken: `demo-2`, `demo-3`.
+    Where `out` already contains a run the next free name beside it is taken: `demo-2`, `demo-3`.
     """
     started = time.perf_counter()
     folder = free_folder(out)

@@ -13,7 +13,7 @@ def deal(batches: Sequence[Each], world_size: int) -> list[list[Each]]:
     """The micro-batches of each rank, in their order: with about as many tokens for each, and at most one more
     micro-batch for one rank than for another. A function of the batches alone, so that every rank finds the same.
 
-    Ranks for which nothing is left have an empty list, and take part in the step all the same.
+    Ranks for which nothing is left have an empty list, and take part in the step anyway.
     """
     largest_first = sorted(range(len(batches)), key=lambda i: -batches[i].num_tokens)
     hands: list[list[int]] = [[] for _ in range(world_size)]

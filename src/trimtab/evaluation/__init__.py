@@ -1,1 +1,1 @@
-"""How good a model is: how likely it finds texts that are there, and how good its own are."""
+"""Evaluation of a model: the likelihood of given texts, and the quality of its own."""

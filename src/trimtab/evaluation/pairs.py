@@ -1,4 +1,4 @@
-"""How likely a run finds translations that are there already: the log-probability of given pairs of lines."""
+"""Scores given translations: the log-probability of pairs of lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class PairScore:
     num_tokens: int
     """Target tokens, end symbol included."""
     log_probability: float | None
-    """Sum of the natural log-probabilities of the target's tokens, end symbol included; None where the pair is longer
+    """Sum of the natural log-probabilities of the target's tokens, end symbol included; None if the pair is longer
     than the model can read."""
     source_tokens: int
     """End symbol and tags included."""
@@ -63,7 +63,7 @@ def score(
     target after the source; in order, in bounded memory.
 
     Both sides are treated as in training; `tags` are put before every source line, and a warning is logged where no
-    line of the training was tagged so. Raises InputError where one side has more lines than the other, or is one text
+    line of the training was tagged so. Raises InputError if one side has more lines than the other, or is one text
     and no list, and for a tag that is none, besides what `load_model` raises.
     """
     sources, targets = _checked_sides(sources, targets)
@@ -142,5 +142,5 @@ def _unequal(line: int, *, longer: str) -> InputError:
         "pairs: one side has more lines than the other",
         got=f"line {line} in the {longer} only",
         allowed="as many targets as sources",
-        fix="check that both come from the same set and that none was cut or filtered alone",
+        fix="check that both come from the same set and that neither was filtered alone",
     )

@@ -21,7 +21,7 @@ _N = 4
 
 
 def repeated_4grams(translations: Sequence[str]) -> float:
-    """The share of 4-grams that stood in the same line before, over all lines: 1 - distinct / total.
+    """The share of 4-grams that repeat one earlier in the line, over all lines: 1 - distinct / total.
 
     Words are what white space separates. Distinct ones are counted for each line by itself, so that a phrase that
     two lines share is no repetition. 0 where no line has four words.
@@ -43,13 +43,6 @@ def distinct_outputs(sources: Sequence[str], translations: Sequence[str]) -> flo
     """
     first = _first_translations(sources, translations)
     return len(set(first.values())) / len(first)
-
-
-def probe_sentences(sources: Sequence[str]) -> list[str]:
-    """At most `NUM_PROBES` different sentences, spread evenly over the set, none of them empty."""
-    different = list(dict.fromkeys(line for line in sources if line.strip()))
-    count = min(NUM_PROBES, len(different))
-    return [different[number * len(different) // count] for number in range(count)]
 
 
 def find_collapse(sources: Sequence[str], translations: Sequence[str]) -> Finding | None:
@@ -80,8 +73,8 @@ def find_repetition(translations: Sequence[str], references: Sequence[str]) -> F
     if share <= bound or len(loops) < fewest:
         return None
     return TRANSLATIONS_REPEAT_THEMSELVES.found(
-        f"{share:.1%} of the 4-grams of the translations stood in the same line before (references: "
-        f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines go round in a loop (bound "
+        f"{share:.1%} of the 4-grams of the translations repeat one earlier in the line (references: "
+        f"{usual:.1%}; bound {bound:.0%}), and {len(loops)} of {len(translations)} lines loop (bound "
         f"{fewest}), such as {_shortened(loops[0])}"
     )
 

@@ -1,4 +1,4 @@
-"""What an evaluation says, as an object, as JSON and as a small table."""
+"""The result of an evaluation, as an object, as JSON and as a small table."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class RequestedMetrics:
         return tuple(metric for metric in known if metric.name in self.names and metric not in ALWAYS)
 
     def check(self) -> None:
-        """InputError where a library is missing: before the work."""
+        """InputError if a library is missing: before the work."""
         for metric in (*ALWAYS, *self.more):
             metric.check(self.settings)
 
@@ -55,9 +55,9 @@ class EvaluationReport:
     bleu: Score
     chrf: Score
     loss: float | None
-    """Nats per target token of the references, without smoothing; None where it was not measured."""
+    """Nats per target token of the references, without smoothing; None if it was not measured."""
     repeated_4grams: float
-    """Share of 4-grams that stood in the same line before."""
+    """Share of 4-grams that repeat one earlier in the line."""
     distinct_outputs: float
     """Share of different translations among different sources."""
     seconds: float

@@ -36,7 +36,7 @@ def evaluate(
     `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
-    The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError where they
+    The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError if they
     are missing, unequal, empty or not UTF-8.
     """
     metrics.check()  # fails before the work where a library is missing
@@ -86,7 +86,7 @@ def reference_loss(
     *,
     tags: tuple[str, ...] = (),
 ) -> float | None:
-    """Nats per target token of the references that fit into `max_tokens`; None where none does."""
+    """Nats per target token of the references that fit into `max_tokens`; None if none does."""
     tokenizers, recipe = model.tokenizers, model.recipe
     rows = reference_rows(recipe, tokenizers, sources, references, tags=tags)
     fits = rows.fits

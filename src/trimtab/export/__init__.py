@@ -1,1 +1,1 @@
-"""A trained model in the form of another library, proven to score and translate as the trainer does."""
+"""Exports a trained model to another library and verifies that it scores and translates as the trainer does."""

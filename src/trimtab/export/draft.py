@@ -1,4 +1,4 @@
-"""A folder that appears when it is complete and proven, or not at all."""
+"""A folder that appears when it is complete and verified, or not at all."""
 
 import os
 import secrets
@@ -18,12 +18,12 @@ _FIX = "free some space, or name a folder on another disk by --out; nothing was 
 
 
 def check_place(out: Path, *, run: Path) -> None:
-    """Raises InputError where something is there already, or the place lies inside the run."""
+    """Raises InputError if something is there already, or the place lies inside the run."""
     if os.path.lexists(out):
         raise input_error(
-            f"--out {out}: is there already",
+            f"--out {out}: already exists",
             got="a folder" if out.is_dir() else "a file",
-            allowed="a name that is not taken, since an export never writes over anything",
+            allowed="a new name, since an export never overwrites anything",
             fix="name another folder, or remove this one",
         )
     if Path(os.path.realpath(out)).is_relative_to(os.path.realpath(run)):
@@ -40,10 +40,9 @@ def draft_folder(out: Path) -> Iterator[Path]:
     """An empty folder beside `out` that becomes `out` at the end, and is removed where an error or SIGTERM ends the
     work.
 
-    Its name is its own, so that two exports never write into one folder, and nothing is removed that was not made
-    here: what a killed export left stays, and is no export since it has no card. Raises NoRoom where the disk is full,
-    InputError where no folder can be made there, or something is there at the end.
-    """
+    Its name is its own, so that two exports never write into one folder, and nothing is removed that was not made here:
+    what a killed export left stays, and is no export since it has no card. Raises DiskFull where the disk is full,
+    InputError if the folder cannot be created, or something is there at the end."""
     draft = out.with_name(f".{out.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.draft")
     with ended_by_signals(), failures_reported(str(out), folder=_existing(out), fix=_FIX):
         try:
@@ -53,7 +52,7 @@ def draft_folder(out: Path) -> Iterator[Path]:
             if is_full(error):
                 raise
             raise input_error(
-                f"--out {out}: no folder can be made there",
+                f"--out {out}: the folder cannot be created",
                 got=error.strerror or str(error),
                 allowed="a folder that you may write to",
                 fix="name another folder",

@@ -36,7 +36,7 @@ class GateReport(Protocol):
 
 
 def largest(differences: Iterable[float]) -> float:
-    """The largest of them, 0 where there are none, and NaN where one is: NaN is within no bound."""
+    """The largest of them, 0 if there are none, and NaN where one is: NaN is within no bound."""
     found = [0.0, *differences]
     return math.nan if any(each != each for each in found) else max(found)
 

@@ -52,7 +52,7 @@ def write_manifest(trained: Trained, folder: Path, *, target: str, name: str, fi
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The card, its types checked; InputError where it is not what this version writes."""
+    """The card, its types checked; InputError if it is not what this version writes."""
     card = read_object(folder, str(MANIFEST))
     if not {"format", "target", "tokenizers", "weights"} <= card.keys():
         raise unknown_manifest(folder, got="other keys")
@@ -76,7 +76,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_weights(folder: Path, card: dict[str, Any], names: Sequence[str]) -> None:
-    """InputError where the weights are not those that were exported, or not in the files of the target: those whose
+    """InputError if the weights are not those that were exported, or not in the files of the target: those whose
     fingerprint is taken must be those that are opened."""
     others = [each["file"] for each in card.get("others", [])]
     if names[1:] and others != list(names[1:]):
@@ -90,7 +90,7 @@ def check_weights(folder: Path, card: dict[str, Any], names: Sequence[str]) -> N
 
 
 def read_tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
-    """The tokenizers that the card names; InputError where one is missing or another."""
+    """The tokenizers that the card names; InputError if one is missing or another."""
     found: list[SentencePiece] = []
     for said in card["tokenizers"]:
         path = plain_file(folder, said["file"], most=MOST_BYTES)
@@ -111,7 +111,7 @@ def unknown_manifest(folder: Path, *, got: str) -> InputError:
         f"{folder / MANIFEST}: not what this version of trimtab writes",
         got=got,
         allowed=f"an export of format {FORMAT} for {', '.join(first)} or {last}",
-        fix="export the run once more",
+        fix="export the run again",
     )
 
 
@@ -133,16 +133,16 @@ def _another(path: Path, what: str, *, found: str, said: str) -> InputError:
         f"{path}: not the {what} that {'were' if what == 'weights' else 'was'} exported",
         got=f"sha256 {found[:16]}",
         allowed=f"{said[:16]}, as {MANIFEST} says",
-        fix="put the file back, or export the run once more",
+        fix="restore the file, or export the run again",
     )
 
 
 def check_length(folder: Path, recipe: Recipe, *, positions: int) -> None:
-    """InputError where the recipe lets texts be longer than the exported model has positions for."""
+    """InputError if the recipe lets texts be longer than the exported model has positions for."""
     if recipe.data.max_tokens > positions:
         raise input_error(
             f"{folder / RECIPE}: data.max_tokens is more than the model has positions for",
             got=str(recipe.data.max_tokens),
             allowed=f"at most {positions}",
-            fix="export the run once more",
+            fix="export the run again",
         )

@@ -35,7 +35,7 @@ class Export:
     def open(self, *, device: str | None = None) -> Engine | TextEngine:
         """The model, run by the library it was exported for; where no device is named on the one that fits it.
 
-        Raises InputError where the weights are not those that were exported, and for a target that this version does
+        Raises InputError if the weights are not those that were exported, and for a target that this version does
         not have, or not for such a model.
         """
         named = self.manifest["target"]
@@ -58,7 +58,7 @@ def is_export(folder: Path) -> bool:
 
 
 def read_export(folder: Path) -> Export:
-    """The export in a folder. Raises InputError where something of it is missing, closed to this user, damaged or too
+    """The export in a folder. Raises InputError if something of it is missing, closed to this user, damaged or too
     new."""
     with reading(folder):
         manifest = read_manifest(folder)

@@ -1,4 +1,4 @@
-"""Rows of ids as one matrix, filled up behind their end, and in batches that waste little of it."""
+"""Pads rows of ids to a matrix, in batches that waste little of it."""
 
 from collections.abc import Sequence
 

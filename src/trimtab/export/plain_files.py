@@ -35,7 +35,7 @@ def plain_file(folder: Path, name: str, *, most: int | None = None) -> Path:
 
 
 def read_object(folder: Path, name: str) -> dict[str, Any]:
-    """The JSON object in a file of the folder; InputError where there is none."""
+    """The JSON object in a file of the folder; InputError if there is none."""
     path = plain_file(folder, name, most=JSON_BYTES)
     try:
         with open(path, "rb") as file:
@@ -60,5 +60,5 @@ def sha256_of(path: Path) -> str:
 
 def _refused(path: Path, *, got: str, allowed: str = "a file as the export wrote it") -> InputError:
     return input_error(
-        f"{path}: not a file of an export", got=got, allowed=allowed, fix="export the run once more"
+        f"{path}: not a file of an export", got=got, allowed=allowed, fix="export the run again"
     )

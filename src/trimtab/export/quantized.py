@@ -25,7 +25,7 @@ class Quantized:
                 "--loss: out of range",
                 got=str(self.most_loss),
                 allowed="0 to 100 points of chrF",
-                fix="leave it out, or say for instance --loss 5",
+                fix="leave it out, or set for instance --loss 5",
             )
 
     @property
@@ -45,7 +45,7 @@ def quantized_by(given: object) -> Quantized:
             return given
         case _:
             raise input_error(
-                "quantized: no kind of weights",
+                "quantized: unknown kind of weights",
                 got=repr(given),
                 allowed="a kind such as 'int8', or trimtab.Quantized(kind='int8', most_loss=5)",
                 fix="leave it out for float32",
@@ -53,7 +53,7 @@ def quantized_by(given: object) -> Quantized:
 
 
 def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
-    """InputError where the target has no such weights."""
+    """InputError if the target has no such weights."""
     if kind not in kinds:
         raise input_error(
             f"--quantization {kind}: an export for {target} has no such weights",
@@ -61,5 +61,5 @@ def check_kind(kind: str, *, target: str, kinds: tuple[str, ...]) -> None:
             allowed=", ".join(kinds),
             fix="leave it out for float32"
             if len(kinds) == 1
-            else f"say --quantization {kinds[-1]} (in Python: quantized={kinds[-1]!r})",
+            else f"use --quantization {kinds[-1]} (in Python: quantized={kinds[-1]!r})",
         )

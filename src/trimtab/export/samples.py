@@ -65,13 +65,13 @@ def gate_lines(
     from all corpora; always the same ones.
 
     Left out are lines that begin with a language code of MarianMT or contain a special symbol of the vocabulary, which
-    tokenizers of libraries take for the symbol itself. Raises InputError where no pair is found.
+    tokenizers of libraries take for the symbol itself. Raises InputError if no pair is found.
     """
     nothing = Problem(
         what="export: no pair of lines to compare the export on",
         got=NONE_READ,
         allowed=f"pairs of at most {trained.recipe.data.max_tokens} tokens a side",
-        fix="name other text by --source FILE --reference FILE",
+        fix="name other text with --source FILE --reference FILE",
     )
 
     def take(corpus: Corpus, share: int) -> Iterator[GateLine]:
@@ -84,13 +84,13 @@ def gate_texts(trained: Trained, given: Path | str | None = None, *, count: int 
     """At most `count` texts, evenly from the file that is given, or from all validation sets and then, where these are
     short, from all corpora; always the same ones.
 
-    Raises InputError where none is found.
+    Raises InputError if none is found.
     """
     nothing = Problem(
         what="export: no text to compare the export on",
         got=NONE_READ,
         allowed="documents, as those of training",
-        fix="name other text by --source FILE",
+        fix="name other text with --source FILE",
     )
     files = None if given is None else ValidFiles.model_validate({"text": str(given)})
 

@@ -15,6 +15,8 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.continuing import Continues
 from trimtab.errors import Problem
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model
 from trimtab.types import DecoderSession, Ragged, Stream
 
@@ -49,6 +51,18 @@ class Trained(Protocol):
         ...
 
 
+def translator_of(trained: Trained) -> EncoderDecoder:
+    """The model of a target that takes encoder-decoders alone; others are refused before anything is written."""
+    assert isinstance(trained.model, EncoderDecoder), "other kinds have no source"
+    return trained.model
+
+
+def decoder_of(trained: Trained) -> DecoderOnly:
+    """The model of a target that takes decoders alone; others are refused before anything is written."""
+    assert isinstance(trained.model, DecoderOnly), "other kinds do not go on from a text"
+    return trained.model
+
+
 @runtime_checkable
 class Engine(Protocol):
     """An exported translator in its library: it opens decoding sessions (see `types.Translates`) and scores
@@ -72,6 +86,10 @@ class TextEngine(Continues, Protocol):
 
     device: torch.device
     """Where it takes ids and gives logits."""
+
+    def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
+        """The float32 logits after each token of each row."""
+        ...
 
 
 @runtime_checkable
@@ -147,7 +165,7 @@ class Target(Protocol):
         ...
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
-        """Every key of the recipe that prevents the export, with what could be exported; raises InputError where the
+        """Every key of the recipe that prevents the export, with what could be exported; raises InputError if the
         library is not installed."""
         ...
 
@@ -159,7 +177,7 @@ class Target(Protocol):
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
     ) -> Engine | TextEngine:
         """The library's model in a folder that an export wrote, on the device or, where none is named, on the one that
-        fits. Nothing of the folder is executed; raises InputError where it holds anything that an export of this
+        fits. Nothing of the folder is executed; raises InputError if it holds anything that an export of this
         recipe does not write."""
         ...
 

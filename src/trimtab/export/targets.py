@@ -36,14 +36,14 @@ def meant(name: str) -> str:
 
 
 def build_target(name: str, quantization: str = EXACT) -> Target:
-    """The target of a name; InputError where there is none, or none with such weights."""
+    """The target of a name; InputError if there is none, or none with such weights."""
     known = next((each for each in TARGETS if each == name), None)
     if known is None:
         raise input_error(
-            f"--to {name}: not known",
+            f"--to {name}: unknown target",
             got=name,
             allowed=" or ".join(TARGETS),
-            fix=f"say --to {meant(name)}",
+            fix=f"use --to {meant(name)}",
         )
     check_kind(quantization, target=name, kinds=facts_of(known).weights)
     match known:

@@ -17,9 +17,8 @@ from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.decode.stream import stream_of
 from trimtab.decode.teacher_forced import label_log_probabilities
-from trimtab.export.target import Trained
+from trimtab.export.target import Trained, translator_of
 from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.prompted import Prompted
 from trimtab.types import Ragged
 
@@ -50,8 +49,7 @@ def token_log_probabilities(trained: Trained, source: Ragged, target: Ragged) ->
 
 def translations(trained: Trained, rows: Sequence[Sequence[int]], *, beam: int) -> list[list[int]]:
     """The best translation of each row of source ids, end symbol included, by the trainer's own beam search."""
-    model, target = trained.model, trained.tokenizers.target
-    assert isinstance(model, EncoderDecoder), "other kinds have no source"
+    model, target = translator_of(trained), trained.tokenizers.target
     setup = TranslationSetup(
         model=model,
         tokenizer=target,

@@ -62,7 +62,7 @@ class LinesProof:
     """How the export of a model that translates lines is proven."""
 
     def __init__(self, trained: Trained, given: GivenText) -> None:
-        """Raises InputError where one side of the text is missing."""
+        """Raises InputError if one side of the text is missing."""
         self.trained, self.given = trained, _pairs(given)
 
     def samples(self) -> list[GateLine]:
@@ -89,7 +89,7 @@ class TextsProof:
     """How the export of a model that continues prompts is proven."""
 
     def __init__(self, trained: Trained, model: DecoderOnly, given: GivenText) -> None:
-        """Raises InputError where references or tags are given, which a text does not have."""
+        """Raises InputError if references or tags are given, which a text does not have."""
         self.trained, self.model, self.given = trained, model, _text(given)
 
     def samples(self) -> list[GateText]:
@@ -162,7 +162,7 @@ def _pairs(given: GivenText) -> ParallelFiles | None:
         return None
     if source is None or reference is None:
         raise input_error(
-            "export: text to compare on needs both sides",
+            "export: the text to compare on needs both sides",
             got=f"no {'--source' if source is None else '--reference'}",
             allowed="--source FILE --reference FILE, or neither of them and no tags",
             fix="name both, or none for the run's own validation sets",
@@ -173,7 +173,7 @@ def _pairs(given: GivenText) -> ParallelFiles | None:
 def _text(given: GivenText) -> Path | str | None:
     if given.reference is not None or given.tags:
         raise input_error(
-            "export: a language model is compared on text alone",
+            "export: a language model is compared on text only",
             got="a reference or tags",
             allowed="--source FILE, or none for the run's own validation sets",
             fix="leave --reference and --tag out",

@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 def failure_on(device: torch.device) -> str | None:
-    """What goes wrong with Triton on this device; None where nothing does."""
+    """What goes wrong with Triton on this device; None if nothing does."""
     try:
         place = torch.zeros(1, dtype=torch.int32, device=device)
         with torch.cuda.device_of(place):

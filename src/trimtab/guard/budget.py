@@ -1,4 +1,4 @@
-"""S905: the share of the last steps that were refused."""
+"""S905: the share of recent steps that were skipped."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Budget:
 
     def _finding(self, severity: Any, share: float) -> Finding:
         return TOO_MANY_REFUSED.found(
-            f"{len(self.refused)} of the last {min(self.steps, self.window)} steps were refused, above "
+            f"{len(self.refused)} of the last {min(self.steps, self.window)} steps were skipped, above "
             f"{self.stop_above if self.over else self.warn_above:.0%} of {self.window}",
             severity=severity,
         )

@@ -13,4 +13,4 @@ def non_finite(loss: float, grad_norm: float) -> Finding | None:
 
 def not_applied(loss: float, grad_norm: float, *, step: str = "the update") -> Finding:
     """Says so of a step with these numbers."""
-    return NON_FINITE_STEP.found(f"{step} was not applied: loss {loss:g}, gradient norm {grad_norm:g}")
+    return NON_FINITE_STEP.found(f"{step} was skipped: loss {loss:g}, gradient norm {grad_norm:g}")

@@ -1,14 +1,18 @@
 """The guard: all rules, asked in order."""
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
+from trimtab.arguments import instance_of, whole_number
 from trimtab.finding import Finding
 from trimtab.guard.budget import Budget
 from trimtab.guard.finite import non_finite
 from trimtab.guard.outlier import OutlierRule, OutlierWindow
+from trimtab.guard.over_ranks import number_of, whole_step
 from trimtab.guard.streak import CAP, Streak
+from trimtab.world import Ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,7 @@ class Verdict:
     """Steps refused in a row, this one among them."""
     unsettled: bool = False
     """So many were refused in a row that you must decide: the data has changed (`Guard.accept_level`), or the
-    weights are spoilt (go back to an older checkpoint)."""
+    weights are damaged (go back to an older checkpoint)."""
     over_budget: bool = False
     """So many of the last steps were refused that the run should stop."""
 
@@ -30,19 +34,42 @@ class Verdict:
 class Guard:
     """Judges each step before the weights move. Deterministic: the same numbers give the same verdicts.
 
-    `rule` has the constants of the outlier rule, `cap` how many refused steps in a row are unsettling.
+    `rule` has the constants of the outlier rule, `cap` how many refused steps in a row are unsettling. In a loop of
+    several processes every rank asks its own guard in every step, and all get the same verdict, made from the numbers
+    of all of them; `ranks="alone"` is for processes that each train a model of their own, a process group for those
+    that share one.
     """
 
-    def __init__(self, rule: OutlierRule | None = None, *, cap: int = CAP) -> None:
-        self.outliers = OutlierWindow(rule or OutlierRule())
+    def __init__(self, rule: OutlierRule | None = None, *, cap: int = CAP, ranks: Ranks = "all") -> None:
+        example = "Guard(OutlierRule(window=256)), with OutlierRule from trimtab.guard"
+        rule = instance_of(
+            OutlierRule() if rule is None else rule,
+            OutlierRule,
+            name="Guard: rule",
+            allowed="an OutlierRule, or nothing for the usual one",
+            fix=example,
+        )
+        cap = whole_number(cap, name="Guard: cap", least=1, fix=f"leave it out ({CAP})")
+        self.outliers = OutlierWindow(rule)
         self.streak = Streak(cap)
         self.budget = Budget()
+        self.ranks = ranks
 
-    def judge(self, loss: float, grad_norm: float) -> Verdict:
-        """The verdict on a step with this loss (nats per token) and this gradient norm before clipping.
+    def judge(self, loss: SupportsFloat, grad_norm: SupportsFloat) -> Verdict:
+        """The verdict on a step with this loss (nats per token) and this gradient norm before clipping: floats, or
+        tensors with one number.
 
-        What is refused enters no statistic; what is accepted does, so call it once a step.
+        What is refused enters no statistic; what is accepted does, so call it once a step, on every rank. Over several
+        ranks the loss is the mean of theirs; their norms are equal where gradients are summed first, and else count as
+        parts of one gradient. Raises InputError for what is no number, for several processes without a process group,
+        and where the guards of two ranks have seen different steps.
         """
+        loss, grad_norm = whole_step(
+            number_of(loss, name="loss"),
+            number_of(grad_norm, name="grad_norm"),
+            memory=self.fingerprint(),
+            ranks=self.ranks,
+        )
         finding = non_finite(loss, grad_norm) or self.outliers.judge(loss, grad_norm)
         refused = finding is not None
         if not refused:
@@ -64,6 +91,12 @@ class Guard:
         self.outliers.forget()
         self.streak.length = 0
 
+    def fingerprint(self) -> int:
+        """A number that differs, but for chance, between two guards that would judge differently."""
+        window = self.outliers
+        memory = (window.rule, len(window.losses), sum(window.losses), sum(window.log_norms))
+        return zlib.crc32(repr((memory, self.streak, self.budget.steps, self.budget.share)).encode())
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint."""
         return {
@@ -73,7 +106,7 @@ class Guard:
         }
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a checkpoint; parts that are missing begin anew."""
+        """Goes on from a checkpoint; parts that are missing start again."""
         self.outliers.from_dict(saved.get("outliers", {}))
         self.streak.from_dict(saved.get("streak", {}))
         self.budget.from_dict(saved.get("budget", {}))

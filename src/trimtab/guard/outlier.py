@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.arguments import real_number, whole_number
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import GRADIENT_SPIKE, LOSS_SPIKE
 
@@ -18,12 +19,15 @@ LEAST_NORM = 1e-30
 @dataclass(frozen=True, slots=True)
 class OutlierRule:
     """The constants. Median and median absolute deviation (MAD) hold still while outliers come, and refused steps
-    never enter the window: with mean and deviation over all steps, ten spikes in a cluster hide one another."""
+    never enter the window: with mean and deviation over all steps, ten spikes in a cluster hide one another.
+
+    Raises InputError for values with which the rule could never speak, or would refuse every step.
+    """
 
     window: int = 128
     """Accepted steps that are remembered."""
     active_from: int = 64
-    """Accepted steps before the rule speaks."""
+    """Accepted steps before the rule speaks; a shorter window speaks as soon as it is full."""
     loss_deviations: float = 8.0
     """The loss may be so many deviations (1.4826 MAD) above its median."""
     norm_deviations: float = 10.0
@@ -33,6 +37,17 @@ class OutlierRule:
     least_norm_deviation: float = 0.18
     """A deviation of the log norm counts at least as this: a norm below six times the median is no outlier. Text of
     many kinds has windows of more than four times the median that do no harm."""
+
+    def __post_init__(self) -> None:
+        whole_number(
+            self.window, name="OutlierRule.window", least=2, fix="leave it out (128), or take 32 or more"
+        )
+        whole_number(self.active_from, name="OutlierRule.active_from", least=1, fix="leave it out (64)")
+        for name, usual in (("loss_deviations", 8), ("norm_deviations", 10)):
+            fix = f"leave it out ({usual}); math.inf switches this rule off"
+            real_number(getattr(self, name), name=f"OutlierRule.{name}", above=0.0, fix=fix)
+        for name in ("least_loss_deviation", "least_norm_deviation"):
+            real_number(getattr(self, name), name=f"OutlierRule.{name}", least=0.0, fix="leave it out")
 
 
 @dataclass(slots=True)
@@ -58,7 +73,7 @@ class OutlierWindow:
 
     def bounds(self) -> tuple[float, float] | None:
         """Largest loss and largest gradient norm that pass; None while too little is known."""
-        if len(self.losses) < self.rule.active_from:
+        if len(self.losses) < min(self.rule.active_from, self.rule.window):
             return None
         rule, middle = self.rule, median(self.losses)
         spread = max(NORMAL_MAD * deviation(self.losses), rule.least_loss_deviation * abs(middle))
@@ -75,7 +90,7 @@ class OutlierWindow:
             self.log_norms.popleft()
 
     def forget(self) -> None:
-        """Begins anew, after the level has changed for good."""
+        """Begins again, after the level has changed for good."""
         self.losses.clear()
         self.log_norms.clear()
 
@@ -102,14 +117,14 @@ def deviation(values: Sequence[float] | deque[float]) -> float:
 
 def loss_spike(loss: float, *, usual: float, bound: float | None = None, step: str = "the update") -> Finding:
     """Says so of a step with this loss; `usual` is the median of the accepted ones."""
-    return LOSS_SPIKE.found(f"{step} was not applied: loss {loss:.4g}, {_against(usual, bound)}")
+    return LOSS_SPIKE.found(f"{step} was skipped: loss {loss:.4g}, {_against(usual, bound)}")
 
 
 def gradient_spike(
     norm: float, *, usual: float, bound: float | None = None, step: str = "the update"
 ) -> Finding:
     """Says so of a step with this gradient norm; `usual` is the median of the accepted ones."""
-    return GRADIENT_SPIKE.found(f"{step} was not applied: gradient norm {norm:.4g}, {_against(usual, bound)}")
+    return GRADIENT_SPIKE.found(f"{step} was skipped: gradient norm {norm:.4g}, {_against(usual, bound)}")
 
 
 def _against(usual: float, bound: float | None) -> str:

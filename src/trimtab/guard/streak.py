@@ -1,4 +1,4 @@
-"""S904: so many refused in a row that it is no spike any more."""
+"""S904: too many skipped steps in a row for a spike."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Streak:
 
     def finding(self) -> Finding:
         """Says that the cap is reached."""
-        return REFUSED_IN_A_ROW.found(f"{self.length} steps in a row were refused")
+        return REFUSED_IN_A_ROW.found(f"{self.length} steps in a row were skipped")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint."""

@@ -15,7 +15,7 @@ def weights_meant(checkpoint: Checkpoint, recipe: Recipe) -> Weights:
 
 
 def chosen_weights(checkpoint: Checkpoint, recipe: Recipe) -> dict[str, Tensor]:
-    """The weights that are meant, on the CPU; InputError where a moving average is meant and none was kept."""
+    """The weights that are meant, on the CPU; InputError if a moving average is meant and none was kept."""
     weights = checkpoint.load_model()
     if weights_meant(checkpoint, recipe) == "raw":
         return weights

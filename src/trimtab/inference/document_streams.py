@@ -1,4 +1,4 @@
-"""What passes by while documents are translated: their borders, and what was taken out of their lines."""
+"""Side data of documents under translation: their boundaries, and what was removed from their lines."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

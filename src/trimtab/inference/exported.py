@@ -78,7 +78,7 @@ class ExportedModel:
 
 
 def open_model(spec: str, *, device: str | None = None) -> LoadedModel | ExportedModel:
-    """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError where there is neither."""
+    """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
     return (
         load_exported(Path(spec), device=device) if is_export(Path(spec)) else load_model(spec, device=device)
@@ -86,7 +86,7 @@ def open_model(spec: str, *, device: str | None = None) -> LoadedModel | Exporte
 
 
 def load_exported(folder: Path, *, device: str | None = None) -> ExportedModel:
-    """The exported model in a folder. Raises InputError where something of it is missing, closed to this user, damaged
+    """The exported model in a folder. Raises InputError if something of it is missing, closed to this user, damaged
     or too new, and where it is a language model."""
     export = read_export(folder)
     if export.recipe.facts.one_row:
@@ -104,10 +104,12 @@ class ExportedText:
     tokenizer: ExactText
     window: int
     """Most tokens that it has learned to read."""
+    recipe: Recipe
+    """That of the run it was exported from."""
 
 
 def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedText:
-    """The exported language model in a folder. Raises InputError where something of it is missing, closed to this user,
+    """The exported language model in a folder. Raises InputError if something of it is missing, closed to this user,
     damaged or too new, and where it translates, as a model of pairs alone does too."""
     export = read_export(folder)
     if not export.recipe.facts.one_row:
@@ -117,23 +119,25 @@ def load_exported_text(folder: Path, *, device: str | None = None) -> ExportedTe
     assert isinstance(engine, TextEngine), (
         "a target opens a language model as something that continues prompts"
     )
-    return ExportedText(engine, ExactText(export.tokenizers.target), export.recipe.data.max_tokens)
+    return ExportedText(
+        engine, ExactText(export.tokenizers.target), export.recipe.data.max_tokens, export.recipe
+    )
 
 
 def _goes_on(folder: Path) -> InputError:
     return input_error(
-        f"{folder}: an exported language model only goes on with texts",
+        f"{folder}: an exported language model translates nothing",
         got="task: language_model",
-        allowed="an export of a model that translates; a run, to measure texts",
-        fix=f"let it go on with a text: `trimtab generate {quote(str(folder))}`; to measure it name the run it "
-        "came from",
+        allowed="an export of a model that translates",
+        fix=f"continue a text with it, `trimtab generate {quote(str(folder))}`, "
+        f"or measure one, `trimtab evaluate {quote(str(folder))} --text FILE`",
     )
 
 
 def translates(spec: str) -> InputError:
     """The error for a model that has a source to read."""
     return input_error(
-        f"{spec}: a model that translates, and goes on from no prompt",
+        f"{spec}: a translation model, which cannot continue a prompt",
         got="an encoder-decoder",
         allowed="a language model: `task: language_model` in its recipe",
         fix=f"translate with it: `trimtab translate {quote(spec)}`",

@@ -1,6 +1,6 @@
-"""Text that goes on from prompts, by a trained language model."""
+"""Generates text from prompts with a trained language model."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -30,18 +30,25 @@ def generate(
     max_tokens: int = 256,
     samples: int = 1,
     sampling: Sampling | None = USUAL,
+    stop: Sequence[str] = (),
     device: str | None = None,
 ) -> Iterator[Continuation]:
-    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export goes on from
+    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export continues from
     each prompt, in order, `samples` for each; an empty prompt begins a text.
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
-    text whatever prompts stand around it. A text ends with the end symbol, after `max_tokens`, or where the model can
-    read no more, and says which. Raises InputError for a run that translates, for one text in place of a list, and for
-    a prompt that is longer than the model can read, besides what `load_model` raises.
+    text whatever prompts stand around it. A text ends with the end symbol, before the first of the strings in `stop`,
+    after `max_tokens`, or where the model can read no more, and says which. Raises InputError for a run that
+    translates, for one text in place of a list, and for a prompt that is longer than the model can read, besides what
+    `load_model` raises.
     """
     prompts = checked_texts(prompts, name="prompts")
-    generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling)
+    generation = GenerationConfig(
+        max_tokens=max_tokens,
+        samples=samples,
+        sampling=sampling,
+        stop=tuple(checked_texts(stop, name="stop")),
+    )
     return load_generator(run, device=device).generate(prompts, generation)
 
 

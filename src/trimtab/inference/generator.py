@@ -1,4 +1,4 @@
-"""A language model ready to go on from prompts: with many of them, or with one text as it is written."""
+"""A language model ready to continue prompts: many at once, or one as a stream."""
 
 from collections.abc import Generator as Yields
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.hypothesis import Symbols
 from trimtab.decode.incremental_detokenizer import IncrementalDetokenizer
 from trimtab.decode.sample import Draw, uniform_numbers
+from trimtab.decode.stop_strings import UntilStop, first_stop
 from trimtab.errors import InputError, input_error
 from trimtab.types import Tokenizer
 
@@ -39,7 +40,7 @@ class Generator:
     def generate(
         self, prompts: Iterable[str], generation: GenerationConfig | None = None, *, first: int = 0
     ) -> Iterator[Continuation]:
-        """The texts that go on from each prompt, in order, `writing.samples` for each; in bounded memory.
+        """The texts that continue from each prompt, in order, `writing.samples` for each; in bounded memory.
 
         What is drawn for a prompt follows from the seed, its number (that of the first is `first`) and the number of
         the sample, whatever stands around it. Raises InputError for prompts that are one text and no list, and for a
@@ -89,12 +90,15 @@ class Generator:
 
     def _parts(self, row: "_Row", generation: GenerationConfig) -> Yields[str, None, Continuation]:
         growing, text = IncrementalDetokenizer(self.tokenizer, row.ids), _Text()
+        until = UntilStop(generation.stop)
         for written in self._continued([row], generation, samples=1):
             for each in written:
                 text.add(each)
-                if each.id != self.tokenizer.end and (part := growing.add(each.id)):
+                if each.id != self.tokenizer.end and (part := until.add(growing.add(each.id))):
                     yield part
-        if rest := growing.rest():
+            if until.found:
+                break
+        if rest := until.add(growing.rest()) + until.rest():
             yield rest
         return self._finished(row, 0, text, generation)
 
@@ -103,16 +107,25 @@ class Generator:
         lengths = [len(row.ids) + min(generation.max_tokens, self._room(row.ids)) for row in rows]
         for batch in batches_by_tokens(lengths, beam=generation.samples, batch_tokens=self.batch_tokens):
             few = [rows[place] for place in batch]
-            texts = [[_Text() for _ in range(generation.samples)] for _ in few]
+            texts = [[self._begun(row, generation) for _ in range(generation.samples)] for row in few]
             for written in self._continued(few, generation, samples=generation.samples):
                 for each in written:
                     texts[each.row][each.sample].add(each)
+                if generation.stop and all(text.is_done for of_row in texts for text in of_row):
+                    break
             for place, row, of_row in zip(batch, few, texts, strict=True):
                 found[place] = [
                     self._finished(row, sample, text, generation) for sample, text in enumerate(of_row)
                 ]
         for place in range(len(rows)):
             yield from found[place]
+
+    def _begun(self, row: "_Row", generation: GenerationConfig) -> "_Text":
+        """A text in which nothing is written yet; it looks for stop strings where there are any."""
+        if not generation.stop:
+            return _Text()
+        growing = IncrementalDetokenizer(self.tokenizer, row.ids)
+        return _Text(growing=growing, until=UntilStop(generation.stop), end=self.tokenizer.end)
 
     def _continued(
         self, rows: list["_Row"], generation: GenerationConfig, *, samples: int
@@ -154,16 +167,19 @@ class Generator:
         ids = text.ids[:-1] if ended else text.ids
         growing = IncrementalDetokenizer(self.tokenizer, row.ids)
         growing.ids += ids
+        rest, whole = growing.rest(), growing.text()
+        if (place := first_stop(rest, generation.stop)) is not None:
+            rest, whole, stopped, ended = rest[:place], whole[: len(whole) - len(rest) + place], "stop", False
         return Continuation(
             line=row.number + 1,
             sample=sample + 1,
             prompt=row.prompt,
-            text=growing.rest(),
+            text=rest,
             num_tokens=len(text.ids),
             stopped="end" if ended else stopped,
             log_probability=sum(text.log_probabilities),
             repeated=repeated_share(ids),
-            whole=growing.text(),
+            whole=whole,
         )
 
     def _too_long(self, row: "_Row") -> InputError:
@@ -171,7 +187,7 @@ class Generator:
             f"prompt {row.number + 1}: longer than {self.name} can read",
             got=f"{len(row.ids)} tokens, the start symbol included",
             allowed=f"at most {self.window}, which is `data.max_tokens` of the run",
-            fix="shorten the prompt: its end alone, or a part that says what the rest must go on from",
+            fix="shorten the prompt: keep its end",
         )
 
 
@@ -191,6 +207,20 @@ class _Text:
     ids: list[int] = field(default_factory=list[int])
     log_probabilities: list[float] = field(default_factory=list[float])
 
+    growing: IncrementalDetokenizer | None = None
+    until: UntilStop | None = None
+    """What looks for stop strings; None where there are none."""
+    end: int = -1
+    is_done: bool = False
+    """Whether a stop string or the end symbol has come; known where stop strings are looked for."""
+
     def add(self, written: Written) -> None:
+        """One symbol more, unless the text has come to a stop string before it."""
+        if self.is_done:
+            return
         self.ids.append(written.id)
         self.log_probabilities.append(written.log_probability)
+        if self.growing is not None and self.until is not None:
+            if written.id != self.end:
+                self.until.add(self.growing.add(written.id))
+            self.is_done = self.until.found or written.id == self.end

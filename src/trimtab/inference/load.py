@@ -88,7 +88,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
     evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
 
-    Raises InputError where there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
+    Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.
     """
     place = choose_device(device)
@@ -111,7 +111,7 @@ def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
 def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
     """The error for a model that cannot write the text it is asked for."""
     return input_error(
-        f"{run.path}: its model writes no text",
+        f"{run.path}: its model generates no text",
         got=f"a run with `task: {recipe.task}`",
         allowed="a run that translates or generates",
         fix=f"use it with `{recipe.facts.command} RUN`, or name another run",
@@ -119,7 +119,7 @@ def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:
 
 
 def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Raises InputError where the ids of a side mean something else than they did in training."""
+    """Raises InputError if the ids of a side mean something else than they did in training."""
     found, trained_with = tokenizers.fingerprints, checkpoint.fingerprints
     for name in ("tokenizer", "source_tokenizer"):
         here, there = found.get(name), trained_with.get(name)
@@ -128,19 +128,19 @@ def check_tokenizers(tokenizers: Tokenizers, run: RunFolder, checkpoint: Checkpo
                 f"{run.tokenizer}: not the {name.replace('_', ' ')} that the model was trained with",
                 got=f"sha256 {here[:16]}" if here else "none",
                 allowed=f"{there[:16] if there else 'none'}, as checkpoint {checkpoint.folder.name} says",
-                fix="put back the tokenizer of this run",
+                fix="restore the tokenizer of this run",
             )
 
 
 def load_weights(
     model: nn.Module, run: RunFolder, weights: Mapping[str, Tensor], *, checkpoint: Checkpoint
 ) -> None:
-    """Puts a checkpoint's weights into the model; InputError where the recipe describes another one."""
+    """Puts a checkpoint's weights into the model; InputError if the recipe describes another one."""
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise input_error(
-            f"{run.recipe}: describes another model than the one in checkpoint {checkpoint.folder.name}",
+            f"{run.recipe}: does not describe the model in checkpoint {checkpoint.folder.name}",
             got=" ".join(str(error).split(":", 1)[-1].split())[:200],
-            fix="put back the recipe that this run was trained with",
+            fix="restore the recipe that this run was trained with",
         ) from None

@@ -51,9 +51,9 @@ def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
     if SEPARATOR not in target.symbols:
         raise input_error(
             "a language model of documents does not translate",
-            got=f"a vocabulary without {SEPARATOR}, which stands between source and target",
+            got=f"a vocabulary without {SEPARATOR}, which separates source and target",
             allowed="a model trained on source and target",
-            fix="let it go on with a text: `trimtab generate RUN`",
+            fix="generate text: `trimtab generate RUN`",
         )
     return SourcePrompts(model, start=target.start, separator=target.id(SEPARATOR))
 

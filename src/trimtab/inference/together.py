@@ -1,4 +1,4 @@
-"""A translator for a run, or for several that translate together."""
+"""A translator for a run, or for an ensemble of several."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,13 +48,13 @@ def together(
 ) -> TranslationSetup:
     """The first model's setup with all of them in it, and with the shortest of their `max_tokens`.
 
-    Raises InputError where their vocabularies differ, or what they do to a line before it is tokenised.
+    Raises InputError if their vocabularies differ, or what they do to a line before it is tokenised.
     """
     first = models[0]
     for other in models[1:]:
         if other.tokenizers.fingerprints != first.tokenizers.fingerprints:
             raise input_error(
-                f"{other.name}: has another vocabulary than {first.name}, so they cannot translate together",
+                f"{other.name}: has another vocabulary than {first.name}, so they cannot form an ensemble",
                 got="sha256 "
                 + " and ".join(
                     "+".join(mark[:16] for mark in each.tokenizers.fingerprints.values())
@@ -65,9 +65,9 @@ def together(
             )
         if text_steps(other) != text_steps(first):
             raise input_error(
-                f"{other.name}: reads text otherwise than {first.name}, so they cannot translate together",
+                f"{other.name}: preprocesses text differently from {first.name}, so they cannot form an ensemble",
                 got="different `data.transforms`",
-                allowed="runs whose transforms do the same to a line",
+                allowed="runs with equivalent transforms",
                 fix="take runs with the same `data.transforms`",
             )
     longest = min(each.recipe.data.max_tokens for each in models)

@@ -134,7 +134,7 @@ class Translator:
     ) -> Iterator[tuple[int, str]]:
         """The translation of every sentence, in order, each as soon as it is done, with the number of its document.
 
-        A model that was trained with the transform `context` reads the sentences before, and goes on from its own
+        A model that was trained with the transform `context` reads the sentences before, and continues from its own
         translations of them. Of a document no more is read than is translated next; several of them are translated
         side by side, and then what comes later waits for what comes first.
         """

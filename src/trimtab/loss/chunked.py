@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.arguments import described, instance_of, whole_number, wrong
 from trimtab.loss.rows import PLAIN, RowFunctions, Sums, loss_output, no_sums
-from trimtab.loss.terms import Terms
+from trimtab.loss.terms import Terms, TermsOfLoss
 from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
 from trimtab.types import IGNORE, LossOutput
 
@@ -62,6 +63,7 @@ def chunked_cross_entropy(
     gradient is asked for, none is made. Under autocast the products run in its precision, the softmax and the sums in
     float32. A large vocabulary is cut as well as the tokens; its logits are made twice then.
     """
+    check_shapes(Inputs(hidden, matrix, labels), terms, chunk_bytes=chunk_bytes)
     check_labels(Inputs(hidden, matrix, labels), terms)
     device = hidden.device.type
     autocast = torch.is_autocast_enabled(device)
@@ -73,8 +75,40 @@ def chunked_cross_entropy(
     return LossOutput(objective, loss, truncated)
 
 
+def check_shapes(inputs: Inputs, terms: Terms, *, chunk_bytes: int) -> None:
+    """Raises InputError for tensors of other shapes and types than those of vectors, a matrix and labels."""
+    shapes = (
+        (inputs.hidden, 2, "hidden", "(tokens, dim)"),
+        (inputs.matrix, 2, "matrix", "(vocabulary, dim)"),
+    )
+    for tensor, axes, name, shape in (*shapes, (inputs.labels, 1, "labels", "(tokens,)")):
+        kinds = "whole numbers" if name == "labels" else "floats"
+        fits = isinstance(tensor, Tensor) and tensor.ndim == axes
+        if not fits or tensor.is_floating_point() == (name == "labels"):
+            fix = "flatten rows and positions first: hidden.flatten(0, 1), labels.flatten()"
+            raise wrong(
+                f"chunked_cross_entropy: {name}",
+                "has another shape or type",
+                got=described(tensor),
+                allowed=f"a tensor of shape {shape}, {kinds}",
+                fix=fix,
+            )
+    if inputs.hidden.shape[1] != inputs.matrix.shape[1]:
+        raise wrong(
+            "chunked_cross_entropy: matrix",
+            "does not fit the hidden vectors",
+            got=f"rows of {inputs.matrix.shape[1]} numbers for vectors of {inputs.hidden.shape[1]}",
+            allowed="one row for each id, as long as a hidden vector",
+            fix="pass the weight of the output layer, nn.Linear(dim, vocabulary).weight",
+        )
+    instance_of(
+        terms, TermsOfLoss, name="chunked_cross_entropy: terms", allowed="Terms", fix="Terms(vocabulary)"
+    )
+    whole_number(chunk_bytes, name="chunked_cross_entropy: chunk_bytes", least=1, fix="leave it out")
+
+
 def check_labels(inputs: Inputs, terms: Terms) -> None:
-    """Raises ValueError where there is not one label for each vector or not a row for each id, and IndexError where a
+    """Raises ValueError if there is not one label for each vector or not a row for each id, and IndexError if a
     label stands for nothing; the latter on a CPU alone, since a GPU would have to be waited for."""
     hidden, matrix, labels = inputs
     if terms.num_ids > len(matrix):
@@ -107,9 +141,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, *_: Tensor | None) -> tuple:
-        """The kept gradients times the objective's own, in their own memory; a retained graph makes them anew.
+        """The kept gradients times the objective's own, in their own memory; a retained graph makes them again.
 
-        RuntimeError where they are to be differentiated once more, as `create_graph` asks for.
+        RuntimeError if they are to be differentiated once more, as `create_graph` asks for.
         """
         if torch.is_grad_enabled():
             raise RuntimeError(

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.arguments import described, wrong
 from trimtab.loss.terms import Terms
 from trimtab.types import IGNORE, LossOutput
 
@@ -38,5 +39,13 @@ def error_norm(
     logits: Float[Tensor, "tokens vocabulary"], labels: Int[Tensor, "tokens"]
 ) -> Float[Tensor, "tokens"]:
     """||softmax(logits) - onehot(label)||, between 0 and sqrt 2; of no meaning where the label is IGNORE."""
+    if logits.ndim != 2 or labels.ndim != 1 or len(labels) != len(logits) or labels.is_floating_point():
+        raise wrong(
+            "error_norm",
+            "the labels do not fit the logits",
+            got=f"{described(labels)}, for {described(logits)}",
+            allowed="logits of shape (tokens, vocabulary), and a whole number for each token",
+            fix="flatten both first: logits.flatten(0, 1), labels.flatten()",
+        )
     target = F.one_hot(labels.clamp(min=0), logits.shape[1]).to(logits.dtype)
     return torch.linalg.vector_norm(logits.softmax(1) - target, dim=1)

@@ -1,4 +1,4 @@
-"""Into what pieces the logits are cut: some tokens by the whole vocabulary, or by a part of it."""
+"""The tiles of the logits: some tokens by the whole vocabulary, or by a part of it."""
 
 from typing import NamedTuple
 

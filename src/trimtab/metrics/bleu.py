@@ -20,12 +20,12 @@ def bleu(translations: Sequence[str], references: Sequence[str], *, tokenize: Bl
 
 
 def bleu_metric(tokenize: BleuTokenizer) -> Any:
-    """sacreBLEU's metric; InputError where the tokenizer is not known or not installed."""
+    """sacreBLEU's metric; InputError if the tokenizer is not known or not installed."""
     from sacrebleu.metrics.bleu import BLEU as SacreBleu
 
     if tokenize not in get_args(BleuTokenizer):
         raise input_error(
-            "BLEU tokenizer: not known", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
+            "BLEU tokenizer: unknown", got=repr(tokenize), allowed=", ".join(get_args(BleuTokenizer))
         )
     try:
         return SacreBleu(tokenize=tokenize)

@@ -1,4 +1,4 @@
-"""The metrics that a recipe can name, each once, in the order in which people read them."""
+"""The metrics that a recipe can name, in display order."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, assert_never

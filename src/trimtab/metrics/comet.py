@@ -30,7 +30,7 @@ def load_comet(model: str) -> Any:
     """The COMET model of a checkpoint file, of a folder with `checkpoints/model.ckpt`, or of a name on the hub.
 
     The library reads its checkpoints as pickles, which can run code: take them only from whom you trust. Raises
-    InputError where the library or the model is missing.
+    InputError if the library or the model is missing.
     """
     comet = import_comet()
     path = Path(model)
@@ -43,7 +43,7 @@ def load_comet(model: str) -> Any:
             f"COMET: the model {model!r} cannot be loaded",
             got=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}",
             allowed="a checkpoint file, the folder of a model, or a name on the hub such as Unbabel/wmt22-comet-da",
-            fix="check the name; where there is no network, download the model elsewhere and name its folder",
+            fix="check the name; without network access, download the model elsewhere and name its folder",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What there is to know of a metric: its names, how people read it, which values are better, how it is computed.
+"""The specification of a metric: its names, display, direction and computation.
 
 Recipes name metrics and are read without torch, so that nothing here imports a heavy library; a computation that needs
 one imports it when it runs.
@@ -104,7 +104,7 @@ class TranslationMetric:
     compute: Callable[[Translations], Score]
     """Raises InputError on unequal or empty sets."""
     check: Callable[[MetricSettings], object] = lambda _: None
-    """Raises InputError where a library that it needs is missing, before anything is translated."""
+    """Raises InputError if a library that it needs is missing, before anything is translated."""
     digits: int = 1
     """Behind the point, in the short lines of a run."""
     fine_digits: int = 2
@@ -152,7 +152,7 @@ def check_aligned(translations: Sequence[str], references: Sequence[str]) -> Non
             "references: not as many lines as translations",
             got=f"{len(translations)} translations and {len(references)} references",
             allowed="one reference for each line",
-            fix="check that both files come from the same set and that none was cut or filtered alone",
+            fix="check that both files come from the same set and that neither was filtered alone",
         )
     if not references:
         raise input_error("references: the set is empty", got="0 lines", allowed="at least one line")

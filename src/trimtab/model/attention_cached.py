@@ -30,7 +30,7 @@ def next_bias(
     positions: Positions, past: int, *, own: Int[Tensor, "hypotheses"], kv_heads: int
 ) -> Float[Tensor, "hypotheses kv_heads group slots"] | None:
     """What positions add to the scores of one token of each hypothesis and the `past` + 1 slots of its cache, the last
-    of which is the token's; heads grouped by the keys that they share. None where positions add nothing."""
+    of which is the token's; heads grouped by the keys that they share. None if positions add nothing."""
     # The slots of what is no token come before those of position 0, and are hidden.
     slots = own[:, None] - torch.arange(past, -1, -1, device=own.device)
     bias = positions.bias(own[:, None], slots)

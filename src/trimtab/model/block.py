@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.layer_settings import LayerSettings
@@ -75,7 +74,7 @@ class SelfAttention(nn.Module):
 
     @staticmethod
     def _normed(x: Tensor, norm: nn.Module) -> Tensor:
-        """Under autocast a norm computes in its gain's precision; the products go on in their own."""
+        """Under autocast a norm computes in its gain's precision; the products continue in their own."""
         return norm(x.to(norm.weight.dtype)).to(x.dtype)
 
 
@@ -120,13 +119,13 @@ class CrossAttention(nn.Module):
 class Residual(nn.Module):
     """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
 
-    def __init__(self, config: LayerSettings) -> None:
+    def __init__(self, config: LayerSettings, *, keeps_precision: bool = False) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "before"
         self.dropout = config.dropout
-        self.keeps_precision = isinstance(config, DecoderModel)
+        self.keeps_precision = keeps_precision
         """A norm after the sum gives float32 under autocast. The path of a language model keeps the precision that it
-        began with, see `DecoderModel.residual`; that of a translator goes on in float32."""
+        began with, see `DecoderModel.residual`; that of a translator continues in float32."""
 
     def pre(self, x: Tensor, norm: nn.Module) -> Tensor:
         """What the sub-layer sees."""
@@ -175,12 +174,11 @@ class DecoderBlock(nn.Module):
     `forward` runs it over flat packs, for training; decoding passes its own attention to `run`.
     """
 
-    def __init__(self, config: LayerSettings) -> None:
+    def __init__(self, config: LayerSettings, *, has_source: bool = True, qk_norm: bool = False) -> None:
         super().__init__()
-        self.residual = Residual(config)
+        self.residual = Residual(config, keeps_precision=not has_source)
         self.norm_attention = build_norm(config.norm, config.dim)
-        self.attention = SelfAttention(config, qk_norm=isinstance(config, DecoderModel) and config.qk_norm)
-        has_source = not isinstance(config, DecoderModel)
+        self.attention = SelfAttention(config, qk_norm=qk_norm)
         self.norm_cross = build_norm(config.norm, config.dim) if has_source else None
         self.cross = CrossAttention(config) if has_source else None
         self.norm_feed_forward = build_norm(config.norm, config.dim)

@@ -40,7 +40,10 @@ class DecoderOnly(Transformer):
         # A sine has a variance of 1/2: with this, positions begin as large as the embeddings they are added to.
         sizes = Sizes(max_positions, config.dim, config.heads, first_std(config) * math.sqrt(2), 1.0)
         self.target_positions = build_positions(config.position_settings, sizes)
-        self.decoder = Stack([DecoderBlock(config) for _ in range(config.layers)], config)
+        self.decoder = Stack(
+            [DecoderBlock(config, has_source=False, qk_norm=config.qk_norm) for _ in range(config.layers)],
+            config,
+        )
         init_decoder(self, config, seed=seed)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
@@ -64,6 +67,11 @@ class DecoderOnly(Transformer):
         if self.config.residual == "half" and products_are_bfloat16_on_gpu(x.device):
             x = x.to(torch.bfloat16)
         return F.dropout(x, self.config.dropout, self.training)
+
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        is_tied = self.output_matrix.data_ptr() == self.embedding.weight.data_ptr()
+        return "" if is_tied == self.config.tie_embeddings else "the output matrix and the embeddings"
 
     def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
         """How many real tokens of a pack each stack of layers reads: what is only given is read too."""

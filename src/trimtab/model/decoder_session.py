@@ -1,4 +1,4 @@
-"""Writing on from prompts one token at a time, with keys and values kept: a decoder-only model's side of a search."""
+"""Decoding from prompts one token at a time with a KV cache: a decoder-only model's side of a search."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +52,7 @@ class PromptSession:
         self.waiting: tuple[Int[Tensor, "rows length"], Int[Tensor, "rows"]] | None = None
         """What was fed to a model that must see the rest of the prefix with it, and how much of it is no token."""
         self.skipped: Int[Tensor, "hypotheses"] | None = None
-        """Slots at the beginning of the caches that hold nothing; None where every slot holds a token."""
+        """Slots at the beginning of the caches that hold nothing; None if every slot holds a token."""
         self.seen: Bool[Tensor, "hypotheses 1 1 past"] | None = None
         """Which slots the next token may look at; None for all."""
         config, weight = model.config, model.embedding.weight
@@ -94,7 +94,7 @@ class PromptSession:
             self._fill(tokens, skipped)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
         for cache in self.caches:
             cache.take((first + parents).flatten())

@@ -99,6 +99,16 @@ class EncoderDecoder(Transformer):
         assert math.prod(source.ids.shape) > 0, "a source has at least its end symbol"
         return Session(self, source, rows=rows, width=width)
 
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        tied, target = self.config.tie_embeddings, self.embedding.weight.data_ptr()
+        source = self.embedding if self.source_embedding is None else self.source_embedding
+        if (self.output_matrix.data_ptr() == target) != (tied in ("all", "decoder")):
+            return "the output matrix and the target's embeddings"
+        if (source.weight.data_ptr() == target) != (tied == "all"):
+            return "the embeddings of source and target"
+        return ""
+
     def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
         """How many real tokens of a pack each stack of layers reads, by the stack's name."""
         return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}

@@ -1,4 +1,5 @@
-"""Makes of a library's two kernels for flat packs one operator, which autograd and torch.compile know."""
+"""Wraps a library's forward and backward kernels for packed sequences as one operator for autograd and
+torch.compile."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable

@@ -55,6 +55,11 @@ class LayerSettings(Protocol):
         ...
 
     @property
+    def needs_padding(self) -> bool:
+        """Whether attention must run over padded rows, since a kernel for packs cannot do what the positions ask."""
+        ...
+
+    @property
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
         """What the positions of each side are and do."""
         ...

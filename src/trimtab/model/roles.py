@@ -37,6 +37,6 @@ def role_of(name: str, *, module: nn.Module | None = None, ndim: int | None = No
 
 
 def role_in(model: nn.Module, name: str) -> Role:
-    """The role of a parameter of this model. Raises AttributeError where it has none of that name."""
+    """The role of a parameter of this model. Raises AttributeError if it has none of that name."""
     path, _, _ = name.rpartition(".")
     return role_of(name, module=model.get_submodule(path), ndim=model.get_parameter(name).ndim)

@@ -1,4 +1,4 @@
-"""Decoding one token at a time, with keys and values kept: the model's side of greedy and beam search."""
+"""Decoding one token at a time with a KV cache: the model's side of greedy and beam search."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Session:
         memory = model.encode(source, encoder)
         self.real = dense.real[:rows, None, None, :]
         self.skipped: Int[Tensor, "hypotheses"] | None = None
-        """Slots at the beginning of the cache that hold nothing; None where every slot holds a token."""
+        """Slots at the beginning of the cache that hold nothing; None if every slot holds a token."""
         self.seen: Bool[Tensor, "hypotheses 1 1 past"] | None = None
         """Which slots the next token may look at; None for all."""
         self.caches: list[BlockCache] = []
@@ -99,7 +99,7 @@ class Session:
         self.skipped = skipped.repeat_interleave(self.width)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
         self._choose((first + parents).flatten())
 

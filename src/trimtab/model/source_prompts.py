@@ -1,4 +1,4 @@
-"""A decoder-only model as a translator: each source is what a text begins with, and the translation goes on from it."""
+"""A decoder-only model as a translator: each source is a prompt that the translation continues."""
 
 from itertools import pairwise
 
@@ -52,7 +52,7 @@ class PromptedTranslation:
         return self.session.step(tokens)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         self.session.reorder(parents)
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:

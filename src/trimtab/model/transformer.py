@@ -54,15 +54,14 @@ class Transformer(nn.Module):
         return (self.embedding if self.output is None else self.output).weight
 
     @property
-    def output_projection(self) -> Float[Tensor, "rows dim"]:
-        """`output_matrix`, by the name that `types.TrainableModel` has for it."""
-        return self.output_matrix
-
-    @property
     def padded(self) -> bool:
         """Whether attention runs over padded rows: where the model is set so, and where positions add a bias to the
         scores, which the flat kernels cannot do."""
         return self.kernel == "padded" or self.has_bias
+
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        raise NotImplementedError
 
     def compile_blocks(self) -> None:
         """Compiles each block; all layers of a side share the code (fixed shapes only)."""

@@ -32,7 +32,7 @@ class RowMap:
     """Where the rows of an embedding come from."""
 
     same: Sequence[int | None]
-    """For each new id, the old id of the same piece; None where there is none."""
+    """For each new id, the old id of the same piece; None if there is none."""
     spelled: Mapping[int, Sequence[int]]
     """For new ids that the old vocabulary lacks, the old ids that spell the piece."""
 
@@ -72,11 +72,12 @@ def take_weights(
 def mapped_rows(
     old: Float[Tensor, "old_rows dim"], first: Float[Tensor, "rows dim"], rows: RowMap
 ) -> Float[Tensor, "rows dim"]:
-    """The first weights, with each row that has something to come from replaced."""
+    """The first weights in their precision, with each row that has something to come from replaced; means are made in
+    the precision of the old weights."""
     mapped = first.detach().to("cpu", copy=True)
     old = old.detach().cpu()
     known = {id: found for id, found in enumerate(rows.same) if found is not None}
-    mapped[list(known)] = old[list(known.values())]
+    mapped[list(known)] = old[list(known.values())].to(mapped.dtype)
     for id, spelling in rows.spelled.items():
         mapped[id] = old[list(spelling)].mean(0)
     return mapped
@@ -92,15 +93,15 @@ def differences(
     for key in after:
         if before.get(key) != after[key]:
             yield Problem(
-                what=f"model.{key}: not that of the model to start from",
+                what=f"model.{key}: differs from the model to start from",
                 got=str(after[key]),
                 allowed=f"{before.get(key)}, as in {name}",
-                fix="set it so, or remove `model.warm_start` to train from nothing",
+                fix="set it so, or remove `model.warm_start` to train from scratch",
             )
     fitting = TYING_THAT_FITS[str(old.tie_embeddings)]
     if old.kind == new.kind and str(new.tie_embeddings) not in fitting:
         yield Problem(
-            what="model.tie_embeddings: several matrices of the model to start from do not fit into one",
+            what="model.tie_embeddings: the model to start from has several matrices, which do not fit into one",
             got=str(new.tie_embeddings),
             allowed=f"{' or '.join(fitting)}, since {name} has {old.tie_embeddings}",
             fix=f"set `model.tie_embeddings: {old.tie_embeddings}`",

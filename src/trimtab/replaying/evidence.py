@@ -56,11 +56,11 @@ class Evidence:
     """Everything that was measured."""
 
     recorded: Measure | None
-    """What the run wrote down for the step; None where it did not."""
+    """What the run wrote down for the step; None if it did not."""
     now: Column
     """By the weights that met the window."""
     older: Column
-    """By weights of an earlier step; the same ones where there are none."""
+    """By weights of an earlier step; the same ones if there are none."""
     refused: bool = False
     """Whether the run refused the step, as it wrote down."""
     refused_again: bool = True

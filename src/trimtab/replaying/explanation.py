@@ -47,7 +47,7 @@ def _left_out(left: LeftOut) -> str:
     )
     return (
         f"the run left this step out: {back}{never} and takes none of steps {first} to {last} since then (S907 in "
-        f"findings.jsonl). It was taken now {so}, {begun}; the guard judged the steps on the way anew."
+        f"findings.jsonl). It was taken now {so}, {begun}; the guard judged the steps on the way again."
     )
 
 
@@ -62,7 +62,7 @@ def _data(evidence: Evidence) -> str:
 
 def _state(evidence: Evidence, *, gone_back: bool) -> str:
     older = evidence.older
-    # The older weights may be spoilt themselves: then what the run wrote down before is the only measure.
+    # The older weights may be damaged themselves: then what the run wrote down before is the only measure.
     fell = is_worse(evidence.now.others, older.others) and not is_above(older.others, evidence.history)
     when = f"after step {older.step}" if fell else f"by step {older.step} already"
     more = (
@@ -71,12 +71,12 @@ def _state(evidence: Evidence, *, gone_back: bool) -> str:
         else ""
     )
     then = (
-        "The run has gone back already; if it must again, go on"
+        "The run has gone back already; if it must again, continue"
         if gone_back
         else "Go back to a checkpoint before that,"
     )
     return (
-        "other windows are just as bad with the weights that met this one, which were spoilt "
+        "other windows are just as bad with the weights that met this one, which were damaged "
         f"{when}. {then} with a lower learning rate or a longer warmup.{more}"
     )
 

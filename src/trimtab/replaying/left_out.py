@@ -19,7 +19,7 @@ class LeftOut:
     stretch: Stretch
     """The steps that are left out together with it; with the first of them the branches part."""
     went_back_from: int | None
-    """The step at which the other branch ended; None where no checkpoint knows it any more."""
+    """The step at which the other branch ended; None if no checkpoint knows it any more."""
     earlier: tuple[Stretch, ...] = ()
     """Stretches that the other branch left out itself."""
     refused: bool = False
@@ -55,7 +55,7 @@ def left_out(
     guard: Mapping[str, Any],
     refused: frozenset[int] = frozenset(),
 ) -> LeftOut | None:
-    """What is known of a step that was left out; None where the run took it.
+    """What is known of a step that was left out; None if the run took it.
 
     `records` are lines of `metrics.jsonl` by step, `guard` is that of the newest checkpoint, `refused` are the steps in
     `quarantine.jsonl`. A step that has no line, but is in a stretch, is left out when the run comes to it.

@@ -1,4 +1,5 @@
-"""Runs one step of a run again, from the nearest checkpoint before it, and says whether data or state is at fault."""
+"""Runs one step of a run again, from the nearest checkpoint before it, and says whether the data or the weights are at
+fault."""
 
 import itertools
 from collections import deque
@@ -20,7 +21,6 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.given_path import path_text
 from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
-from trimtab.data.tokenizers import load_tokenizers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import OutlierRule
@@ -39,7 +39,7 @@ from trimtab.replaying.rerun import (
     take,
     was_skipped,
 )
-from trimtab.tasks.task_of import open_datasets
+from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
@@ -66,7 +66,7 @@ def replay(
     """Takes the steps of a run up to `step` again, counted from 1, and judges that one: as it was, with older weights,
     and beside other windows.
 
-    Writes nothing into the run, so that it may be training meanwhile. Raises InputError where there is no such run or
+    Writes nothing into the run, so that it may be training meanwhile. Raises InputError if there is no such run or
     step, where data, tokenizer or settings are not those of the run any more, and for wrong devices.
     """
     folder = run_at(Path(path_text(run, name="run", allowed="the folder of a run")))
@@ -123,22 +123,23 @@ def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
             f"{folder.path}: no step to replay",
             got="a run that has taken none",
             allowed="a run with metrics or checkpoints",
-            fix="wait for its first steps, or go on with it by `trimtab train ... --resume`",
+            fix="wait for its first steps, or resume it with `trimtab train ... --resume`",
         )
     if not 1 <= step <= last:
         raise input_error(
             f"{folder.path}: there is no step {step}",
             got=str(step),
-            allowed=f"1 to {last}, the last that was written down",
-            fix="metrics.jsonl has all steps; findings.jsonl says which were refused",
+            allowed=f"1 to {last}, the last recorded one",
+            fix="metrics.jsonl has all steps; findings.jsonl lists the skipped ones",
         )
 
 
 def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None, progress: Progress) -> Parts:
-    """The parts of the run; InputError where data, tokenizer or settings are not what they were."""
+    """The parts of the run; InputError if data, tokenizer or settings are not what they were."""
     place = choose_device(device)
     recipe = load_recipe(folder.recipe).recipe
-    load_tokenizers(folder.tokenizer)  # where it is missing, opening the data would make another one there
+    # Where something is missing, opening the data would make another one there.
+    task_of(recipe).check_prepared(folder.tokenizer)
     datasets = open_datasets(recipe, tokenizer_folder=folder.tokenizer, progress=progress)
     set_arithmetic(recipe)
     stored = recipe_fingerprints(without_paths(recipe))

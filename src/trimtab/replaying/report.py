@@ -35,12 +35,12 @@ class ReplayReport:
     examples: tuple[SuspectExample, ...]
     """The worst of the window by the weights that met it, the worst first."""
     trace: str = ""
-    """The first module and tensor that was not finite; empty where all is finite."""
+    """The first module and tensor that was not finite; empty if all is finite."""
     device: str = "cpu"
     older_is_untrained: bool = False
     """Whether the older weights are those that the run began with, before any step."""
     left_out: LeftOut | None = None
-    """What is known of the step where the run has left it out since it went back; None where the run took it."""
+    """What is known of the step where the run has left it out since it went back; None if the run took it."""
 
     @property
     def fault(self) -> Fault:

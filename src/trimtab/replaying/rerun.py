@@ -10,7 +10,7 @@ from torch import Tensor
 from trimtab.build import Parts
 from trimtab.replaying.evidence import Measure
 from trimtab.step.accumulate import accumulate
-from trimtab.step.clip.global_norm import clip_global_norm
+from trimtab.step.clip.global_norm import scale_to_norm
 from trimtab.step.take_step import take_step
 from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
 
@@ -66,14 +66,14 @@ def take(parts: Parts, station: RecordedStep, records: Records) -> StepReport:
         gate=None if unasked else parts.stepper.gate,
         learning_rate=parts.learning_rate.at(station.before) if rate is None else float(rate),
     )
-    if unasked:  # it must know the step all the same, to judge later ones of which nothing is written down
+    if unasked:  # it must know the step anyway, to judge later ones of which nothing is written down
         parts.stepper.gate(report.loss, report.grad_norm)
         parts.stepper.gate.after(report.skip_reason > 0)
     return report
 
 
 def recorded(line: Mapping[str, Any]) -> Measure | None:
-    """What a line of `metrics.jsonl` says of its step; None where it says nothing."""
+    """What a line of `metrics.jsonl` says of its step; None if it says nothing."""
     try:
         return Measure(float(line["loss"]), float(line["grad_norm"]))
     except (TypeError, KeyError, ValueError):
@@ -98,7 +98,7 @@ def measure(parts: Parts, station: RecordedStep) -> Measure:
     total = accumulate(parts.stepper.objective, station.packs, scale=parts.stepper.scale)
     parameters = parts.stepper.optimizer.parameters
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm, _ = clip_global_norm(gradients, at=None, unscale=parts.stepper.scale.inverse)
+    norm, _ = scale_to_norm(gradients, at=None, unscale=parts.stepper.scale.inverse)
     for parameter in parameters:
         parameter.grad = None
     return Measure(float(total.loss), float(norm))

@@ -8,10 +8,10 @@ LABELS_NOT_NEXT_TOKENS = RunFinding(
     name="labels-not-next-tokens",
     severity="error",
     when="before the first step",
-    seen="a label is not the token that follows the one shown, or padding counts in the loss",
+    seen="a label is not the token after the decoder input, or padding counts in the loss",
     why=(
-        "The model must be asked for the token that follows what it has been shown; asked for the one "
-        "shown it learns to copy, asked for a later one it learns to leave out."
+        "The label must be the token after the decoder input: with the input itself as label the model "
+        "learns to copy, with a later token it learns to skip."
     ),
     fix="look at where decoder inputs are made from targets: they are shifted once, by one",
     home="tasks/text/labels.py",
@@ -27,10 +27,10 @@ EXAMPLES_LOST_IN_PACKS = RunFinding(
     name="examples-lost-in-packs",
     severity="error",
     when="before the first step",
-    seen="the packs of a step do not hold the step's examples, each of them once",
+    seen="the packs of a step do not contain each of the step's examples once",
     why=(
-        "What is lost is not learned, what is there twice counts twice, and a wrong count of targets "
-        "scales every gradient."
+        "Lost examples are not learned, duplicates count twice, and a wrong count of targets scales "
+        "every gradient."
     ),
     fix="report it; until then set step.tokens_per_micro_batch to step.tokens_per_step",
     home="tasks/text/labels.py",
@@ -57,7 +57,7 @@ FUTURE_SEEN = RunFinding(
     name="future-seen",
     severity="error",
     when="before the first step",
-    seen="later target tokens change what is predicted before them",
+    seen="later target tokens change earlier predictions",
     why=(
         "A decoder that sees the token it is asked for learns to copy it: the loss becomes very low, and "
         "what the model writes is useless."
@@ -75,10 +75,10 @@ INPUT_WITHOUT_EFFECT = RunFinding(
     name="input-without-effect",
     severity="error",
     when="before the first step",
-    seen="other source tokens, or other target tokens before it, do not change what is predicted",
+    seen="changing the source or earlier target tokens does not change the predictions",
     why=(
-        "A model learns nothing from what it does not see: without the tokens before it writes no "
-        "language, without a source it translates none."
+        "A model cannot learn from input that does not reach it: without the previous tokens it cannot "
+        "write, without the source it cannot translate."
     ),
     fix=(
         "look at how the decoder reads it: self-attention, attention to the source, embeddings of the target"
@@ -95,7 +95,7 @@ EXAMPLES_SEE_EACH_OTHER = RunFinding(
     name="examples-see-each-other",
     severity="error",
     when="before the first step",
-    seen="the tokens of one example change the others of its pack",
+    seen="the tokens of one example change other examples of its pack",
     why=(
         "What a text means must not depend on which others it is trained beside: when the model is used "
         "they are not there."
@@ -113,7 +113,7 @@ EXAMPLE_DIFFERS_ALONE = RunFinding(
     name="example-differs-alone",
     severity="error",
     when="before the first step",
-    seen="an example alone gives other vectors than beside others",
+    seen="an example alone gives other vectors than in a pack",
     why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
     fix="look at the mask of padding, and at how positions are counted",
     home="tasks/text/causality.py",
@@ -128,7 +128,7 @@ WEIGHT_WITHOUT_GRADIENT = RunFinding(
     name="weight-without-gradient",
     severity="error",
     when="before the first step",
-    seen="no gradient, or one that is zero or not finite, reaches a weight",
+    seen="the gradient of a weight is missing, zero or not finite",
     why="What the loss does not reach is never trained: its random first value stays in the model.",
     fix="look for a detach, a no_grad, or a layer whose output is not used",
     home="training/preflight/gradients.py",
@@ -143,10 +143,10 @@ WEIGHT_FROZEN = RunFinding(
     name="weight-frozen",
     severity="error",
     when="before the first step",
-    seen="a weight cannot be trained, and no setting says so",
+    seen="a weight is frozen, though no setting asks for it",
     why=(
         "A frozen weight keeps its random first value: a model whose embeddings are frozen learns slowly "
-        "and ends worse, without a word."
+        "and ends worse, without any warning."
     ),
     fix="look for requires_grad that is set to False",
     home="training/preflight/gradients.py",
@@ -179,8 +179,8 @@ WEIGHTS_LOST_IN_LOADING = RunFinding(
     name="weights-lost-in-loading",
     severity="error",
     when="before the first step",
-    seen="loading the model's own weights does not give the model back",
-    why="A checkpoint that does not bring every weight back goes on, and is used, as another model.",
+    seen="loading the model's own weights does not restore the model",
+    why="A checkpoint that does not restore every weight resumes, and is used, as a different model.",
     fix="look at what state_dict leaves out, and at what load_state_dict does not fill",
     home="training/preflight/ties.py",
     symptoms=(
@@ -215,9 +215,9 @@ WEIGHT_DOES_NOT_MOVE = RunFinding(
     name="weight-does-not-move",
     severity="error",
     when="before the first step",
-    seen="an update leaves a weight where it was",
-    why="What no update moves is not trained, whatever the loss says.",
-    fix="look at what the optimizer holds, and at the rate that it uses",
+    seen="an update does not change a weight",
+    why="A weight that no update changes is not trained, whatever the loss says.",
+    fix="check which tensors the optimizer has, and its learning rate",
     home="training/preflight/updates.py",
     symptoms=(
         "loss flat",
@@ -235,7 +235,7 @@ RATE_NOT_APPLIED = RunFinding(
         "The weights do not follow the learning rate that is given and written down, so there is no "
         "warmup and no decay of it."
     ),
-    fix="look at how the rate of a step reaches the optimizer",
+    fix="check how the learning rate of a step reaches the optimizer",
     home="training/preflight/updates.py",
     symptoms=(
         "loss flat",
@@ -248,8 +248,8 @@ SKIPPED_STEP_CHANGES_SOMETHING = RunFinding(
     name="skipped-step-changes-something",
     severity="error",
     when="before the first step",
-    seen="a step that was to be skipped changes weights or moments",
-    why="One such step makes every weight not a number, and a run cannot come back from it.",
+    seen="a skipped step changes weights or moments",
+    why="One such step turns every weight into NaN, and a run cannot recover from it.",
     fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
     home="training/preflight/updates.py",
     symptoms=("everything is NaN after one bad step",),
@@ -260,12 +260,12 @@ GRADIENTS_LEFT_OVER = RunFinding(
     name="gradients-left-over",
     severity="error",
     when="before the first step",
-    seen="the same step has another gradient the second time",
+    seen="repeating a step gives another gradient",
     why=(
         "Gradients of the steps before are added to each new one, so the weights move along old "
         "directions, faster and faster."
     ),
-    fix="look at where gradients are taken away after an update",
+    fix="check where gradients are zeroed after an update",
     home="training/preflight/step_order.py",
     symptoms=(
         "diverged",
@@ -278,8 +278,8 @@ CLIPPED_TOO_LATE = RunFinding(
     name="clipped-too-late",
     severity="error",
     when="before the first step",
-    seen="a gradient reaches the weights before it is clipped",
-    why="Clipping after the update, or not at all, lets a single bad step throw the weights out.",
+    seen="a gradient is applied before it is clipped",
+    why="Clipping after the update, or not at all, lets a single bad step ruin the weights.",
     fix="look at the order within a step: accumulate, clip, judge, update",
     home="training/preflight/step_order.py",
     symptoms=("loss spikes in spite of clipping",),
@@ -308,9 +308,9 @@ OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
     name="optimizer-of-other-tensors",
     severity="error",
     when="before the first step",
-    seen="the optimizer holds other tensors than the model's, or not all of them, or one twice",
+    seen="the optimizer's tensors are not exactly the model's, each once",
     why="Updates go to tensors that the model does not read: the loss stays where it was.",
-    fix="make the optimizer from the model after it was moved, copied or wrapped",
+    fix="create the optimizer after the model was moved, copied or wrapped",
     home="training/preflight/gradients.py",
     symptoms=(
         "loss flat",
@@ -323,12 +323,12 @@ SCHEDULE_NOT_AS_SAID = RunFinding(
     name="schedule-not-as-said",
     severity="error",
     when="before the first step",
-    seen="the rate of a step is not what its schedule says, or changes when it is asked for again",
+    seen="the learning rate of a step differs from its schedule, or changes when computed again",
     why=(
         "A schedule that is stepped twice for each update, or not at all, has another warmup and another "
         "end than was written."
     ),
-    fix="look at what the step's number is taken for; a rate must follow from it alone",
+    fix="check how the step number is used; the learning rate must depend on it only",
     home="training/preflight/schedule.py",
     symptoms=(
         "warmup is too short",
@@ -341,7 +341,7 @@ MOVES_THOUGH_NOT_TRAINED = RunFinding(
     name="moves-though-not-trained",
     severity="error",
     when="before the first step",
-    seen="an update changes a tensor that is not trained",
+    seen="an update changes a frozen tensor",
     why="Frozen weights and tables that change make another model of it than the recipe describes.",
     fix="take it out of the optimizer, or look for what writes to it in the forward pass",
     home="training/preflight/updates.py",
@@ -355,11 +355,11 @@ EVALUATION_VARIES = RunFinding(
     when="before the first step",
     seen="two evaluations of the same tokens differ",
     why=(
-        "Something is still drawn at random, mostly dropout that is on at evaluation: losses are too "
+        "Something is still random, usually dropout that is on during evaluation: losses are too "
         "high, and whatever the model writes is worse than it could be and changes from one time to the "
         "next."
     ),
-    fix="look for dropout that does not ask whether the model is in training",
+    fix="look for dropout that ignores whether the model is in training mode",
     home="training/preflight/modes.py",
     symptoms=(
         "evaluation differs from one time to the next",

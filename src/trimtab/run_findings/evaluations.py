@@ -7,9 +7,9 @@ SOURCE_IGNORED = RunFinding(
     name="source-ignored",
     severity="error",
     when="while training",
-    seen="the loss is the same with the sources of other lines",
+    seen="the loss is the same with shuffled sources",
     why=(
-        "The model predicts the target from the target alone: sources and targets do not belong together,"
+        "The model predicts the target from the target only: sources and targets do not match,"
         " or the encoder does not reach the decoder."
     ),
     fix=(
@@ -28,14 +28,14 @@ WEIGHTS_NEVER_MOVE = RunFinding(
     name="weights-never-move",
     severity="error",
     when="while training",
-    seen="trainable tensors are, bit for bit, what they were a hundred updates before",
+    seen="trainable tensors are bit-identical to a hundred updates before",
     why=(
         "No gradient reaches them, the optimizer does not have them, or each update is so small that it "
         "rounds away; they keep their first values, and the loss falls without them."
     ),
     fix=(
-        "where it is all tensors, raise step.optimizer.learning_rate; where it is some, the loss does not"
-        " depend on them: freeze them on purpose, or take them out of the model"
+        "if it is all tensors, raise step.optimizer.learning_rate; if it is some, the loss does not "
+        "depend on them: freeze them on purpose, or remove them from the model"
     ),
     home="watch/movement.py",
     symptoms=(
@@ -54,8 +54,8 @@ RESIDUAL_PATH_TOO_LARGE = RunFinding(
         "eightfold by one layer (warnings), or is no finite number"
     ),
     why=(
-        "What a layer adds is lost beside a path that is much larger, half precision overflows, and a "
-        "loss that looks well until then becomes NaN at once."
+        "The output of a layer is lost in a much larger residual path, half precision overflows, and a "
+        "loss that looks healthy suddenly becomes NaN."
     ),
     fix=(
         "lower the learning rate or lengthen the warmup; `model.norm_position: after` or weight decay "
@@ -76,11 +76,11 @@ DEAD_UNITS = RunFinding(
     when="while training",
     seen="more than 95% of the feed-forward units of a layer were 0 for every token of a validation pack",
     why=(
-        "A unit that no token wakes has no gradient and never comes back: the layer has lost most of its "
-        "width, as after a few updates that were far too large."
+        "A unit that no token activates has no gradient and never recovers: the layer has lost most of "
+        "its width, typically after a few updates that were far too large."
     ),
     fix=(
-        "lower the learning rate or lengthen the warmup and begin anew; `model.activation: gelu` or "
+        "lower the learning rate or lengthen the warmup and start again; `model.activation: gelu` or "
         "`swiglu` has no flat side to die on"
     ),
     home="watch/activations.py",
@@ -97,7 +97,7 @@ ATTENTION_LOGITS_TOO_LARGE = RunFinding(
     when="while training",
     seen="an attention logit is above 1,000 (a warning), or above 10,000",
     why=(
-        "A softmax of such logits is all or nothing and has no gradient: heads no longer learn, and a run"
+        "A softmax of such logits is saturated and has no gradient: heads no longer learn, and a run"
         " whose logits keep growing diverges."
     ),
     fix=(
@@ -118,14 +118,14 @@ ATTENTION_SINKS = RunFinding(
     severity="warning",
     when="while training",
     seen=(
-        "more than nine in ten heads of a side give almost all of their attention to one place of each row"
+        "more than nine in ten heads of a side put almost all of their attention on one position of each row"
     ),
     why=(
-        "A few heads do so in any model, to do nothing; where almost all do, no token learns anything of "
-        "the others, and the model hardly reads."
+        "Some attention sinks are normal; if almost all heads are sinks, tokens exchange no information "
+        "and the model ignores its input."
     ),
     fix=(
-        "lower the learning rate or lengthen the warmup and begin anew; where there is a source, check "
+        "lower the learning rate or lengthen the warmup and start again; where there is a source, check "
         "that its lines belong to those of the target: `trimtab data inspect RECIPE`"
     ),
     home="watch/attention.py",
@@ -140,10 +140,10 @@ COLLAPSED_OUTPUTS = RunFinding(
     name="collapsed-outputs",
     severity="error",
     when="while training",
-    seen="different sentences have almost all the same translation",
+    seen="different sentences have almost anyway translation",
     why=(
-        "The model gives the same few sentences whatever it reads: it has learned the target language's "
-        "commonest phrases and ignores the source. The loss falls all the same."
+        "The model writes the same few sentences for any input: it has learned the target language's "
+        "commonest phrases and ignores the source. The loss falls anyway."
     ),
     fix=(
         "if the loss is still high, train longer; otherwise lower the learning rate (to a half or a "
@@ -179,17 +179,17 @@ TRANSLATIONS_REPEAT_THEMSELVES = RunFinding(
     severity="warning",
     when="while training",
     seen=(
-        "one translation in ten, and three at least, goes round in a loop; and more than 5% of all "
-        "4-grams, and ten times the share of the references, stood in the same line before"
+        "one translation in ten, and at least three, loops; and more than 5% of all 4-grams, and ten "
+        "times the share of the references, repeat one earlier in the line"
     ),
     why=(
-        "The decoder is caught by its own last words and no longer looks at the source: so writes a model"
-        " that has not learned enough yet, or has too little data to learn from."
+        "The decoder follows its own last words and no longer looks at the source: typical of a model "
+        "that has not learned enough yet, or has too little data."
     ),
     fix=(
-        "train longer or on more text, and look for training lines that repeat themselves (`trimtab data "
-        "inspect RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not mend the "
-        "model"
+        "train longer or on more text, and look for training lines that repeat themselves (`trimtab "
+        "data inspect RECIPE`); `--no-repeat-ngram 4` hides loops when translating, but does not fix "
+        "the model"
     ),
     home="evaluation/repetition.py",
     symptoms=(
@@ -204,9 +204,9 @@ EVALUATION_NOT_FINITE = RunFinding(
     severity="error",
     when="while training",
     seen="the loss of a validation set is NaN or infinite",
-    why="The weights hold numbers that are not finite, or so large that they overflow.",
+    why="The weights contain values that are not finite, or so large that they overflow.",
     fix=(
-        "let the run go on: its guard takes it back to a healthy checkpoint; or begin anew with a lower rate"
+        "let the run continue: its guard rolls back to a healthy checkpoint; or start again with a lower learning rate"
     ),
     home="tasks/text/diagnose.py",
     symptoms=("the validation loss is nan",),

@@ -1,4 +1,4 @@
-"""Pages of what is checked before the first step, and where a run goes on."""
+"""Pages of what is checked before the first step, and when a run resumes."""
 
 from trimtab.run_findings.spec import RunFinding
 
@@ -23,7 +23,7 @@ EXAMPLES_DROPPED = RunFinding(
     severity="error",
     when="before the first step",
     seen="many of the first examples are dropped by a filter or a limit",
-    why="What is dropped is not learned; a filter or limit does not fit this text.",
+    why="Dropped examples are not learned; a filter or limit does not fit this text.",
     fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
     home="tasks/text/data_checks.py",
     symptoms=(
@@ -39,7 +39,7 @@ BLANK_VALIDATION_LINES = RunFinding(
     when="before the first step",
     seen="pairs of a validation set have no text on one side",
     why="Scores against blank references say nothing, and they choose the best checkpoint.",
-    fix="take the blank lines out of both files, or name others under data.valid",
+    fix="remove the blank lines from both files, or name others under data.valid",
     home="tasks/text/data_checks.py",
     symptoms=(
         "validation score is zero",
@@ -52,12 +52,12 @@ VALIDATION_SET_WITHOUT_TAGS = RunFinding(
     name="validation-set-without-tags",
     severity="warning",
     when="before the first step",
-    seen="a validation set has no tags, and every training corpus has",
+    seen="a validation set has no tags, but every training corpus has",
     why=(
         "Its lines look like none that the model learns from, so its scores are worse than the model is, "
         "and they choose the best checkpoint."
     ),
-    fix="write under data.valid the `tags` that say what is wanted of it, as in data.train",
+    fix="add `tags` under data.valid, as in data.train",
     home="data/tags.py",
     symptoms=(
         "validation score is low",
@@ -78,7 +78,7 @@ VALIDATION_IN_TRAINING = RunFinding(
         "What the model has memorized says nothing about text that it has not seen, and such scores "
         "choose a checkpoint that is trained too long."
     ),
-    fix="take these lines, or documents, out of training, or hold out others",
+    fix="remove these lines, or documents, from the training data, or hold out others",
     home="data/corpus_findings.py",
     symptoms=(
         "validation score is too good to be true",
@@ -92,12 +92,11 @@ SIDES_APART = RunFinding(
     severity="warning",
     when="before the first step",
     seen=(
-        "from some line on, the lengths of the two sides of a corpus do not go together, or its sides are"
-        " exchanged"
+        "from some line on, the lengths of the two sides of a corpus do not match, or its sides are swapped"
     ),
-    why="A model that is shown sentences beside others' translations learns to ignore the source.",
+    why="A model trained on mismatched pairs learns to ignore the source.",
     fix=(
-        "look at the lines there and some before: one is lost, doubled or broken in two on one side; "
+        "check the lines there and some before: one is lost, duplicated or split on one side; "
         "`trimtab data inspect` looks at every line"
     ),
     home="data/corpus_findings.py",
@@ -136,7 +135,7 @@ NUL_IN_TEXT = RunFinding(
         " joined to this one. Such a line is trained on as it is."
     ),
     fix=(
-        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and mend it or take it out; "
+        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and fix it or take it out; "
         "`tr -d '\\000'` removes the NULs alone"
     ),
     home="data/corpus_findings.py",
@@ -174,7 +173,7 @@ SYMBOLS_CLASH = RunFinding(
         "Two symbols with one id cannot be told apart: a model that learns padding as the end never "
         "stops, or stops at once."
     ),
-    fix="train the tokenizer anew, with four different ids for pad, unk, bos and eos",
+    fix="train the tokenizer again, with four different ids for pad, unk, bos and eos",
     home="tasks/text/symbols.py",
     symptoms=(
         "translations never end",
@@ -187,8 +186,8 @@ TEXT_CHANGES_IN_THE_TOKENIZER = RunFinding(
     name="text-changes-in-the-tokenizer",
     severity="warning",
     when="before the first step",
-    seen="lines come back from the tokenizer with other letters",
-    why="What the tokenizer does not keep can be neither read nor written by the model.",
+    seen="lines come back from the tokenizer with different letters",
+    why="The model can neither read nor write what the tokenizer drops.",
     fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
     home="tasks/text/symbols.py",
     symptoms=(
@@ -204,7 +203,7 @@ FIRST_LOSS_OFF = RunFinding(
     when="before the first step",
     seen="the untrained model's loss is far from the logarithm of the vocabulary",
     why="An untrained model knows nothing, so each token should cost the logarithm of the vocabulary.",
-    fix="look for a changed initialisation, a wrong vocabulary size, or labels that are not shifted",
+    fix="look for a changed initialization, a wrong vocabulary size, or labels that are not shifted",
     home="training/preflight/cut.py",
     symptoms=(
         "first loss is too high",
@@ -223,8 +222,8 @@ GRADIENT_DEPENDS_ON_CUT = RunFinding(
     ),
     why="The arithmetic of training must not depend on how much runs at once.",
     fix=(
-        "set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report it; "
-        "if memory has no room for that, lower both"
+        "set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report "
+        "it; if that does not fit in memory, lower both"
     ),
     home="training/preflight/cut.py",
     symptoms=(
@@ -241,7 +240,7 @@ PEAK_RATE_OUT_OF_RANGE = RunFinding(
     seen=(
         "the highest learning rate of the schedule is below 1e-5 or above 1e-1, with an optimizer like Adam"
     ),
-    why="At such a rate the weights hardly move, or leave at once every place where the loss is low.",
+    why="At such a learning rate the weights hardly move, or training diverges at once.",
     fix="set step.optimizer.learning_rate to what the finding says; with noam it is a factor, near 1",
     home="training/rates.py",
     symptoms=(
@@ -276,8 +275,8 @@ RATE_RISES_AGAIN = RunFinding(
     code="S203",
     name="rate-rises-again",
     severity="warning",
-    when="where a run goes on",
-    seen="a run that goes on with a longer length has a much higher learning rate than it ended with",
+    when="when a run resumes",
+    seen="a run that is extended resumes with a much higher learning rate than it ended with",
     why=(
         "A schedule that came down for the old length is higher again in a longer one, so the loss rises "
         "first; the result is not that of a run which had this length from the beginning."
@@ -293,7 +292,7 @@ LONGEST_BATCH_DOES_NOT_FIT = RunFinding(
     severity="error",
     when="before the first step",
     seen="the largest micro-batch that can come does not fit into memory",
-    why="The run would end at the first such batch, perhaps after hours.",
+    why="The run would run out of memory at the first such batch, perhaps after hours.",
     fix="lower step.tokens_per_micro_batch; it changes speed and memory only",
     home="training/preflight/memory.py",
     symptoms=(

@@ -14,7 +14,7 @@ class RunFinding:
     severity: Severity
     """The highest that it is reported with."""
     when: str
-    """before the first step, where a run goes on, while training, at a checkpoint."""
+    """before the first step, when a run resumes, while training, at a checkpoint."""
     seen: str
     """What is seen, in general; a finding says it with its numbers."""
     why: str

@@ -7,10 +7,8 @@ NON_FINITE_STEP = RunFinding(
     name="non-finite-step",
     severity="warning",
     when="while training",
-    seen="a step was not applied, because its loss or its gradient was not a finite number",
-    why=(
-        "A number that is not finite would have made every weight NaN. Weights and moments are as before it."
-    ),
+    seen="a step was skipped, because its loss or its gradient was not finite",
+    why=("Applying it would have turned every weight into NaN. Weights and moments are as before the step."),
     fix="a few in a run are harmless; many call for a lower learning rate, a longer warmup, or fp32",
     home="guard/finite.py",
     symptoms=(
@@ -28,12 +26,12 @@ LOSS_SPIKE = RunFinding(
     when="while training, and by `trimtab.guard`",
     seen="a loss more than 8 deviations above the median of the last accepted steps",
     why=(
-        "The step's text is far harder than any before, or the weights are going astray; an update made "
+        "The step's text is far harder than any before, or the weights are diverging; an update made "
         "of it can undo hundreds of good ones."
     ),
     fix=(
-        "now and then it is a bad line of the data; often the learning rate is too high or the warmup too"
-        " short"
+        "if rare, it is a bad line of the data; if frequent, the learning rate is too high or the "
+        "warmup too short"
     ),
     home="guard/outlier.py",
     symptoms=(
@@ -55,8 +53,8 @@ GRADIENT_SPIKE = RunFinding(
         "too long, and clipping bounds its length but not its direction."
     ),
     fix=(
-        "now and then it is a bad line of the data; often the learning rate is too high or the warmup too"
-        " short"
+        "if rare, it is a bad line of the data; if frequent, the learning rate is too high or the "
+        "warmup too short"
     ),
     home="guard/outlier.py",
     symptoms=(
@@ -70,14 +68,14 @@ REFUSED_IN_A_ROW = RunFinding(
     name="refused-in-a-row",
     severity="warning",
     when="while training, and by `trimtab.guard`",
-    seen="8 steps in a row were refused",
+    seen="8 steps in a row were skipped",
     why=(
-        "Either the data has changed to another level, which is to be learned, or the weights are spoilt,"
-        " which more refused steps do not mend."
+        "Either the data has shifted and must be learned, or the weights are damaged, which more "
+        "skipped steps do not repair."
     ),
     fix=(
-        "where a held-out batch still has its old loss the data has changed; where it is worse, go back "
-        "to an older checkpoint and leave out what came before the first of them"
+        "if a held-out batch still has its old loss, accept the shift of the data; if its loss is "
+        "higher, roll back to an older checkpoint and skip the data before the first of these steps"
     ),
     home="guard/streak.py",
     symptoms=(
@@ -92,10 +90,10 @@ TOO_MANY_REFUSED = RunFinding(
     severity="error",
     when="while training, and by `trimtab.guard`",
     seen=(
-        "more than 1% of the last 1,000 steps were refused (a warning), or more than 5% (the run should stop)"
+        "more than 1% of the last 1,000 steps were skipped (a warning), or more than 5% (the run should stop)"
     ),
     why=(
-        "A guard is for the rare step. A run that needs it all the time is not stable, and learns from a "
+        "A guard is for rare steps. A run that needs it constantly is unstable, and learns from a "
         "biased choice of its data."
     ),
     fix="lower the learning rate, lengthen the warmup, or look for bad lines in the data of those steps",
@@ -112,7 +110,7 @@ NON_FINITE_TRACED = RunFinding(
     severity="warning",
     when="while training, after a step that was not finite",
     seen="the first parameter, module or gradient that held NaN or infinity when the step was run again",
-    why="The first tensor that is not finite is where it began; all after it only carry it on.",
+    why="The first tensor that is not finite is the origin; all later ones only propagate it.",
     fix=(
         "in fp16 such a number is usually an overflow, which bf16 and fp32 do not have; elsewhere lower "
         "the learning rate, or look at the lines of that step in quarantine.jsonl"
@@ -130,13 +128,13 @@ WORST_EXAMPLES = RunFinding(
     name="worst-examples",
     severity="note",
     when="while training, after a step that was refused",
-    seen="the lines of the refused step with the largest loss, which are written to quarantine.jsonl",
+    seen="the lines of the skipped step with the largest loss, which are written to quarantine.jsonl",
     why=(
-        "One broken line can be the whole of a spike. Where no line stands out, the weights or the "
-        "learning rate are the likelier cause."
+        "One broken line can cause a whole spike. If no line stands out, suspect the weights or the "
+        "learning rate."
     ),
     fix=(
-        "read them in quarantine.jsonl; `trimtab replay RUN --step N` says whether data or state is at fault"
+        "read them in quarantine.jsonl; `trimtab replay RUN --step N` says whether the data or the weights are at fault"
     ),
     home="training/example_losses.py",
     symptoms=(
@@ -151,9 +149,9 @@ UPDATES_TOO_SMALL = RunFinding(
     name="updates-too-small",
     severity="warning",
     when="while training",
-    seen="a step moves matrices by less than a hundred-thousandth of their size, at a rate near the peak",
+    seen="a step moves matrices by less than a hundred-thousandth of their size, at a learning rate near the peak",
     why=(
-        "At this pace a weight needs a hundred thousand steps to become another; the loss falls slowly or"
+        "At this speed a weight needs a hundred thousand steps to change completely; the loss falls slowly or"
         " not at all, and nothing else shows it."
     ),
     fix=(
@@ -174,8 +172,8 @@ UPDATES_TOO_LARGE = RunFinding(
     when="while training",
     seen="a step moves matrices by more than a tenth of their size",
     why=(
-        "Ten such steps replace a weight altogether: what was learned is lost as fast as it comes, and "
-        "the loss stays high or leaps."
+        "Ten such steps replace a weight completely: the model forgets as fast as it learns, and the "
+        "loss stays high or jumps."
     ),
     fix="lower step.optimizer.learning_rate (to a tenth), or lengthen the warmup",
     home="watch/update_ratio.py",
@@ -196,8 +194,8 @@ CLIPS_ALMOST_ALWAYS = RunFinding(
         "the median"
     ),
     why=(
-        "A clip that always acts is no guard against spikes: it makes every gradient equally long, so "
-        "that a step of rare, hard text weighs as much as any other."
+        "A clip that always acts does not guard against spikes: it makes every gradient equally long, "
+        "so that a step of rare, hard text weighs as much as any other."
     ),
     fix=(
         "set step.clip.at to twice the median of grad_norm in metrics.jsonl; where the norm was lower "
@@ -232,12 +230,12 @@ UPDATES_ROUND_AWAY = RunFinding(
     when="while training with weights in half precision, by `trimtab.watch`",
     seen="more than a fifth of the elements of the updates leave their weight as it is",
     why=(
-        "A weight in half precision does not feel an update below half a unit in its last place: the more"
+        "A weight in half precision ignores an update below half a unit in its last place: the more"
         " the learning rate falls, the fewer weights learn."
     ),
     fix=(
-        "keep the weights in float32 and let only products run in half precision (autocast), or round at "
-        "random (stochastic rounding)"
+        "keep the weights in float32 and run only matrix products in half precision (autocast), or use "
+        "stochastic rounding"
     ),
     home="watch/movement.py",
     symptoms=(
@@ -251,11 +249,8 @@ WAITS_FOR_DATA = RunFinding(
     name="waits-for-data",
     severity="warning",
     when="while training",
-    seen="more than a tenth of the time of training is spent waiting for data",
-    why=(
-        "The device stands idle while text is read and cut into pieces; the run would be faster by this "
-        "share."
-    ),
+    seen="training spends more than a tenth of its time waiting for data",
+    why=("The device is idle while text is read and tokenized; the run would be faster by this share."),
     fix=(
         "raise data.workers; put the corpora on a local disk; unpack compressed ones once; take out "
         "costly data.transforms"
@@ -272,9 +267,9 @@ REFUSED_WINDOW_NOT_LOOKED_INTO = RunFinding(
     name="refused-window-not-looked-into",
     severity="note",
     when="while training",
-    seen="a window that was refused could not be looked at line by line, as where memory ran out",
+    seen="the batch of a skipped step could not be analyzed line by line, for example because memory ran out",
     why=(
-        "Its lines are scored and its numbers traced without compiled kernels: that takes more memory "
+        "Scoring its lines and tracing its numbers runs without compiled kernels and takes more memory "
         "than a step."
     ),
     fix="`trimtab replay RUN --step N --device cpu` looks at it elsewhere",
@@ -292,12 +287,12 @@ STEP_STALLED = RunFinding(
         "batches were as long in coming"
     ),
     why=(
-        "Either the process did not run, because it was stopped or its machine was asleep or full, or "
-        "reading the data hung. What is trained is the same; a GPU that is paid for stood still."
+        "Either the process was stopped, its machine was asleep or overloaded, or reading the data "
+        "hung. The result is the same; the GPU was idle."
     ),
     fix=(
-        "where no batch was there look at the disk or the network that the data is on, and at "
-        "data.workers; otherwise at what else runs on the machine"
+        "if it waited for batches, check the disk or network of the data, and data.workers; otherwise "
+        "check what else runs on the machine"
     ),
     home="training/step_judge.py",
     symptoms=(
@@ -312,10 +307,11 @@ NEW_LEVEL_ACCEPTED = RunFinding(
     severity="warning",
     when="while training",
     seen=(
-        "many steps in a row were refused, and the weights are well: the loss of an older window is as low"
+        "many steps in a row were skipped, but the weights are healthy: the loss on an older batch is "
+        "as low as it was"
     ),
-    why="Text of another kind has another loss. Refused for ever it would never be learned.",
-    fix="nothing, where a new domain began there; else look at what the corpora hold from there on",
+    why="Text of another kind has another loss. If it were always skipped it would never be learned.",
+    fix="nothing, if a new domain begins there; otherwise check the corpora from there on",
     home="training/rollback.py",
     symptoms=("the loss jumps and stays there",),
 )
@@ -326,12 +322,12 @@ REWOUND = RunFinding(
     severity="warning",
     when="while training",
     seen=(
-        "many steps in a row were refused, and the loss of an older window is higher than it was: the run"
-        " went back to its newest healthy checkpoint and leaves out the steps around"
+        "many steps in a row were skipped, and the loss on an older batch is higher than it was: the "
+        "run rolled back to its newest healthy checkpoint and leaves out the steps around"
     ),
     why=(
-        "An update before the first refused step has spoilt the weights. The same data meets other "
-        "weights without harm more often than not, but not these."
+        "An update before the first skipped step has damaged the weights. With other weights the same "
+        "data is usually harmless."
     ),
     fix=(
         "if it happens again lower the learning rate or lengthen the warmup; `trimtab replay` says what "
@@ -352,13 +348,13 @@ ENDED_DIVERGED = RunFinding(
     seen=(
         "most of the last 3 steps were not finite, or their loss is more than 1.05 times that of the "
         "first step and more than 1.5 times the logarithm of the vocabulary, which is the loss of a model"
-        " that knows nothing; steps that were refused as outliers do not count"
+        " that knows nothing; steps skipped as outliers do not count"
     ),
     why=(
-        "The weights are worse than none. The guard compares a step with the accepted ones before it, and"
-        " a short run has too few of them."
+        "The model is worse than an untrained one. The guard compares a step with accepted steps "
+        "before it, and a short run has too few of them."
     ),
-    fix="begin anew with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",
+    fix="start again with a lower step.optimizer.learning_rate, such as a tenth, or a longer warmup",
     home="training/diverged.py",
     symptoms=(
         "the loss explodes and stays high",

@@ -1,7 +1,6 @@
 """Gradients of a whole step, one micro-batch at a time, divided once by the step's number of targets."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -9,9 +8,6 @@ from torch import Tensor
 
 from trimtab.step.loss_scale import LossScale
 from trimtab.types import Batch, LossOutput
-
-Own = TypeVar("Own")
-"""A batch of your own loop, of any type."""
 
 
 def accumulate(
@@ -22,7 +18,7 @@ def accumulate(
     scale: LossScale | None = None,
 ) -> LossOutput:
     """Adds d(objective / targets) to the gradients and gives the mean loss and objective per target, and the number of
-    truncated ones, which count in the divisor all the same. `targets` is the divisor where it is on the device already;
+    truncated ones, which count in the divisor anyway. `targets` is the divisor where it is on the device already;
     with it there may be no micro-batch at all, which adds nothing.
 
     Each micro-batch gives a *sum*; the divisor, the targets of all of them, is known before the first backward. So
@@ -48,24 +44,3 @@ def added(first: LossOutput, second: LossOutput) -> LossOutput:
     counts = [part.truncated for part in (first, second) if part.truncated is not None]
     truncated = sum(counts[1:], counts[0]) if counts else None
     return LossOutput(first.objective + second.objective, first.loss + second.loss, truncated)
-
-
-def accumulate_batches(
-    loss_of: Callable[[Own], Tensor], batches: Sequence[Own], *, num_targets: Callable[[Own], int]
-) -> Float[Tensor, ""]:
-    """Adds d(mean loss per target) to the gradients, one micro-batch at a time, and gives that mean, detached: exact
-    accumulation for your own loop, with batches of any type.
-
-    `loss_of` gives a batch's loss *summed* over its targets (`reduction="sum"`), `num_targets` how many there are. The
-    divisor is the number of all targets together, so the gradient is that of one large batch, however it is cut; a mean
-    over means would weigh the targets of short batches more. Calls `backward` once for each batch, never the optimizer.
-    """
-    assert batches, "a step has at least one micro-batch"
-    targets = max(1, sum(num_targets(batch) for batch in batches))
-    total: Tensor | None = None
-    for batch in batches:
-        share = loss_of(batch) / targets
-        share.backward()
-        total = share.detach() if total is None else total + share.detach()
-    assert total is not None
-    return total.to(torch.promote_types(total.dtype, torch.float32))

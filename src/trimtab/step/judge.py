@@ -1,9 +1,10 @@
-"""The verdict before the weights move."""
+"""The verdict on a step before the update."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from trimtab.arguments import described, wrong
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.types import LossOutput, SkipReason
@@ -14,6 +15,15 @@ def must_skip(objective: Float[Tensor, ""], grad_norm: Float[Tensor, ""]) -> Boo
 
     The norm is over every gradient, so one bad number anywhere makes it so.
     """
+    for name, each in (("objective", objective), ("grad_norm", grad_norm)):
+        if not isinstance(each, Tensor) or each.numel() != 1:
+            raise wrong(
+                f"must_skip: {name}",
+                "is no tensor with one number",
+                got=described(each),
+                allowed="tensors with one number, so that the verdict stays on the device",
+                fix="pass the loss and the norm as they were computed, without .item()",
+            )
     # A finite number less itself is zero, anything else less itself NaN: fewer operations than asking each of both.
     return (objective - objective) + (grad_norm - grad_norm) != 0
 

@@ -31,6 +31,6 @@ class LearningRate:
         """The rate of the next step."""
         length = self.clock.in_steps(self.length, state)
         warmup = self.clock.in_steps(self.schedule.warmup, state) if self.schedule.warmup else 0
-        # Before the first step an epoch or a minute is no number of steps yet; the first update must move all the same.
+        # Before the first step an epoch or a minute is no number of steps yet; the first update must move anyway.
         warmup = min(warmup, FIRST_WARMUP_STEPS) if math.isinf(warmup) else warmup
         return self.peak * rate_at(self.schedule, step=state.step, length=length, warmup=warmup)

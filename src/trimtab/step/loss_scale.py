@@ -22,7 +22,7 @@ class LossScale:
 
     @property
     def inverse(self) -> Float[Tensor, ""] | None:
-        """What gradients must be multiplied with, or None where they were not scaled."""
+        """What gradients must be multiplied with, or None if they were not scaled."""
         return 1 / self.factor if self.enabled else None
 
     def up(self, objective: Float[Tensor, ""]) -> Float[Tensor, ""]:

@@ -19,13 +19,13 @@ def multipliers_of(
 ) -> dict[str, float]:
     """By the name of each parameter, what the learning rate is multiplied by for it.
 
-    Raises InputError where they are not all 1 and nobody says what each parameter is for.
+    Raises InputError if they are not all 1 and nobody says what each parameter is for.
     """
     if config == LearningRateMultipliers():
         return dict.fromkeys(names, 1.0)
     if role_of is None:
         raise input_error(
-            "learning_rate_multipliers: nobody says which parameter has which role",
+            "learning_rate_multipliers: the roles of the parameters are unknown",
             allowed="multipliers of 1, or a function from a parameter's name to its role",
             fix="give build_optimizer a `role_of`, which answers embedding, hidden, output or vector",
         )

@@ -71,7 +71,7 @@ class OutlierGate:
         self.seen = None
 
     def forget(self) -> None:
-        """Begins anew, after the level has changed for good."""
+        """Begins again, after the level has changed for good."""
         self.seen = None
         if self.rings is not None and self.accepted is not None:
             self.rings.fill_(torch.nan)

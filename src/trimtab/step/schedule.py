@@ -1,8 +1,9 @@
 """Learning rate by step: the share of the peak rate, a pure function."""
 
 import math
-from typing import assert_never
+from typing import assert_never, get_args
 
+from trimtab.arguments import described, real_number, whole_number, wrong
 from trimtab.config.step import (
     Constant,
     Cosine,
@@ -23,8 +24,21 @@ def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int |
     """Share of the peak rate for window number `step`, counted from 0, of a run of `length` steps.
 
     During warmup it is (step + 1) / warmup, so that the first update already moves the weights. `length` and `warmup`
-    may be fractions where they follow from epochs or minutes, and `length` may be infinite.
+    may be fractions where they follow from epochs or minutes, and `length` may be infinite. Raises InputError for a
+    schedule that is none, a negative step or warmup, and a length of 0.
     """
+    kinds = get_args(get_args(Schedule)[0])
+    if not isinstance(schedule, kinds):
+        raise wrong(
+            "rate_at: schedule",
+            "is no schedule",
+            got=described(schedule),
+            allowed=", ".join(kind.__name__ for kind in kinds) + ", each from trimtab.config.step",
+            fix="`from trimtab.config.step import Cosine`, then rate_at(Cosine(), step=0, length=1000, warmup=100)",
+        )
+    whole_number(step, name="rate_at: step", least=0, fix="count steps from 0")
+    real_number(length, name="rate_at: length", above=0.0, fix="pass the steps of the whole run, or math.inf")
+    real_number(warmup, name="rate_at: warmup", least=0.0, below=math.inf, fix="pass steps; 0 for no warmup")
     if isinstance(schedule, OneCycle):
         return one_cycle(schedule, step=step, length=length, warmup=warmup)
     if step < warmup:

@@ -42,7 +42,7 @@ class StepGraphs:
 
     A step of another shape (fewer batches) or variant (a loss that truncates from here on) has a recording of its own.
     What is recorded refers to memory: weights, moments and every other state must stay where they are, which
-    optimizers, clips, loss scale and gate see to. Random numbers go on as they would, from the generator's seed.
+    optimizers, clips, loss scale and gate see to. Random numbers continue as they would, from the generator's seed.
     """
 
     def __init__(self, *, device: torch.device, variant: Callable[[], Hashable] = lambda: None) -> None:
@@ -113,7 +113,7 @@ class StepGraphs:
         )
         graph = torch.cuda.CUDAGraph()
         try:
-            # Other threads go on: one pins the next windows, another may write a checkpoint.
+            # Other threads continue: one pins the next windows, another may write a checkpoint.
             with torch.cuda.graph(
                 graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
             ):

@@ -79,7 +79,7 @@ class Stepper:
 
     def begin(self, state: TrainState) -> None:
         """Prepares the next step: its dropout, whether its loss truncates, and whether it is left out because it lies
-        near a step that spoilt the run. All of it follows from where the run is."""
+        near a step that damaged the run. All of it follows from where the run is."""
         after = self.truncate_after
         self.loss.truncating = after is not None and self.clock.share(after, state) >= 1
         masked = state.guard.get("masked", ())

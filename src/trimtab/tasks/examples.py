@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
 from trimtab.step.stepper import Stepper
@@ -51,8 +52,13 @@ class Checked(Protocol):
     device: torch.device
     precision: Resolved
     model: Any
+    batching: Any
+    """The task's `Batching`."""
     stepper: Stepper
+    clock: RunClock
     learning_rate: LearningRate
+    evaluation_model: Any
+    """Its `copy()` gives the model as an evaluation scores it."""
     examples: Any
     """The task's `Examples`."""
     task: Any

@@ -1,5 +1,4 @@
-"""Which program a check runs: the one that trains, which may be compiled, or the modules that it was made from; and
-what the model makes of a batch in it."""
+"""Chooses what a check runs: the program that trains, which may be compiled, or the plain modules."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ SEED = 1
 def plainly() -> Generator[None]:
     """While it is open nothing that was compiled runs, only the modules behind it.
 
-    A block is compiled anew for each mode (in training or not, with gradients or without) and each shape: seconds to
+    A block is compiled again for each mode (in training or not, with gradients or without) and each shape: seconds to
     tens of seconds for a single pass. The run itself needs the code of its training alone.
     """
     with torch.compiler.set_stance("force_eager"):

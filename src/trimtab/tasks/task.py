@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,7 +56,12 @@ class Datasets(Protocol):
         ...
 
     @property
-    def examples_per_epoch(self) -> str:
+    def tokens_per_target(self) -> float:
+        """Tokens whose work comes with each target; 1 where targets are tokens themselves."""
+        ...
+
+    @property
+    def epoch_size(self) -> str:
         """An epoch in words, such as `200 pairs`."""
         ...
 
@@ -152,6 +158,8 @@ class Validation:
     """`(parts, model, valid)`: nats per target of a set, without smoothing; NaN where it has no rows."""
     scored: Callable[[Any, Any, Any, Moment], Validated]
     """`(parts, model, valid, moment)`: everything else."""
+    judged_again: tuple[str, ...] = ()
+    """Codes of what `scored` finds in the model, which each validation looks for anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,10 +195,17 @@ class Task:
     validation: Validation
     example_losses: Callable[[Any, Any], ExampleLosses]
     """`(parts, window)`: the loss of each example of a window by the model as it is, without smoothing."""
+    load_predictor: Callable[..., Any]
+    """`(spec, *, device)`: the trained model of a `RUN`, `RUN@last` or `RUN@500` on its device, with all that it needs
+    to be used. Raises InputError where there is none, or it is not of this task."""
     take_weights: Callable[..., str]
-    """`(old, datasets, model, *, name)`: puts the weights of a loaded model into this one, and says what fitted."""
+    """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
+    fitted."""
     examples: Callable[[Any, Any, torch.device], Any]
     """`(datasets, batching, device)`: the `Examples` that checks look at."""
     checks: OwnChecks
+    check_prepared: Callable[[Path], None]
+    """`(folder)`: raises InputError where something that `open_datasets` keeps in a run's `tokenizer/` is missing or
+    damaged. Writes nothing."""
     inspect: Callable[..., Any]
     """`(recipe, *, limit, progress)`: a report on the data, before a run."""

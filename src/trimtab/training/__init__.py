@@ -1,1 +1,1 @@
-"""The loop on one page, the checks before it, the scores and the records along it."""
+"""The training loop on one page, the checks before it, validation and logs."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
 from trimtab.model.positions.kind import RotaryCosSin
-from trimtab.model.transformer import Transformer
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
@@ -40,6 +40,15 @@ class Segmented(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsInStacks(Protocol):
+    """A model that can be looked into: it knows what its stacks of layers read."""
+
+    def tokens_read(self, batch: Any) -> dict[str, int]:
+        """How many real tokens of a batch each stack of layers reads, by the stack's name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ActivationStatistics:
     """The numbers, and what of them is out of bounds."""
@@ -53,12 +62,13 @@ class ActivationStatistics:
     @property
     def scores(self) -> dict[str, float]:
         """What is worth a place in the line of an evaluation."""
-        return {
-            "activation_rms": self.activations.last,
-            "dead_units": max(self.activations.dead.values()),
-            "largest_attention_logit": max(self.largest.values()),
-            "attention_sinks": share_of_sinks(self.shares),
-        }
+        scores = {"activation_rms": self.activations.last}
+        if self.activations.dead:
+            scores["dead_units"] = max(self.activations.dead.values())
+        if self.largest:
+            scores["largest_attention_logit"] = max(self.largest.values())
+            scores["attention_sinks"] = share_of_sinks(self.shares)
+        return scores
 
     @property
     def findings(self) -> list[Finding]:
@@ -71,25 +81,29 @@ class ActivationStatistics:
 
 
 @contextmanager
-def watching(model: Transformer, *, sentences: int) -> Generator[list[ActivationStatistics]]:
+def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationStatistics]]:
     """While it is open and the model reads a set of so many sentences, batch by batch, looks at the batch with the
     middle one: the forward pass is one that is made anyway. The list holds one record afterwards, or none if
     no sentence was read.
 
-    The first batches may hold the shortest sentences of the set, and the last the longest.
+    The first batches may hold the shortest sentences of the set, and the last the longest. A model that has no blocks
+    of this package is not looked at.
     """
     found: list[ActivationStatistics] = []
+    if not isinstance(model, ReadsInStacks) or not blocks_of(model):
+        yield found
+        return
     with ExitStack() as outer:
         open_now = outer.enter_context(ExitStack())
         read = 0
 
-        def before(module: Transformer, given: Any) -> None:
+        def before(module: Any, given: Any) -> None:
             nonlocal read
             start, read = read, read + given[0].num_segments
             if start <= sentences // 2 < read and not found:
                 found.append(open_now.enter_context(one_pass(module, given[0])))
 
-        def after(module: Transformer, given: Any, hidden: Any) -> None:
+        def after(module: nn.Module, given: Any, hidden: Any) -> None:
             open_now.close()
 
         outer.callback(model.register_forward_pre_hook(before).remove)
@@ -98,18 +112,13 @@ def watching(model: Transformer, *, sentences: int) -> Generator[list[Activation
 
 
 @contextmanager
-def one_pass(model: Transformer, batch: Segmented) -> Generator[ActivationStatistics]:
+def one_pass(model: Any, batch: Segmented) -> Generator[ActivationStatistics]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
     Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
     a GPU it runs a copy.
     """
-    tokens = model.tokens_read(batch)
-    blocks = {
-        name: module
-        for name, module in model.named_modules()
-        if isinstance(module, EncoderBlock | DecoderBlock)
-    }
+    tokens, blocks = model.tokens_read(batch), blocks_of(model)
     maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
     with (
@@ -118,10 +127,21 @@ def one_pass(model: Transformer, batch: Segmented) -> Generator[ActivationStatis
     ):
         inside = ActivationStatistics(seen)
         yield inside
+    if not attended:
+        return
     largest = torch.stack([each.largest for each in attended.values()]).tolist()
     shares = torch.cat([each.share for each in attended.values()]).tolist()
     inside.largest.update(zip(attended, largest, strict=True))
     inside.shares.update({name: [shares.pop(0) for _ in each.share] for name, each in attended.items()})
+
+
+def blocks_of(model: nn.Module) -> dict[str, EncoderBlock | DecoderBlock]:
+    """The layers of a model by their names."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, EncoderBlock | DecoderBlock)
+    }
 
 
 def rows_of(batch: Segmented) -> int:
@@ -130,7 +150,7 @@ def rows_of(batch: Segmented) -> int:
 
 
 @contextmanager
-def attentions(model: Transformer, *, rows: int) -> Generator[dict[str, Attention]]:
+def attentions(model: nn.Module, *, rows: int) -> Generator[dict[str, Attention]]:
     """While it is open, every attention of the model is looked at when it runs, by its name."""
     found: dict[str, Attention] = {}
     with ExitStack() as hooks:

@@ -1,4 +1,4 @@
-"""Checkpoints of a run that goes on meanwhile: what is saved, how often a full disk is borne, which are healthy."""
+"""Saves checkpoints while a run trains: what to save, how many failed saves to tolerate, which ones are healthy."""
 
 import json
 from collections.abc import Callable
@@ -43,11 +43,12 @@ class Checkpointer:
         self.saver = BackgroundSaver(self.store)
 
     def save(self, state: TrainState, *, last: bool) -> None:
-        """Begins a checkpoint of this state; where it is the last one, it is on the disk on return.
+        """Begins a checkpoint of this state, on the rank that writes; where it is the last one, it is on the disk on
+        return.
 
-        Raises NoRoom where the disk was full too often, or is for the last one; RunFailed where writing failed.
+        Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
-        if state == self.saved and not last:
+        if not self.folder.writes or (state == self.saved and not last):
             return
         self.collect(raising=False)
         if state != self.saved:
@@ -74,7 +75,7 @@ class Checkpointer:
         self.meet(self.saver.finish, raising=raising)
 
     def meet(self, look: Callable[[], None], *, raising: bool) -> None:
-        """Bears a full disk some times; `look` tells of it."""
+        """Tolerates a full disk a few times; `look` reports it."""
         under_way = not self.saver.is_idle
         try:
             look()
@@ -109,5 +110,5 @@ def disk_full(error: DiskFull, *, tries_left: int) -> Finding:
     """A checkpoint that did not fit on the disk."""
     return CHECKPOINT_NOT_SAVED.found(
         str(error),
-        why=f"Training goes on; {tries_left} more failed saves end it. The checkpoints before are intact.",
+        why=f"Training continues; {tries_left} more failed saves end it. The checkpoints before are intact.",
     )

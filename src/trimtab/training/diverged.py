@@ -1,4 +1,4 @@
-"""S908: a run that ends worse than a model that knows nothing, perhaps too soon for the guard to have seen it."""
+"""S908: a run that ends worse than an untrained model, perhaps too early for the guard to notice."""
 
 import math
 from collections import deque

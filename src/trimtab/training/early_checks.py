@@ -1,4 +1,4 @@
-"""What would end a run at its first save, evaluation or export, told before it begins."""
+"""Checks before a run for what would end it at its first save, evaluation or export."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from trimtab.metrics.metric import MetricSettings
 
 
 def check_space_for_checkpoint(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
-    """NoRoom where not even one checkpoint fits on the disk: told now, and not at the first save."""
+    """DiskFull where not even one checkpoint fits on the disk: told now, and not at the first save."""
     tensors = model.state_dict().values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
@@ -25,13 +25,13 @@ def check_space_for_checkpoint(store: CheckpointStore, model: nn.Module, step: S
 
 
 def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
-    """InputError where the recipe names a tokenizer in the folder of the run's own, which a new run empties."""
+    """InputError if the recipe names a tokenizer in the folder of the run's own, which a new run empties."""
     place = os.path.realpath(run.tokenizer)
     for key in ("tokenizer", "source_tokenizer"):
         path = getattr(getattr(recipe.data, key), "path", None)
         if path is not None and Path(os.path.realpath(Path(path).expanduser())).is_relative_to(place):
             raise input_error(
-                f"data.{key}.path: lies where the run puts a tokenizer of its own",
+                f"data.{key}.path: is inside the run's own tokenizer folder",
                 got=str(path),
                 allowed=f"a place outside {run.tokenizer}",
                 fix="move it, or train in another folder with --out",
@@ -39,7 +39,7 @@ def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:
 
 
 def check_metrics(recipe: Recipe) -> None:
-    """InputError where a library for a metric is missing: told now, and not at the first evaluation."""
+    """InputError if a library for a metric is missing: told now, and not at the first evaluation."""
     for name in recipe.evaluate.metrics:
         if metric := OF_TRANSLATIONS.get(name):
             for files in recipe.data.valid.values():

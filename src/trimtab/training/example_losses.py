@@ -1,4 +1,4 @@
-"""The loss of each example of a window that was refused, and its worst examples with their place in the corpora."""
+"""The loss of each example of a skipped step, and its worst examples with their place in the corpora."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from trimtab.types import GlobalBatch
 MOST = 16
 """Examples of a window that are reported at most."""
 DEVIATIONS = 6.0
-"""An example stands out where its loss per token is so many deviations above the window's median."""
+"""An example stands out where its loss per target is so many deviations above the window's median."""
 LEAST_DEVIATION = 0.05
 """A deviation counts at least as this share of the median."""
 MOST_OF_IT, FEWER_DEVIATIONS = 0.5, 2.0
@@ -41,11 +41,11 @@ class SuspectExample:
     """File and line, where the corpus has files with lines."""
     source: str
     target: str
-    """Both as the corpus has them; empty where it can no longer be read."""
+    """Both as the corpus has them; empty if it can no longer be read."""
     loss: float
-    """Nats per target token, without dropout, smoothing or truncation."""
+    """Nats per target, without dropout, smoothing or truncation."""
     targets: int
-    """Target tokens that count in the loss."""
+    """Targets that count in the loss."""
     stands_out: bool
     """Whether it is not finite or far above the others, rather than only the largest."""
     reason: str
@@ -88,13 +88,11 @@ def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[Su
     above = np.where(finite & (excess > 0), excess, 0.0)
     outlying |= (above > MOST_OF_IT * above.sum()) & (losses.loss > middle + FEWER_DEVIATIONS * spread)
     worst = [number for number in np.argsort(-excess, kind="stable").tolist() if outlying[number]][:MOST]
-    stands_out = bool(worst)
+    stands_out, each_target = bool(worst), parts.recipe.facts.each_target
     suspects: list[SuspectExample] = []
     for number in worst or [int(np.argmax(excess))]:
         found = float(losses.loss[number])
-        reason = (
-            f"loss {found:.3g} a token, the median of the window's {len(finite)} examples is {middle:.3g}"
-        )
+        reason = f"loss {found:.3g} {each_target}, the median of the window's {len(finite)} examples is {middle:.3g}"
         reason = reason if finite[number] else "its loss is not finite, that of other examples is"
         reason += "" if stands_out else ": the largest share of the loss, but no outlier"
         suspects.append(
@@ -146,7 +144,7 @@ def _suspect(
     try:
         source, target = corpus.pair(line)
     except (InputError, OSError) as error:
-        # The run goes on from what it has read; a file that was taken away meanwhile must not end it here.
+        # The run continues from what it has read; a file that was taken away meanwhile must not end it here.
         source = target = ""
         reason += f"; it cannot be read any more ({str(error).splitlines()[0]})"
     return SuspectExample(

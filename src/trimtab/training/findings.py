@@ -1,4 +1,4 @@
-"""What a run has found: told, written down, and held against it until it is over."""
+"""The findings of a run: reported, logged, and kept while they apply."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ class Findings:
     def tell(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
         self.current.append(finding)
-        journal = Journal(self.folder.findings)
+        journal = Journal(self.folder.findings, writes=self.folder.writes)
         line = {"step": self.step, **{key: getattr(finding, key) for key in Finding.__slots__}}
         journal.write(line | ({OF_AN_EVALUATION: True} if self.evaluating else {}))
         journal.close()

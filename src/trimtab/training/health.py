@@ -1,4 +1,4 @@
-"""How a run is, looked at once an evaluation: what moves, how large things are, and what the steps since then cost."""
+"""The health of a run, checked at each evaluation: updates, sizes of weights and activations, cost of steps."""
 
 import math
 from collections.abc import Generator
@@ -44,7 +44,7 @@ class Look:
 
 @dataclass(slots=True)
 class HealthCheck:
-    """Keeps what it needs from step to step in plain attributes; none of it is saved, a resumed run begins anew.
+    """Keeps what it needs from step to step in plain attributes; none of it is saved, a resumed run starts again.
 
     It changes no weight, gradient, moment, random number or mode.
     """

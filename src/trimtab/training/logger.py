@@ -1,5 +1,6 @@
-"""What a run writes down while it trains: metrics, evaluations, samples, health, refused windows, findings."""
+"""The logs of a training run: metrics, evaluations, samples, health, skipped steps, findings."""
 
+from functools import partial
 from typing import Any
 
 from trimtab.checkpoint.journal import Journal
@@ -16,11 +17,12 @@ class Logger:
     def __init__(self, folder: RunFolder, progress: Progress) -> None:
         self.folder, self.progress = folder, progress
         self.findings = Findings(folder, progress)
-        self.metrics = Journal(folder.metrics, tell=self.finding)
-        self.evaluations = Journal(folder.evaluations, tell=self.finding)
-        self.samples = Journal(folder.samples, tell=self.finding)
-        self.quarantine = Journal(folder.quarantine, tell=self.finding)
-        self.health = Journal(folder.health, tell=self.finding)
+        journal = partial(Journal, tell=self.finding, writes=folder.writes)
+        self.metrics = journal(folder.metrics)
+        self.evaluations = journal(folder.evaluations)
+        self.samples = journal(folder.samples)
+        self.quarantine = journal(folder.quarantine)
+        self.health = journal(folder.health)
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""

@@ -1,6 +1,7 @@
-"""A refused window, looked at line by line: the worst examples are written down, a NaN is traced to where it began."""
+"""Analyzes the batch of a skipped step line by line: logs the worst examples, traces a NaN to its origin."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import Journal
@@ -9,9 +10,6 @@ from trimtab.run_findings.steps import REFUSED_WINDOW_NOT_LOOKED_INTO
 from trimtab.training.example_losses import suspect_examples, worst_examples
 from trimtab.training.trace import non_finite_traced, trace
 from trimtab.types import GlobalBatch, SkipReason
-
-BLAMED = {SkipReason.NOT_FINITE: "S901", SkipReason.LOSS_SPIKE: "S902", SkipReason.GRADIENT_SPIKE: "S903"}
-"""Refusals whose window is looked at, with their codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +26,13 @@ class Quarantine:
 
         Never raises: the run was saved from the window, and must not end by looking at it.
         """
-        if skip_reason not in BLAMED:
+        if (code := code_of(skip_reason)) is None:
             return []
         findings: list[Finding] = []
         try:
             suspects = suspect_examples(self.parts, window, step=step)
             for each in suspects:
-                self.journal.write(each.to_dict(code=BLAMED[skip_reason]))
+                self.journal.write(each.to_dict(code=code))
             findings.append(worst_examples(suspects))
             found = trace(self.parts, window, step=step) if traced else None
             if found is not None:
@@ -48,5 +46,20 @@ def not_looked_into(error: Exception, *, step: int) -> Finding:
     """A window that could not be looked at, as where memory ran out."""
     reason = (str(error).splitlines() or [""])[0]
     return REFUSED_WINDOW_NOT_LOOKED_INTO.found(
-        f"step {step}: the refused window could not be looked at: {type(error).__name__}: {reason}"
+        f"step {step}: the batch of the skipped step could not be analyzed: {type(error).__name__}: {reason}"
     )
+
+
+def code_of(skip_reason: SkipReason) -> str | None:
+    """The code of the finding about a refused window; None if the window is not to blame."""
+    match skip_reason:
+        case SkipReason.NOT_FINITE:
+            return "S901"
+        case SkipReason.LOSS_SPIKE:
+            return "S902"
+        case SkipReason.GRADIENT_SPIKE:
+            return "S903"
+        case SkipReason.NONE | SkipReason.OVERFLOW | SkipReason.MASKED:
+            return None
+        case _:
+            assert_never(skip_reason)

@@ -1,4 +1,4 @@
-"""Learning rates that no optimizer is known to train with, and one that jumps up where a run goes on."""
+"""Learning rates out of any usual range, and one that jumps up when a run resumes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

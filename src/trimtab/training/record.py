@@ -1,4 +1,4 @@
-"""From steps on the device to plain numbers, files and checkpoints: the counts of a run, and who hears of them."""
+"""Turns steps on the device into plain numbers, logs and checkpoints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
+from trimtab.distributed.agree import micro_batches, of_first, on_any
 from trimtab.finding import Finding
 from trimtab.progress import Progress
 from trimtab.training.checkpointer import Checkpointer
@@ -19,7 +20,7 @@ from trimtab.training.quarantine import Quarantine
 from trimtab.training.skips import Skips
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Stopwatch
-from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState, fill
+from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
@@ -51,9 +52,12 @@ class Recorder:
         fingerprints: dict[str, str],
     ) -> None:
         self.parts, self.store, self.progress = parts, store, progress
+        self.ranks = parts.stepper.ranks
         self.ledger: Ledger = parts.ledger
         self.must_stop = False
-        """Set from outside, by a signal; the loop ends after the step at hand."""
+        """Set from outside, by a signal to this process; see `stops`."""
+        self.told_to_stop = False
+        """Whether any rank had to stop when the newest step was over."""
         self.input_matters = False
         """Whether a validation has seen the loss rise when inputs were exchanged."""
         self.logger = Logger(folder, progress)
@@ -103,6 +107,11 @@ class Recorder:
         return self.stopwatch.timed(batches)
 
     @property
+    def stops(self) -> bool:
+        """Whether the loop ends after the step at hand; the same on every rank."""
+        return self.must_stop if self.ranks.world_size == 1 else self.told_to_stop
+
+    @property
     def unsettled(self) -> bool:
         """Whether so many steps were refused that it must be decided before the next one what that means.
 
@@ -122,15 +131,17 @@ class Recorder:
             position=window.position,
             target_tokens=state.target_tokens + window.num_targets,
             tokens=state.tokens + window.num_tokens,
-            seconds=state.seconds + self.stopwatch.split(),
+            seconds=of_first(state.seconds + self.stopwatch.split(), self.ranks),
         )
         self.findings.step = state.step
+        self.told_to_stop = on_any(self.must_stop, self.ranks)
+        num_batches, in_use = micro_batches(packs, self.ranks)
         line = {
             "step": state.step,
             "target_tokens": window.num_targets,
             "tokens": window.num_tokens,
-            "micro_batches": len(packs),
-            "fill": round(fill(packs), 4),
+            "micro_batches": num_batches,
+            "fill": round(in_use, 4),
             "epoch": round(self.epoch(state), 4),
         }
         self.judge.after_step(report)
@@ -149,7 +160,7 @@ class Recorder:
         )
         lap = self.stopwatch.lap(asked=asked)
         self.judge.after_lap(lap, step=state.step, count=len(self.pending))
-        state = replace(state, seconds=state.seconds + lap.untold)
+        state = replace(state, seconds=of_first(state.seconds + lap.untold, self.ranks))
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
             skip_reason = SkipReason(int(of_step.pop("skip_reason")))
@@ -171,7 +182,7 @@ class Recorder:
 
     def epoch(self, state: TrainState) -> float:
         """Epochs behind a state, with a fraction."""
-        return state.position / self.parts.clock.examples_per_epoch
+        return state.position / self.parts.clock.positions_per_epoch
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""
@@ -190,7 +201,7 @@ class Recorder:
             data=self.ledger.to_dict(),
             guard={**self.parts.stepper.to_dict(), **self.judge.to_dict()},
         )
-        self.checkpointer.save(state, last=self.must_stop or self.parts.stop_rule.reached(state))
+        self.checkpointer.save(state, last=self.stops or self.parts.stop_rule.reached(state))
         self.start_clock()
         return state
 

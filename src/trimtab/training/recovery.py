@@ -12,16 +12,16 @@ from trimtab.types import TrainState
 
 
 def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
-    """Trains to the end, from a healthy checkpoint again each time that the weights are found spoilt.
+    """Trains to the end, from a healthy checkpoint again each time that the weights are found damaged.
 
-    Raises RunFailed where the run was rewound too often, has nothing to go back to, or where memory runs out.
+    Raises RunFailed if the run was rewound too often, has nothing to go back to, or where memory runs out.
     """
     while True:
         try:
             ended = train(parts, state, recorder)
             told = any(finding.code == "S908" for finding in recorder.findings.current)
             # A run that was stopped at its last step has not been looked at yet.
-            if not recorder.must_stop and (ended.step > state.step or not told):
+            if not recorder.stops and (ended.step > state.step or not told):
                 look_at_the_end(parts, recorder)
             return ended
         except Spoilt as error:
@@ -36,7 +36,7 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
 
 
 def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
-    """A finding where the run has ended with spoilt weights; what a shorter part of it ended with is over."""
+    """A finding where the run has ended with damaged weights; what a shorter part of it ended with is over."""
     recorder.findings.look_again_for("S908")
     steps = read_journal(recorder.logger.folder.metrics)
     untrained, name = parts.task.untrained(parts.datasets)
@@ -51,5 +51,5 @@ def out_of_memory(error: Exception, *, step: int) -> str:
         f"memory ran out after step {step}: {one_line(said)}\n"
         "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "
         "evaluation, or another process\n"
-        "  fix     free it, or lower evaluate.beam; then go on with --resume: the last checkpoint holds"
+        "  fix     free it, or lower evaluate.beam; then continue with --resume: the last checkpoint holds"
     )

@@ -1,4 +1,4 @@
-"""What a run that goes on keeps of what it was: its choices, its logs up to the checkpoint, what still stands."""
+"""What a resumed run keeps: its resolved choices, its logs up to the checkpoint, current findings."""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ MAY_CHANGE = (
 
 def without_paths(recipe: Recipe) -> dict[str, Any]:
     """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
-    so that a run goes on where its data was moved."""
+    so that a run continues where its data was moved."""
     tree = recipe.model_dump(mode="json")
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
         files = {"source", "target", "text"} if corpus.kind.source_and_target == "paths" else {*corpus.paths}
@@ -54,7 +54,7 @@ def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
 
 
 def current(run: RunFolder, state: TrainState) -> list[Finding]:
-    """Errors of the last evaluation: a run that goes on with nothing left to do ends as it ended before."""
+    """Errors of the last evaluation: a resumed run with nothing left to do ends as it ended before."""
     keys = Finding.__slots__
     return [
         Finding(**{key: record[key] for key in keys})
@@ -100,7 +100,7 @@ def newest_line(run: RunFolder) -> dict[str, Any]:
 def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     """Takes out of the logs what a part of the run wrote that died after this state: it will be written again.
 
-    What was seen on a branch that the run has left stays: the steps that spoilt it are left out and not taken again.
+    What was seen on a branch that the run has left stays: the steps that damaged it are left out and not taken again.
     """
     cut_back(run.metrics, state.step)
     for log in (run.evaluations, run.samples, run.health):

@@ -1,9 +1,11 @@
-"""What many refused steps mean: other data, which is to be learned, or spoilt weights, from which the run goes back."""
+"""After repeated skipped steps: accept a shift of the data, or roll back."""
 
 from dataclasses import replace
+from functools import partial
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import cut_back
+from trimtab.distributed.agree import first_ahead, on_any
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
@@ -14,15 +16,15 @@ from trimtab.training.skips import MARGIN, REWIND_WINDOW, Accepted
 from trimtab.types import TrainState
 
 WORSE = 1.1
-"""Weights are spoilt where the loss of an older window is now above so many times what it was when it was learned from.
-Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
+"""Weights are damaged where the loss of an older window is now above so many times what it was when it was learned
+from. Learning lowers it, and the look is without dropout, so even an equal loss would be strange."""
 
 
 class Spoilt(Exception):
     """The weights are worse than they were, so the run must go back; `rollback` raises it through the loop."""
 
     def __init__(self, state: TrainState, then: Accepted | None, now: float) -> None:
-        super().__init__("the weights are spoilt")
+        super().__init__("the weights are damaged")
         self.state = state
         """Where the run is."""
         self.then = then
@@ -35,13 +37,14 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """Decides after many refused steps, from the loss of a window that was learned from some hundred steps ago.
 
     As low as it was: the weights are well. Outliers then are a new level, which the guard learns; steps that were not
-    finite stay refused. Higher: raises Spoilt. Raises RunFailed where so many steps were refused that the run must end.
+    finite stay refused. Higher: raises Spoilt. Raises RunFailed if so many steps were refused that the run must end.
     """
     skips = recorder.skips
     if skips.budget.over:
         raise RunFailed(ended(recorder, state, "too many steps were refused"))
     then, now = look_back(parts, recorder)
-    if then is None or not now <= WORSE * then.loss:
+    worse = then is None or not now <= WORSE * then.loss
+    if on_any(worse, recorder.ranks) or then is None:
         raise Spoilt(state, then, now)
     first, last, broken = skips.unsettled
     if not broken:
@@ -64,7 +67,7 @@ def look_back(parts: Parts, recorder: Recorder) -> tuple[Accepted | None, float]
 def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
     """The state of the newest healthy checkpoint, with everything restored and the steps around the spike left out.
 
-    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed where the run was
+    It is on the disk again, with what is left out, before the first step from it. Raises RunFailed if the run was
     rewound too often already, or where no checkpoint is healthy.
     """
     gone, step = recorder.skips, spoilt.state.step
@@ -73,17 +76,20 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.checkpointer.collect(raising=False)
-    checkpoint = recorder.store.healthy_before(onset - 1)
+    checkpoint = first_ahead(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
     if checkpoint is None:
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
     # The clock does not go back: a length in minutes is one of all branches together.
     state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)
+    if recorder.ranks.world_size > 1:
+        recorder.ranks.barrier()  # the first rank removes no checkpoint that another is still reading
     recorder.begin_at(state)
     masked = (onset - MARGIN, last + MARGIN)
     recorder.skips.after_rewind(gone, step=step, masked=masked)
     for journal, newest in recorder.logger.logs_at(state):
         journal.close()
-        cut_back(journal.path, newest)
+        if recorder.logger.folder.writes:
+            cut_back(journal.path, newest)
     recorder.finding(rewound(spoilt, refused=(onset, last), to=state.step, masked=masked))
     state = recorder.save(state)
     recorder.checkpointer.collect(raising=True)
@@ -91,7 +97,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
 
 
 def ended(recorder: Recorder, state: TrainState, why: str) -> str:
-    """The last words of a run that does not go on by itself."""
+    """The last words of a run that does not continue by itself."""
     skips = recorder.skips
     onset = f"the last ones since step {skips.onset}" if skips.onset else "the last one accepted"
     return (
@@ -99,7 +105,7 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
         f"  got     {len(skips.budget.refused)} steps refused of the last {skips.budget.window:,}, {onset}; "
         f"rewound {len(skips.rewound)} times\n"
         "  fix     read findings.jsonl and quarantine.jsonl; lower step.optimizer.learning_rate or lengthen the warmup "
-        f"and begin anew, or take the lines out; `trimtab replay RUN --step {skips.onset or state.step}` says "
+        f"and start again, or remove the lines; `trimtab replay RUN --step {skips.onset or state.step}` says "
         f"whether data or state is at fault"
     )
 
@@ -107,8 +113,8 @@ def ended(recorder: Recorder, state: TrainState, why: str) -> str:
 def level_accepted(*, first: int, last: int, then: Accepted, now: float) -> Finding:
     """The data has changed for good."""
     return NEW_LEVEL_ACCEPTED.found(
-        f"steps {first} to {last} were refused; the window of step {then.step} has a loss of {now:.4g} now, "
-        f"{then.loss:.4g} then: the weights are well, and the guard learns the new level"
+        f"steps {first} to {last} were skipped; the batch of step {then.step} has a loss of {now:.4g} now, "
+        f"{then.loss:.4g} then: the weights are healthy, and the guard adapts to the new level"
     )
 
 
@@ -119,6 +125,6 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
         then = spoilt.then
         seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return REWOUND.found(
-        f"steps {refused[0]} to {refused[1]} were refused, and the weights are worse than they were: {seen}; "
-        f"the run goes on from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
+        f"steps {refused[0]} to {refused[1]} were skipped, and the weights are worse than before: {seen}; "
+        f"the run resumes from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"
     )

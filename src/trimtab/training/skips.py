@@ -1,9 +1,9 @@
-"""What became of each step by the guard's verdict, on the host: streaks, the budget, and where the run went back."""
+"""Counts the guard's verdicts on the host: streaks, the budget of skipped steps, and rollbacks."""
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from trimtab.config.guard import GuardConfig
 from trimtab.finding import Finding
@@ -18,8 +18,6 @@ REWIND_WINDOW = 1000
 MARGIN = 20
 """So many steps before the first refused one and after the last are left out with them (Chowdhery et al., arXiv
 2204.02311, section 5.1, passed over 200 to 500 batches)."""
-COUNTED = (SkipReason.NONE, SkipReason.NOT_FINITE, SkipReason.LOSS_SPIKE, SkipReason.GRADIENT_SPIKE)
-"""A loss scale that finds its size, and steps that are left out on purpose, say nothing about the run as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,9 @@ class Skips:
     accepted: deque[Accepted] = field(init=False)
     """The last accepted steps before the streak at hand, oldest first."""
     onset: int = 0
-    """First step of the streak at hand; 0 where there is none."""
+    """First step of the streak at hand; 0 if there is none."""
     broken: int = 0
-    """First step of the streak at hand that was not finite; 0 where there is none."""
+    """First step of the streak at hand that was not finite; 0 if there is none."""
     unsettled: list[int] = field(default_factory=list[int])
     """Onset, last step and first step that was not finite of a streak that reached the cap and awaits a decision. It is
     kept though an accepted step may follow before the decision, on a GPU."""
@@ -71,8 +69,8 @@ class Skips:
         if skip_reason == SkipReason.MASKED:
             found = self.budget.after(refused=self.was_skipped(step))
             return [found] if found else []
-        if skip_reason not in COUNTED:
-            return []
+        if skip_reason == SkipReason.OVERFLOW:
+            return []  # a loss scale that finds its size says nothing about the run
         refused = skip_reason != SkipReason.NONE
         length = self.streak.after(refused=refused)
         over_budget = self.budget.after(refused=refused)
@@ -91,12 +89,18 @@ class Skips:
 
     def finding(self, skip_reason: SkipReason, *, step: str, loss: float, grad_norm: float) -> Finding:
         """The finding of one skipped step."""
-        if skip_reason == SkipReason.LOSS_SPIKE:
-            return loss_spike(loss, usual=median([each.loss for each in self.accepted]), step=step)
-        if skip_reason == SkipReason.GRADIENT_SPIKE:
-            usual = median([each.grad_norm for each in self.accepted])
-            return gradient_spike(grad_norm, usual=usual, step=step)
-        return not_applied(loss, grad_norm, step=step)
+        match skip_reason:
+            case SkipReason.LOSS_SPIKE:
+                return loss_spike(loss, usual=median([each.loss for each in self.accepted]), step=step)
+            case SkipReason.GRADIENT_SPIKE:
+                usual = median([each.grad_norm for each in self.accepted])
+                return gradient_spike(grad_norm, usual=usual, step=step)
+            case SkipReason.NOT_FINITE:
+                return not_applied(loss, grad_norm, step=step)
+            case SkipReason.NONE | SkipReason.OVERFLOW | SkipReason.MASKED:
+                raise AssertionError(f"no finding for {skip_reason!r}")
+            case _:
+                assert_never(skip_reason)
 
     def was_skipped(self, step: int) -> bool:
         """Whether a step that is left out was refused on the branch that was left: the budget counts it again, since
@@ -104,7 +108,7 @@ class Skips:
         return any(first + MARGIN <= step <= last - MARGIN for first, last in self.masked)
 
     def resolve_streak(self) -> None:
-        """Begins the streak anew, after a decision to go on."""
+        """Restarts the streak, after a decision to continue."""
         self.streak.length = self.onset = self.broken = 0
         self.unsettled = []
 
@@ -130,7 +134,7 @@ class Skips:
         }
 
     def from_dict(self, saved: Mapping[str, Any], *, masked: list[list[int]]) -> None:
-        """Goes on from a checkpoint; parts that are missing begin anew."""
+        """Goes on from a checkpoint; parts that are missing start again."""
         self.streak.from_dict(saved.get("streak", {}))
         self.budget.from_dict(saved.get("budget", {}))
         self.accepted.clear()

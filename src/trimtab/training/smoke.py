@@ -1,4 +1,4 @@
-"""Overfits one window: in seconds it shows that data, model, loss and step belong together."""
+"""Overfits one batch to check the whole pipeline in seconds."""
 
 import tempfile
 import time
@@ -29,16 +29,15 @@ LEAST_RATE = 1e-3
 def overfit(recipe: Recipe, *, progress: Progress) -> float:
     """Trains on the first examples again and again, dropout and smoothing off; gives the last loss.
 
-    Raises RunFailed where the loss does not halve. Nothing is written but the cache of the corpora.
+    Raises RunFailed if the loss does not halve. Nothing is written but the cache of the corpora.
     """
     recipe = small(recipe, most=MOST_TARGETS[choose_device().type])
     with tempfile.TemporaryDirectory() as folder:
         datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, datasets)
         window, packs = next(iter(parts.stream.batches(0)))
-        targets = "examples" if recipe.facts.one_target else "target tokens"
         progress.message(
-            f"overfitting {window.num_targets:,} {targets}: {LEAST_STEPS} steps, at most {MOST_STEPS}"
+            f"overfitting {window.num_targets:,} {recipe.facts.targets}: {LEAST_STEPS} steps, at most {MOST_STEPS}"
         )
         parts.model.train()
         losses: list[float] = []
@@ -63,7 +62,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     if not losses[-1] < FALLS_TO * losses[0]:
         raise RunFailed(
             f"the model could not overfit one batch: the loss went from {losses[0]:.3f} to {losses[-1]:.3f} in "
-            f"{len(losses)} steps\n  fix     look at the learning rate, then whether source and target are aligned"
+            f"{len(losses)} steps\n  fix     check the learning rate, then whether {recipe.facts.mismatch}"
         )
     return losses[-1]
 
@@ -88,7 +87,7 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
 def small(recipe: Recipe, *, most: int) -> Recipe:
     """The recipe with one window of at most so many targets (more where an example may be longer), no dropout, no
     smoothing, no compiling."""
-    longest = 1 if recipe.facts.one_target else recipe.data.max_tokens
+    longest = recipe.facts.targets_of_longest(recipe.data.max_tokens)
     tokens = max(longest, min(most, recipe.step.tokens_per_step))
     chosen = {"tokens_per_step": tokens, "tokens_per_micro_batch": tokens, "compile": "off"}
     rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)

@@ -1,4 +1,4 @@
-"""What finished steps say about a run: which were refused and why, whether steps stall, how the weights move."""
+"""Judges finished steps: which were skipped and why, whether steps stall, how the weights move."""
 
 from collections import deque
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class StepJudge:
         self.stalls = Stalls()
 
     def begin_at(self, state: TrainState) -> None:
-        """Goes on from a state; health is looked at anew."""
+        """Goes on from a state; health is looked at again."""
         self.skips = Skips(self.guard)
         self.skips.from_dict(state.guard.get("refusals", {}), masked=state.guard.get("masked", []))
         self.health = self.new_health()
@@ -102,7 +102,7 @@ class Stalls:
         if longer <= max(MOST_SECONDS, MOST_STEPS * usual):
             return None
         steps = f"step {step}" if count == 1 else f"steps {step - count + 1} to {step}"
-        expected = f", where {count * usual:.2g} s are usual" if known else ""
+        expected = f", where {count * usual:.2g} s is usual" if known else ""
         return STEP_STALLED.found(
-            f"{steps} took {seconds:.0f} s{expected}; for {waited:.0f} s of it no batch was there"
+            f"{steps} took {seconds:.0f} s{expected}; for {waited:.0f} s of that it waited for data"
         )

@@ -37,7 +37,7 @@ def stopping(recorder: Recorder) -> Iterator[list[int]]:
 
 def stopped(signals: Sequence[int], state: TrainState) -> Terminated:
     """What a run ends with that was asked to stop and has saved."""
-    how = f"after step {state.step}; go on with --resume"
+    how = f"after step {state.step}; continue with --resume"
     if signal.SIGINT in signals:
         return Interrupted(f"by Ctrl-C {how}")
     if signal.SIGUSR1 in signals:

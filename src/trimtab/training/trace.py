@@ -6,13 +6,13 @@ from trimtab.build import Parts
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NON_FINITE_TRACED
 from trimtab.types import GlobalBatch
-from trimtab.watch.non_finite import NonFinite, first_non_finite
+from trimtab.watch.non_finite import NonFinite, traced
 
 
 def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
     """The first tensor that is not finite when the window of `step` (counted from 1) is run as training runs it.
 
-    Pack by pack with the step's own dropout, by the present weights; None where all is finite. Gradients, random state
+    Pack by pack with the step's own dropout, by the present weights; None if all is finite. Gradients, random state
     and weights are left as they were. Slow: for the one step that was refused.
     """
     devices = [parts.device] if parts.device.type == "cuda" else []
@@ -20,7 +20,7 @@ def trace(parts: Parts, window: GlobalBatch, *, step: int) -> NonFinite | None:
     with torch.random.fork_rng(devices=devices):
         parts.stepper.reseed(step - 1)
         for pack in (each.to(parts.device) for each in parts.stream.cut(window, step - 1)):
-            found = first_non_finite(
+            found = traced(
                 parts.model,
                 lambda pack=pack: parts.stepper.scale.up(parts.stepper.objective(pack).objective / targets),
             )

@@ -12,7 +12,7 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     recipe, due = parts.recipe, parts.clock.due
     recorder.start_clock()
     for window, packs in recorder.timed(parts.stream.batches(state.position, step=state.step)):
-        if parts.stop_rule.reached(state) or recorder.must_stop:
+        if parts.stop_rule.reached(state) or recorder.stops:
             break
         parts.stepper.begin(state)
         report = parts.stepper.take_step(packs, learning_rate=parts.learning_rate.at(state))
@@ -23,6 +23,6 @@ def train(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
             state = validate(parts, state, recorder)
         if due(recipe.checkpoint.every, before, state) or state.best.get("step") == state.step:
             state = recorder.save(state)
-    if not recorder.must_stop:
+    if not recorder.stops:
         state = validate(parts, state, recorder)
     return recorder.save(state)

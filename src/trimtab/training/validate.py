@@ -1,4 +1,4 @@
-"""The validation sets are scored, the scores are looked at for signs of an ill model, and the best is chosen."""
+"""Scores the validation sets, diagnoses the model, and chooses the best checkpoint."""
 
 import math
 import time
@@ -10,7 +10,10 @@ from torch import nn
 
 from trimtab.build import Parts
 from trimtab.config.run import EvaluateConfig
+from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.agree import of_first
 from trimtab.metrics.catalogue import metric_of
+from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
 from trimtab.tasks.task import Moment
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
@@ -25,7 +28,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     state = recorder.flush(state)
     if state.evaluated == state.step:
         return state
-    recorder.findings.look_again_for("E901", "E903", "E906", "M901")
+    recorder.findings.look_again_for(EVALUATION_NOT_FINITE.code, *parts.task.validation.judged_again)
     parts.model.eval()
     model, sets = parts.evaluation_model.copy().eval(), parts.datasets.valid
     with recorder.findings.of_an_evaluation():
@@ -39,7 +42,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
         return state
     warmup = parts.recipe.step.schedule.warmup
     warming_up = warmup is not None and parts.clock.share(warmup, state) < 1
-    return with_best(state, scores, parts.recipe.evaluate, warming_up=warming_up)
+    return with_best(state, scores, parts.recipe.evaluate, warming_up=warming_up, ranks=recorder.ranks)
 
 
 def score_set(
@@ -71,7 +74,7 @@ def score_set(
 def look_at_health(state: TrainState, recorder: Recorder) -> None:
     """Reports and writes down what the watches saw since the last evaluation.
 
-    In a log of its own: unlike scores these numbers are of this process, and begin anew in one that resumes.
+    In a log of its own: unlike scores these numbers are of this process, and start again in one that resumes.
     """
     look = recorder.health.look()
     recorder.health_log.write({"step": state.step, **look.scores})
@@ -93,15 +96,18 @@ def with_best(
     config: EvaluateConfig,
     *,
     warming_up: bool = False,
+    ranks: Ranks = ONE_RANK,
 ) -> TrainState:
-    """The state with the best evaluation so far, and how many have passed since; `scores` by validation set.
+    """The state with the best evaluation so far, and how many have passed since; `scores` by validation set. Every rank
+    goes by the scores that the first one found.
 
     Of evaluations with the same value the one with the lower loss is the best: scores are rounded, and early in a run
     they hardly move while the loss falls. None in the warmup counts against `evaluate.patience`.
     """
     best = config.best
     name = best.set or next(iter(scores))
-    value, loss = scores[name][best.metric], scores[name].get("loss", math.nan)
+    value = of_first(scores[name][best.metric], ranks)
+    loss = of_first(scores[name].get("loss", math.nan), ranks)
     sign = -1 if metric_of(best.metric).lower_is_better else 1
     compared = compared_by(config, name)
     old = state.best if is_compared(state.best, compared) else None

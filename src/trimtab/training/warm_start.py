@@ -1,12 +1,12 @@
-"""A run that begins from the weights of another: they are read once, and the recipe then says which they were."""
+"""Warm start: reads the weights of another run once and records them in the recipe."""
 
 from pathlib import Path
 
 from trimtab.build import Parts
+from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
-from trimtab.inference import LoadedModel, load_model
 from trimtab.inference.chosen_weights import place_of, weights_sha256
 from trimtab.progress import Progress
 
@@ -15,13 +15,14 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     """Puts the weights that `model.warm_start` names into the model of a run that is at step 0.
 
     How vocabularies that differ are mapped is the task's to say. The parts' recipe then names the very checkpoint and
-    the sha256 of its weights. Raises InputError where there is no such run, the models differ, or the weights are not
+    the sha256 of its weights. Raises InputError if there is no such run, the models differ, or the weights are not
     those that a resolved recipe names.
     """
     model = parts.recipe.model
     assert model.warm_start is not None, "a recipe without warm_start begins from nothing"
-    old = load_model(model.warm_start, device="cpu")
-    place, found = named_place(model.warm_start, old), weights_sha256(old.checkpoint, old.recipe)
+    old = parts.task.load_predictor(model.warm_start, device="cpu")
+    place = named_place(model.warm_start, old.checkpoint, old.recipe)
+    found = weights_sha256(old.checkpoint, old.recipe)
     if model.warm_start_sha256 not in (None, found):
         raise input_error(
             f"model.warm_start_sha256: {place} holds other weights",
@@ -54,7 +55,7 @@ def may_mean(written: str, recorded: str) -> bool:
     return name in (place, run, f"{run}@last", f"{run}@best") and asked in (None, had or "raw")
 
 
-def named_place(spec: str, old: LoadedModel) -> str:
+def named_place(spec: str, old: Checkpoint, recipe: Recipe) -> str:
     """The one checkpoint that a name such as `RUN` stood for."""
-    itself = Path(split_weights(spec)[0]) == old.checkpoint.folder
-    return spec if itself else place_of(old.checkpoint, old.recipe)
+    itself = Path(split_weights(spec)[0]) == old.folder
+    return spec if itself else place_of(old, recipe)

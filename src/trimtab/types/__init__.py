@@ -1,4 +1,4 @@
-"""What travels between the stages: ragged rows of ids, windows, packs, losses, step reports, and the protocols.
+"""Data that passes between the stages: ragged rows of ids, windows, packs, losses, step reports, and the protocols.
 
 Words: a *window* is what one step consumes; a *batch* is one micro-batch of it, whatever its task; a *pack* is a batch
 of text, two flat streams of tokens (source and target) without padding; a *segment* is one sentence inside a stream; a

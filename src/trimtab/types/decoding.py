@@ -1,4 +1,4 @@
-"""What a model must be able to do for a search, or does instead of one."""
+"""Protocols of models that a search can decode with, or that search themselves."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -19,7 +19,7 @@ class DecoderSession(Protocol):
         ...
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         ...
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:

@@ -1,10 +1,10 @@
-"""The examples that one step consumes, as rows of ids, and those that were passed over."""
+"""The examples of one step, as far as every task has them, and those that were skipped."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-
-from trimtab.types.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,31 +17,37 @@ class DroppedExample:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalBatch:
-    """The examples that one step consumes; fixed by `tokens_per_step`, the seed and the data alone."""
+@runtime_checkable
+class GlobalBatch(Protocol):
+    """The examples that one step consumes; fixed by `tokens_per_step`, the seed and the data alone. What an example is
+    made of only its task knows, which cuts these into micro-batches."""
 
-    source: Ragged
-    """Source ids, end symbol included."""
-    target: Ragged
-    """Target ids, end symbol included."""
-    corpus: np.ndarray
-    """For each example, the number of its corpus, int32."""
-    line: np.ndarray
-    """For each example, its line in the corpus, counted from 0, int64."""
-    position: int
-    """Where in the endless stream of examples the next window begins."""
-    dropped: tuple[DroppedExample, ...] = ()
-    """What was passed over between where the window before ended and `position`."""
-    prompt: np.ndarray | None = None
-    """For each example, how many leading target tokens the model is given and do not count, int32; None for none."""
+    @property
+    def corpus(self) -> np.ndarray:
+        """For each example, the number of its corpus, int32."""
+        ...
+
+    @property
+    def line(self) -> np.ndarray:
+        """For each example, its line in the corpus, counted from 0, int64."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Where in the endless stream of examples the next global batch begins."""
+        ...
+
+    @property
+    def dropped(self) -> Sequence[DroppedExample]:
+        """What was passed over between where the global batch before ended and `position`."""
+        ...
 
     @property
     def num_targets(self) -> int:
-        """Target tokens that count in the loss, of the whole window."""
-        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
+        """Targets that count in the loss, of the whole step."""
+        ...
 
     @property
     def num_tokens(self) -> int:
-        """Real source and target tokens."""
-        return int(self.source.offsets[-1] + self.target.offsets[-1])
+        """Real tokens, or items where a task has no tokens."""
+        ...

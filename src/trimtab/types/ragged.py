@@ -5,6 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trimtab.errors import InputError, input_error
+
+
+def not_ids(row: int | None, got: object) -> InputError:
+    """Of rows that are no rows of ids."""
+    return input_error(
+        "Ragged.of: rows are no rows of ids" if row is None else f"Ragged.of: row {row} holds no ids",
+        got=str(got),
+        allowed="a list of rows, each a list of whole numbers below 2^31",
+        fix="encode texts first: [tokenizer.encode(text) for text in texts]",
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
@@ -16,13 +28,21 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
-        """Rows of plain ids, joined."""
+        """Rows of plain ids, joined; InputError for what is no whole number, or too large for 32 bits."""
         offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        values = np.empty(int(offsets[-1]), np.int32)
-        for row, start in zip(rows, offsets, strict=False):
-            values[start : start + len(row)] = row
-        return cls(values, offsets)
+        try:
+            np.cumsum([len(row) for row in rows], out=offsets[1:])
+            values = np.empty(int(offsets[-1]), np.int64)
+            for number, (row, start) in enumerate(zip(rows, offsets, strict=False)):
+                found = np.asarray(row)
+                if found.dtype.kind not in "iu" and found.size:
+                    raise not_ids(number, found.dtype)
+                values[start : start + len(row)] = found
+        except (TypeError, ValueError, OverflowError) as error:
+            raise not_ids(None, error) from None
+        if values.size and not -(2**31) <= values.min() <= values.max() < 2**31:
+            raise not_ids(None, "a number beyond 32 bits")
+        return cls(values.astype(np.int32), offsets)
 
     @classmethod
     def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":

@@ -17,7 +17,7 @@ class LossOutput:
     loss: Float[Tensor, ""]
     """Nats, summed over targets, without smoothing or auxiliary terms. No gradient."""
     truncated: Float[Tensor, ""] | None = None
-    """How many targets were left out of the objective; None where nothing is ever left out."""
+    """How many targets were left out of the objective; None if nothing is ever left out."""
 
 
 class SkipReason(IntEnum):
@@ -30,7 +30,7 @@ class SkipReason(IntEnum):
     OVERFLOW = 4
     """Gradients were too large for fp16 with the loss scale at hand, which then halves: no fault of the run."""
     MASKED = 5
-    """The window stands near one that spoilt the run, which went back and leaves it out."""
+    """The window stands near one that damaged the run, which went back and leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a run needs of the model that it trains, beside what every `nn.Module` has."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,9 @@ class TrainableModel(Protocol):
     frozen: frozenset[str]
     """Names of the weights that the recipe freezes. Any other weight that requires no gradient is a mistake."""
 
+    kernel: Literal["varlen", "padded"]
+    """What attention runs on: flat sequences, on a GPU in half precision, or padded rows. Building a run sets it."""
+
     @property
     def blocks(self) -> Sequence[nn.Module]:
         """The layers in the order in which they run: what is compiled, checkpointed or sharded one by one."""
@@ -28,12 +31,6 @@ class TrainableModel(Protocol):
     @property
     def dim(self) -> int:
         """Width of the residual stream, by which the noam schedule scales."""
-        ...
-
-    @property
-    def output_projection(self) -> Tensor | None:
-        """The matrix that scores what is predicted, `rows dim`, by which a loss cut into chunks multiplies; None where
-        the model has none."""
         ...
 
     def num_parameters(self) -> int:

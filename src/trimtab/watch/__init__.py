@@ -1,2 +1,2 @@
-"""What is looked for in a running model and loop: numbers that stopped being finite, weights that do not move or move
-too far, activations and attention out of bounds, clipping, waiting for data."""
+"""Monitors of a running model and loop: NaN and infinity, weights that move too little or too much, activations and
+attention out of bounds, clipping, waiting for data."""

@@ -1,4 +1,4 @@
-"""The residual path by depth, and feed-forward units that no token wakes: looked at while the model reads one batch."""
+"""The residual path by depth, and feed-forward units that no token activates, measured on one batch."""
 
 import math
 from collections.abc import Generator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How often gradients are clipped: almost always, or never though a clip is set."""
+"""Detects clipping that almost always acts, or never."""
 
 import math
 from collections import deque

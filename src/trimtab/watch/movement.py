@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.arguments import instance_of, real_number, wrong
 from trimtab.finding import Finding
 from trimtab.run_findings.evaluations import WEIGHTS_NEVER_MOVE
 from trimtab.run_findings.steps import UPDATES_ROUND_AWAY
@@ -38,6 +39,7 @@ def mark(tensor: Tensor) -> int:
 
 def marks(model: nn.Module, *, only: Collection[str] | None = None) -> dict[str, int]:
     """The marks of all trainable parameters by name, or of those that are named."""
+    instance_of(model, nn.Module, name="marks: model", allowed="an nn.Module", fix="pass the model itself")
     return {
         name: mark(each)
         for name, each in model.named_parameters()
@@ -46,7 +48,19 @@ def marks(model: nn.Module, *, only: Collection[str] | None = None) -> dict[str,
 
 
 def never_moved(before: dict[str, int], after: dict[str, int]) -> list[str]:
-    """Names of the parameters whose marks are the same before and after."""
+    """Names of the parameters whose marks are the same before and after; InputError for marks of another model."""
+    for name, each in (("before", before), ("after", after)):
+        instance_of(
+            each, dict, name=f"never_moved: {name}", allowed="what marks returned", fix="marks(model)"
+        )
+    if before and after and before.keys().isdisjoint(after):
+        raise wrong(
+            "never_moved",
+            "the marks are those of two models",
+            got=f"{next(iter(before))} before, {next(iter(after))} after",
+            allowed="marks of one model, before and after some updates",
+            fix="take both of the bare model, or both of the wrapped one (`module.` before each name)",
+        )
     return [name for name, number in after.items() if before.get(name) == number]
 
 
@@ -54,8 +68,16 @@ def lost_to_rounding(weights: Float[Tensor, "*shape"], update: Float[Tensor, "*s
     """The share of the elements of an update that are not zero and yet leave their weight as it is.
 
     A weight in bfloat16 has 8 bits: an update smaller than 2^-9 of it rounds away (Zamirai et al., arXiv
-    2010.06192). The update may be in a wider type. 0 where nothing is to be moved.
+    2010.06192). The update may be in a wider type. 0 where nothing is to be moved. InputError for another shape.
     """
+    if weights.shape != update.shape:
+        raise wrong(
+            "lost_to_rounding: update",
+            "has another shape than the weights",
+            got=f"{tuple(update.shape)} for {tuple(weights.shape)}",
+            allowed="one number for each weight",
+            fix="pass each tensor with its own update; lost_share takes several",
+        )
     wanted = update != 0
     moved = (weights.float() + update.float()).to(weights.dtype) != weights
     count = int(wanted.sum())
@@ -64,6 +86,15 @@ def lost_to_rounding(weights: Float[Tensor, "*shape"], update: Float[Tensor, "*s
 
 def lost_share(weights: Iterable[Tensor], updates: Iterable[Tensor]) -> float:
     """The same over several tensors, each weighing as many elements as it has."""
+    weights, updates = list(weights), list(updates)
+    if len(weights) != len(updates):
+        raise wrong(
+            "lost_share",
+            "weights and updates are not as many",
+            got=f"{len(weights)} tensors and {len(updates)} updates",
+            allowed="an update for each tensor",
+            fix="pass both in one order",
+        )
     lost = total = 0.0
     for weight, update in zip(weights, updates, strict=True):
         count = int((update != 0).sum())
@@ -78,13 +109,20 @@ def unmoved(names: Sequence[str], *, of: int, updates: int) -> Finding | None:
         return None
     some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     return WEIGHTS_NEVER_MOVE.found(
-        f"after {updates} updates {len(names)} of {of} trainable tensors are, bit for bit, what they were: "
-        f"{some}"
+        f"after {updates} updates {len(names)} of {of} trainable tensors are bit-identical: {some}"
     )
 
 
 def rounded_away(share: float, *, dtype: torch.dtype) -> Finding | None:
     """S924 where more than MOST_LOST of the elements of updates leave their weight as it is; see `lost_share`."""
+    real_number(share, name="rounded_away: share", least=0.0, most=1.0, fix="pass what lost_share returned")
+    instance_of(
+        dtype,
+        torch.dtype,
+        name="rounded_away: dtype",
+        allowed="the precision of the weights",
+        fix="weights.dtype",
+    )
     if not share > MOST_LOST:
         return None
     return UPDATES_ROUND_AWAY.found(

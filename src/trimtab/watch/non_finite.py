@@ -1,13 +1,17 @@
 """Where NaN or infinity came from: the first parameter, module or gradient that holds one."""
 
+import random
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from trimtab.arguments import described, instance_of, wrong
 
 Place = Literal["parameter", "input", "forward", "loss", "backward"]
 
@@ -42,12 +46,23 @@ class NonFinite:
 
 
 def first_non_finite(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite | None:
-    """The first tensor that is not finite when `run` computes a loss with the model; None where all is finite.
+    """The first tensor that is not finite when `run` computes a loss with the model; None if all is finite.
 
     `run` must call the model as training does, with the same random numbers, and give the loss, whose backward pass is
     run here too. It is slow, since every output is looked at: it is for the one step that was refused. Gradients of the
-    model are left as they were, and compiled modules run as they are written.
+    model, its buffers, such as the statistics of BatchNorm, and the state of random numbers are afterwards what they
+    were before; compiled modules run as they are written. InputError where `run` gives no loss.
     """
+    instance_of(
+        model, nn.Module, name="first_non_finite: model", allowed="an nn.Module", fix="pass the model itself"
+    )
+    with _untouched(model):
+        return traced(model, run)
+
+
+def traced(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite | None:
+    """The same, but that buffers and random numbers are left where `run` leaves them, so that packs of one step can be
+    run one after another."""
     found = _in_parameters(model)
     if found is not None:
         return found
@@ -57,6 +72,14 @@ def first_non_finite(model: nn.Module, run: Callable[[], Tensor]) -> NonFinite |
     try:
         with _eager(), _watching(model) as seen:
             loss = run()
+            if not isinstance(loss, Tensor) or (loss.requires_grad and loss.numel() != 1):
+                raise wrong(
+                    "first_non_finite: run",
+                    "gives no loss",
+                    got=described(loss),
+                    allowed="a function without arguments that returns the loss, one number",
+                    fix="first_non_finite(model, lambda: loss_of(model(batch)))",
+                )
             if not seen and not bool(torch.isfinite(loss).all()):
                 seen.append(_of([loss], "loss", "", "loss", []))
             if not seen and loss.requires_grad:
@@ -115,6 +138,29 @@ def _watching(model: nn.Module) -> Generator[list[NonFinite]]:
             hooks.callback(module.register_forward_hook(after(name)).remove)
             hooks.callback(module.register_full_backward_hook(behind(name)).remove)
         yield seen
+
+
+@contextmanager
+def _untouched(model: nn.Module) -> Generator[None]:
+    """Buffers and the state of every random generator are afterwards what they were before."""
+    buffers = [
+        (module, name, buffer, buffer.detach().clone())
+        for module in model.modules()
+        for name, buffer in module.named_buffers(recurse=False)
+    ]
+    cuda = {parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}
+    python, numbers = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=sorted(cuda, key=str)):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numbers)
+        with torch.no_grad():
+            for module, name, buffer, before in buffers:
+                setattr(module, name, buffer)  # the model may have put another in its place
+                if not torch.equal(buffer, before):
+                    buffer.copy_(before)
 
 
 @contextmanager

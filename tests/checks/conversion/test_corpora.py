@@ -27,7 +27,7 @@ def test_files_and_a_shared_sentencepiece_model_are_taken_over():
 def test_two_models_are_not_one():
     text = OPENNMT.replace("tgt_subword_model: spm.model", "tgt_subword_model: other.model")
     assert recipe(text).data.tokenizer.path is None
-    assert any("trained anew" in note for note in made(text).notes)
+    assert any("trained again" in note for note in made(text).notes)
 
 
 def test_prefixes_are_tags_and_tasks_are_named_sets():

@@ -84,4 +84,4 @@ def test_two_rules_that_undo_one_another_come_to_an_end():
     )
     mended = mend("a: 1\n", look)
     assert codes(mended.done) == ["X000", "X001"]
-    assert [reason for _, reason in mended.left] == ["it came back after it had been mended"]
+    assert [reason for _, reason in mended.left] == ["it came back after the fix"]

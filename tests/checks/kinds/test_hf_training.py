@@ -135,7 +135,7 @@ def test_a_deepspeed_file_beside_is_read():
     assert told(deepspeed={"zero_optimization": {"stage": 2}}).value("zero_stage") == 2
 
 
-def test_a_file_of_nothing_but_arguments_refuses_a_misspelt_one():
+def test_a_file_of_nothing_but_arguments_refuses_a_misspelled_one():
     assert told(learning_rat=1e-4).table.unknown_keys == "refused"
     assert told(learning_rat=1e-4, dataset_name="wmt14").table.unknown_keys == "kept"
 

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,3 +234,33 @@ def test_an_adapter_does_not_count_for_a_trainer_made_before_it():
     first, second = describe_all(KIND, f"{code}config = LoraConfig(r=8)\n{part}", file="a.py")
     assert values(first, "adapter", "lora_rank") == (None, None)
     assert values(second, "adapter", "lora_rank") == ("lora", 8)
+
+
+OPTIMIZER = "x = torch.optim.AdamW(p, lr=1e-4)"
+
+
+def _cells(*lines):
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": [line]} for line in lines]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
+
+
+@pytest.mark.parametrize(
+    ("cells", "rates"),
+    [
+        (["!torchrun run_clm.py --learning_rate 1e-3 --output_dir o"], [1e-3]),
+        (["%%bash\npython run_clm.py --learning_rate 1e-3 --output_dir o"], [1e-3]),
+        (["!pip install x", "!accelerate launch run_mlm.py --learning_rate 2e-3 --seed 1"], [2e-3]),
+        (
+            ["import torch", OPTIMIZER, "!python run_clm.py --learning_rate 1e-3"],
+            [1e-4, 1e-3],
+        ),
+        (["import torch", OPTIMIZER, "!ls run_clm.py"], [1e-4]),
+    ],
+)
+def test_commands_of_a_notebook_are_runs_of_their_own(cells, rates):
+    runs = describe_all(KIND, _cells(*cells), file="n.ipynb")
+    assert [run.value("learning_rate") for run in runs] == rates
+
+
+def test_a_notebook_that_installs_something_is_no_configuration():
+    assert not KIND.recognises(document("n.ipynb", _cells("!pip install torch", "!nvidia-smi", "x = 1")))

@@ -99,3 +99,31 @@ def test_other_lines_are_not_recognised(text):
 def test_an_example_without_a_trainer_has_options_of_its_own():
     line = "python run_glue_no_trainer.py --per_device_train_batch_size 8 --learning_rate 1 --seed 2 --eval_step 9 "
     assert not KIND.recognises(document("a.sh", line + "--num_train_epochs 3 --output_dir x\n"))
+
+
+def test_the_beginning_of_an_option_stands_for_it():
+    run = told(
+        "python run_clm.py --output_dir o --num_train_epoch 4 --per_device_train_batch 2 --warmup_step 7\n"
+    )
+    assert values(run, "epochs", "micro_batch", "warmup_steps") == (4, 2, 7)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python run_clm.py --learning_rate 1e-4",
+        "python3 examples/pytorch/translation/run_translation.py --bf16",
+        "torchrun --nproc_per_node 2 run_glue.py --seed 3",
+        "accelerate launch run_mlm.py --optim adafactor",
+        "deepspeed run_summarization.py --deepspeed ds.json",
+    ],
+)
+def test_a_script_of_the_library_needs_no_more_than_one_option(line):
+    assert KIND.recognises(document("run.sh", line + "\n"))
+
+
+@pytest.mark.parametrize(
+    "line", ["python train.py --lr 1e-4", "python run_clm_no_trainer.py --learning_rate 1e-4"]
+)
+def test_a_script_of_ones_own_is_no_trainer_by_one_option(line):
+    assert not KIND.recognises(document("run.sh", line + "\n"))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.cli.refusal import has_four_parts
 from trimtab.checks.document import Document
-from trimtab.checks.read.json import read_json
+from trimtab.checks.read.json import read_json, scan, scan_parts
+from trimtab.checks.read.lines import Lines
 from trimtab.errors import InputError
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
@@ -142,3 +143,24 @@ def test_a_document_knows_its_syntax_and_text():
     document = read_json("f", "{}")
     assert isinstance(document, Document)
     assert (document.syntax, document.text, document.comments) == ("json", "{}", ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"b": [1, {"c": "x"}]}, "skip": {"b": 2}}',
+        '{"skip": [1, 2',
+        '{"skip": tru}',
+        '{"skip": 1 "a": 2}',
+        "[" * 999,
+    ],
+)
+def test_passing_over_what_is_not_wanted_changes_nothing_else(text: str):
+    def read(scanned: Callable[[Lines], Any]) -> object:
+        try:
+            node = scanned(Lines("f.json", text))
+        except InputError as error:
+            return [str(problem) for problem in error.problems]
+        return [(key.text, key.start, value) for key, value in node.pairs if key.text == "a"]
+
+    assert read(lambda lines: scan_parts(lines, {0: ("a",)})) == read(scan)

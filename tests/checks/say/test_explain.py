@@ -29,7 +29,7 @@ def test_a_symptom_leads_to_causes_rules_and_guards():
     assert "- S104 warmup-longer-than-run: warm-up is <warmup> steps" in text
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest():
+def test_a_misspelled_name_is_answered_with_the_nearest():
     found = explanation("warmup-longer-than-runs")
     assert not found.is_found
     assert "did you mean `warmup-longer-than-run`?" in found.text
@@ -39,7 +39,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest():
 def test_an_unknown_symptom_is_answered_with_known_ones():
     found = explanation("banana")
     assert not found.is_found
-    assert "what people see, nearest first" in found.text
+    assert "closest symptoms" in found.text
     assert len(found.text.splitlines()) == 7
 
 

@@ -63,7 +63,7 @@ def test_no_line_but_the_first_is_wider_than_a_page():
 
 
 def test_the_summary_counts_what_was_found_and_what_was_left_out():
-    assert summary(report()) == "nothing found in 1 file"
+    assert summary(report()) == "no findings in 1 file"
     whole = report(
         finding("a.yaml"),
         finding("b.yaml", severity="note"),
@@ -73,7 +73,7 @@ def test_the_summary_counts_what_was_found_and_what_was_left_out():
         problems=(UNREADABLE,),
     )
     assert summary(whole) == (
-        "1 error, 1 note in 2 files; 2 silenced; 3 known from the baseline; 1 not looked at; 1 not checked"
+        "1 error, 1 note in 2 files; 2 suppressed; 3 known from the baseline; 1 not looked at; 1 not checked"
     )
 
 
@@ -94,5 +94,5 @@ def test_what_is_not_looked_at_is_one_line_each():
 
 def test_a_version_that_would_decide_something_and_is_not_known_is_said():
     assert summary(report(unknown_versions=("peft", "trl"))) == (
-        "nothing found in 1 file; version of peft, trl not known, --with peft=... --with trl=... says it"
+        "no findings in 1 file; version of peft, trl not known, --with peft=... --with trl=... says it"
     )

@@ -33,7 +33,7 @@ def test_every_tip_is_made_real_by_something_or_says_why_not():
     assert [
         tip.id
         for tip in all_tips()
-        if tip.id not in told and not (tip.guards or tip.parts or tip.experiments or tip.why_none)
+        if tip.id not in told and not (tip.guards or tip.parts or tip.experiments or tip.limits)
     ] == []
 
 

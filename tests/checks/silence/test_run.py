@@ -1,9 +1,10 @@
 from trimtab.checks.place import Place
 from trimtab.checks.read.yaml import read_yaml
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE, check
+from trimtab.checks.selection import Chosen
 from trimtab.checks.silence.run import Silences
 
-CHOSEN = ((RULE, check),)
+CHOSEN = Chosen(frozenset({"S104"}), ((RULE, check),))
 
 
 def found(path, line):
@@ -30,7 +31,7 @@ def test_silences_of_a_file_are_used_idle_wrong_or_strange():
 
 def test_a_silence_of_a_rule_that_did_not_run_is_not_idle():
     document = read_yaml("a.yaml", "a: 1  # trimtab: allow S104 because it is a test\n")
-    assert Silences((), ()).apply(document, []) == []
+    assert Silences(Chosen(frozenset()), ()).apply(document, []) == []
 
 
 def test_an_entry_of_the_project_is_idle_only_where_no_file_used_it(tmp_path):

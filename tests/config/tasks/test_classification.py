@@ -28,7 +28,7 @@ def test_a_step_may_have_fewer_examples_than_a_text_has_tokens():
 @pytest.mark.parametrize(
     ("changes", "path", "what"),
     [
-        ({"model": "{preset: tiny}"}, "model.kind", "an encoder alone"),
+        ({"model": "{kind: decoder, preset: tiny}"}, "model.kind", "an encoder alone"),
         ({"data.train": "[{text: a.txt}]"}, "data.train.0.text", "no labels"),
         ({"data.valid": "{text: b.txt}"}, "data.valid.text", "no labels"),
         (
@@ -41,16 +41,16 @@ def test_a_step_may_have_fewer_examples_than_a_text_has_tokens():
             "data.train.0.tags",
             "without tags",
         ),
-        ({"data.source_tokenizer": "{vocabulary_size: 500}"}, "data.source_tokenizer", "labels are no text"),
+        ({"data.source_tokenizer": "{vocabulary_size: 500}"}, "data.source_tokenizer", "labels are not text"),
         ({"data.tokenizer": "{kind: bytes}"}, "data.tokenizer.kind", "language models"),
         (
             {"data.tokenizer": "{sampling: {kind: subword_regularization, alpha: 0.1}}"},
             "data.tokenizer.sampling",
-            "in one way",
+            "with one segmentation",
         ),
         ({"data.transforms": "[{kind: length, unit: words, max: 5}]"}, "data.transforms.0", "pairs of texts"),
         ({"evaluate.metrics": "[accuracy, bleu]"}, "evaluate.metrics.1", "of translations"),
-        ({"export": "[hf]"}, "export", "no target takes a classifier"),
+        ({"export": "[hf]"}, "export", "no export target supports classifiers"),
     ],
 )
 def test_what_is_for_another_task_is_refused_with_its_place(changes, path, what):

@@ -13,21 +13,21 @@ def test_a_language_model_of_text_and_pairs_loads():
 @pytest.mark.parametrize(
     ("kind", "changes", "path", "what"),
     [
-        (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "has no tags"),
-        (TEXT, {"model.prefix": "bidirectional"}, "model.prefix", "nothing would be a prefix"),
-        (TEXT, {"data.valid": "{source: b.en, target: b.de}"}, "data.valid", "documents alone"),
+        (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "have no tags"),
+        (TEXT, {"model.prefix": "bidirectional"}, "model.prefix", "there is no prefix"),
+        (TEXT, {"data.valid": "{source: b.en, target: b.de}"}, "data.valid", "documents only"),
         (
             TEXT,
             {"data.valid": "{a: {text: b}, c: {source: b.en, target: b.de}}"},
             "data.valid.c",
-            "documents alone",
+            "documents only",
         ),
-        (PAIRS, {"data.valid": "{text: b.txt}"}, "data.valid.text", "pairs alone"),
+        (PAIRS, {"data.valid": "{text: b.txt}"}, "data.valid.text", "pairs only"),
         (
             PAIRS,
             {"data.valid": "{a: {source: b.en, target: b.de}, c: {text: b}}"},
             "data.valid.c.text",
-            "pairs alone",
+            "pairs only",
         ),
         (
             TEXT,
@@ -39,11 +39,16 @@ def test_a_language_model_of_text_and_pairs_loads():
             TEXT,
             {"data.tokenizer.sampling": "{kind: subword_regularization}"},
             "data.tokenizer.sampling",
-            "in one way",
+            "with one segmentation",
         ),
         (TEXT, {"data.tokenizer.byte_fallback": "false"}, "data.tokenizer.byte_fallback", "unknown"),
-        (TEXT, {"data.tokenizer.normalization": "nmt_nfkc"}, "data.tokenizer.normalization", "as it was"),
-        (TEXT, {"data.transforms": "[{kind: normalize}]"}, "data.transforms.0", "learned as they are"),
+        (
+            TEXT,
+            {"data.tokenizer.normalization": "nmt_nfkc"},
+            "data.tokenizer.normalization",
+            "survive encoding",
+        ),
+        (TEXT, {"data.transforms": "[{kind: normalize}]"}, "data.transforms.0", "learned unchanged"),
         (PAIRS, {"data.transforms": "[{kind: protect}]"}, "data.transforms.0", "for encoder-decoders"),
         (
             TEXT,

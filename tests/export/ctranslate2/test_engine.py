@@ -86,7 +86,7 @@ def test_what_the_library_cannot_read_is_wrong_input(folder, model, tmp_path):
 
 
 def test_a_run_that_asks_for_single_steps_is_told_what_there_is(folder, model):
-    with pytest.raises(InputError, match="searches by itself") as caught:
+    with pytest.raises(InputError, match="runs its own search") as caught:
         opened(folder, model).open_session(stream_of([[5, 3]], CPU), rows=1, width=1, max_length=3)
     (problem,) = caught.value.problems
     assert "samples" in problem.got

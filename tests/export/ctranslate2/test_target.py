@@ -195,7 +195,7 @@ def test_vocabularies_that_the_tokenizers_do_not_have_are_wrong_input(folder, tm
     pieces = json.loads((copy / "shared_vocabulary.json").read_text())
     pieces[10], pieces[11] = pieces[11], pieces[10]
     (copy / "shared_vocabulary.json").write_text(json.dumps(pieces))
-    with pytest.raises(InputError, match="vocabularies with other pieces"):
+    with pytest.raises(InputError, match="vocabularies that differ"):
         open_model(str(copy))
 
 

@@ -1,8 +1,12 @@
+import math
+
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config.step import ClipGlobalNorm, ClipOff
+from trimtab.errors import InputError
 from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.global_norm import clip_global_norm
 
@@ -49,3 +53,37 @@ def test_a_loss_scale_is_taken_out_before_the_norm_is_judged():
 def test_a_bad_number_anywhere_makes_the_norm_not_finite():
     norm, _ = clip_global_norm([torch.ones(3), torch.tensor([1.0, torch.nan])], at=1.0)
     assert not norm.isfinite()
+
+
+def test_parameters_are_clipped_as_torch_clips_them_and_keep_their_values():
+    torch.manual_seed(0)
+    ours, theirs = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+    theirs.load_state_dict(ours.state_dict())
+    for model in (ours, theirs):
+        (10 * model(torch.ones(2, 4))).sum().backward()
+    before = [parameter.detach().clone() for parameter in ours.parameters()]
+    norm, clipped = clip_global_norm(ours.parameters(), at=1.0)
+    expected = torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+    assert (torch.equal(norm, expected), float(clipped)) == (True, 1.0)
+    for mine, other, old in zip(ours.parameters(), theirs.parameters(), before, strict=True):
+        assert torch.equal(mine, old)
+        torch.testing.assert_close(mine.grad, other.grad)
+
+
+@pytest.mark.parametrize("at", [0.0, -1.0, math.nan])
+def test_a_bound_that_is_not_above_zero_is_refused_and_changes_nothing(at):
+    gradient = torch.tensor([3.0, 4.0])
+    with pytest.raises(InputError, match=r"clip_global_norm: at: .*\n.*\n  allowed a number above 0\n  fix "):
+        clip_global_norm([gradient], at=at)
+    assert gradient.tolist() == [3.0, 4.0]
+
+
+def test_an_infinite_bound_only_measures():
+    gradient = torch.tensor([3.0, 4.0])
+    norm, clipped = clip_global_norm([gradient], at=math.inf)
+    assert (float(norm), float(clipped), gradient.tolist()) == (5.0, 0.0, [3.0, 4.0])
+
+
+def test_parameters_without_gradients_have_a_norm_of_zero():
+    norm, clipped = clip_global_norm(torch.nn.Linear(2, 2).parameters(), at=1.0)
+    assert (float(norm), float(clipped)) == (0.0, 0.0)

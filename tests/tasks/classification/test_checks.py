@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 import torch
 
+from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.tasks.classification.checks import data_checks, text_is_the_same_alone, texts_are_apart
 from trimtab.training.preflight import preflight
+from trimtab.types import DroppedExample
 
 
 def test_a_sound_model_has_no_finding_and_no_trace_is_left(parts):
@@ -26,6 +30,16 @@ def test_a_model_that_does_not_read_is_found(parts, monkeypatch):
     encode = parts.model.encode
     monkeypatch.setattr(parts.model, "encode", lambda stream: torch.ones_like(encode(stream)))
     assert "M202" in [each.code for each in texts_are_apart(parts)]
+
+
+def test_examples_that_are_dropped_are_found(parts):
+    sample = parts.datasets.sample
+    lost = tuple(DroppedExample(0, line, EMPTY_TARGET) for line in range(len(sample.target)))
+    parts.datasets = replace(parts.datasets, sample=replace(sample, dropped=lost))
+    ((code, message, fix),) = [(each.code, each.message, each.fix) for each in data_checks(parts)]
+    assert code == "D202"
+    assert f"50.0% of the first {2 * len(lost)} examples" in message
+    assert "without a label" in fix
 
 
 def test_text_without_pieces_is_found(parts):

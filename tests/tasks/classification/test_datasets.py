@@ -28,6 +28,7 @@ def test_what_is_empty_is_dropped_with_its_reason(tmp_path):
     assert dropped == {0: "empty_source", 1: "empty_target"}
     assert len(datasets.sample.target) == 100
     assert datasets.targets_per_epoch == 100
+    assert datasets.tokens_per_target == datasets.sample.source.lengths.mean()
 
 
 def test_of_a_long_text_the_beginning_is_read_with_the_end_symbol(opened):
@@ -41,7 +42,7 @@ def test_of_a_long_text_the_beginning_is_read_with_the_end_symbol(opened):
 def test_fingerprints_name_data_tokenizer_and_labels(opened):
     _, datasets = opened
     assert set(datasets.fingerprints) == {"data.train.0", "data.valid.valid", "tokenizer", "labels"}
-    assert datasets.examples_per_epoch == "180 examples of 3 labels"
+    assert datasets.epoch_size == "180 examples of 3 labels"
 
 
 def test_two_aligned_files_are_read_as_well(tmp_path):

@@ -26,7 +26,7 @@ def test_a_run_whose_data_gained_a_label_is_not_resumed_and_says_where_the_label
     run = train(recipe, out=tmp_path / "run").run
     lines = (tmp_path / "train.tsv").read_text(encoding="utf-8")
     (tmp_path / "train.tsv").write_text(lines + "a rose\tother\n", encoding="utf-8")
-    with pytest.raises(InputError, match="a label that this run does not know") as caught:
+    with pytest.raises(InputError, match="a label unknown to this run") as caught:
         train(recipe, out=run, resume=True)
     (problem,) = caught.value.problems
     assert f"train.tsv:{lines.count(chr(10)) + 1}" in problem.what

@@ -1,6 +1,8 @@
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
+from trimtab.replaying.replay import replay
 from trimtab.tasks.classification.task import CLASSIFICATION, take_weights
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 
@@ -43,6 +46,16 @@ def test_a_run_that_was_killed_resumes_to_the_same_bits(label_run, tmp_path):
     assert lines[0] == lines[1]
 
 
+@pytest.mark.parametrize("name", ["labels.json", "tokenizer.json"])
+def test_a_replay_makes_nothing_that_a_run_has_lost(label_run, tmp_path, name):
+    run = Path(shutil.copytree(label_run, tmp_path / "run"))
+    (run / "tokenizer" / name).unlink()
+    before = sorted(run.rglob("*"))
+    with pytest.raises(InputError):
+        replay(run, step=3)
+    assert sorted(run.rglob("*")) == before
+
+
 def test_spoilt_steps_are_refused_and_their_lines_written_down(parts, tmp_path, monkeypatch):
     recipe = label_recipe(tmp_path, length="20 steps")
     forward = type(parts.model).encode
@@ -68,5 +81,5 @@ def test_smoke_overfits_one_batch(tmp_path):
 def test_what_it_has_not_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match="texts with labels"):
         inspect_recipe(load_recipe(label_recipe(tmp_path)))
-    with pytest.raises(InputError, match="begins from nothing"):
+    with pytest.raises(InputError, match="cannot start from"):
         take_weights(None, None, None, name="RUN@5")

@@ -28,7 +28,7 @@ def test_tags_and_pairs_that_are_trained_on_are_found_in_a_validation_set(tmp_pa
 @pytest.mark.parametrize(("least", "severity"), [(2, None), (4, "warning"), (6, "error")])
 def test_examples_that_filters_drop_are_counted_by_reason(tmp_path, least, severity):
     parts = small_parts(tmp_path, **{"data.transforms": [{"kind": "length", "min": least}]})
-    results = list(dropped_examples(parts))
+    results = list(dropped_examples(parts, fix=""))
     assert [(each.code, each.severity) for each in results] == ([("D202", severity)] if severity else [])
     for each in results:
         share = len(parts.datasets.sample.dropped) / 200

@@ -29,6 +29,6 @@ def test_weights_of_the_same_vocabulary_are_taken_as_they_are(tmp_path, trained_
 
 def test_another_model_is_named_with_the_run_that_has_it(tmp_path, trained_run):
     parts, old = small_parts(tmp_path, **{"model.dim": 48}), load_model(str(trained_run), device="cpu")
-    with pytest.raises(InputError, match=r"model\.dim: not that of the model to start from") as caught:
+    with pytest.raises(InputError, match=r"model\.dim: differs from the model to start from") as caught:
         take_text_weights(old, parts.datasets, parts.model, name="the old run")
     assert "the old run" in str(caught.value)

@@ -1,7 +1,5 @@
-import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,7 +10,6 @@ from trimtab.tasks.text.validation_scores import (
     loss_of,
     metrics_of_translations,
     shifted,
-    spread,
     translate,
     translation_scores,
 )
@@ -80,14 +77,3 @@ def test_shifted_rows_are_a_rotation(rows, shift):
     found = shifted(Ragged.of(rows), shift)
     place = shift % len(rows)
     assert [found.row(i).tolist() for i in range(len(rows))] == rows[-place:] + rows[:-place]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(1, 500), st.one_of(st.none(), st.integers(1, 600)))
-def test_lines_are_spread_evenly_over_the_set(count, limit):
-    lines = spread(count, limit)
-    assert len(lines) == min(count, limit or count)
-    assert lines == sorted(set(lines))
-    assert lines[0] == 0
-    assert lines[-1] < count
-    assert max(np.diff([*lines, count])) <= math.ceil(count / len(lines))

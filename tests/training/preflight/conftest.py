@@ -12,7 +12,7 @@ def opened(own_cache, tmp_path_factory):
 
 @pytest.fixture
 def parts(opened):
-    """Fresh parts for each test: a model and an optimizer that it may spoil."""
+    """Fresh parts for each test: a model and an optimizer that it may damage."""
     return build(*opened)
 
 

@@ -14,7 +14,7 @@ def mean_of_means(objective, packs, *, scale=None):
 
 
 def number_of_packs(objective, packs, *, scale=None):
-    """As before the divisor was mended in other trainers: a sum of means."""
+    """As before the divisor was fixed in other trainers: a sum of means."""
     for pack in packs:
         (objective(pack).objective / pack.num_targets).backward()
 

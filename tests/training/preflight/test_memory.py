@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.label_run import label_parts
 from tests.small_run import small_parts
 from trimtab.training.preflight.memory import is_out_of_memory, longest_batch
 
@@ -48,3 +49,12 @@ def test_another_error_in_the_longest_batch_is_not_taken_for_missing_memory(part
     parts.stepper.objective = full_memory(RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes"):
         list(longest_batch(parts))
+
+
+def test_the_micro_batches_of_a_classifier_are_counted_in_examples(tmp_path):
+    parts = label_parts(tmp_path)
+    parts.stepper.objective = full_memory(MemoryError())
+    examples = parts.recipe.step.micro_batch_tokens
+    (finding,) = longest_batch(parts)
+    assert f"a micro-batch of {examples} examples does not fit" in finding.message
+    assert f"step.tokens_per_micro_batch to {examples // 2};" in finding.fix

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.label_run import label_parts
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.training.preflight.ties import weights_survive_loading
 
@@ -61,3 +62,15 @@ def test_a_weight_that_is_not_saved_is_named(parts, monkeypatch):
     ((code, message),) = told(parts)
     assert code == "M208"
     assert "encoder.norm.weight is not what it was" in message
+
+
+def test_a_classifier_has_a_matrix_of_its_own_for_labels(tmp_path):
+    parts = label_parts(tmp_path)
+    assert told(parts) == []
+    parts.model.output = None
+    assert [code for code, _ in told(parts)] == ["M207"]
+
+
+def test_of_a_model_that_says_nothing_of_ties_only_the_weights_are_compared(parts):
+    parts.model = nn.Linear(3, 2)
+    assert told(parts) == []

@@ -115,7 +115,7 @@ def _target_tags(corpora: list[Corpus]) -> dict[str, str]:
 
 
 def _target(corpus: Corpus) -> str:
-    """`de` of a task `en-de`, else the last part of its decoder; empty where a corpus says neither."""
+    """`de` of a task `en-de`, else the last part of its decoder; empty if a corpus says neither."""
     pair, groups = corpus.sides.get("src_tgt"), text_list(corpus.sides.get("dec_sharing_group"))
     name = pair.rpartition("-")[2] if isinstance(pair, str) else groups[-1] if groups else ""
     return name if re.fullmatch(r"\w+", name) else ""
@@ -212,7 +212,7 @@ def _write_tokenizer(draft: Draft) -> None:
         comment=draft.origin(size) or "a guess",
     )
     draft.note(
-        "the tokenizer is trained anew on the corpora: they must be plain text, not text that is cut into pieces "
+        "the tokenizer is trained again on the corpora: they must be plain text, not text that is cut into pieces "
         "already, and both languages share one vocabulary"
     )
 

@@ -31,7 +31,7 @@ class Draft:
         return self.account(setting)
 
     def value(self, concept: str) -> Any:
-        """The value of a concept, accounted for; None where it is unknown."""
+        """The value of a concept, accounted for; None if it is unknown."""
         setting = self.take(concept)
         return None if setting is None else setting.value
 

@@ -55,7 +55,7 @@ def write_start(draft: Draft) -> None:
 
 
 def _misfit(values: dict[str, Any]) -> str:
-    """Why these sizes are no transformer's, empty where they are."""
+    """Why these sizes are no transformer's, empty if they are."""
     missing = [name.replace("_", " ") for name, value in values.items() if value is None or value < 1]
     if missing:
         return f"no {' and no '.join(missing)} of a transformer can be read there"

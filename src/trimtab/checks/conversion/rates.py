@@ -128,7 +128,7 @@ def _exponential(draft: Draft) -> str:
 
 
 def _warmup(draft: Draft, kind: str) -> str:
-    """`, warmup: N steps`, or a share of the length; nothing where there is none to write."""
+    """`, warmup: N steps`, or a share of the length; nothing if there is none to write."""
     if kind == "one_cycle":
         return ""
     length, steps = draft.run.value("steps"), draft.value("warmup_steps")

@@ -53,7 +53,7 @@ def _tell_differences(draft: Draft) -> None:
     begun = draft.run.setting("from_scratch")
     if begun is not None and begun.value is False:
         draft.note(
-            "it goes on from other weights there, which are not read: this recipe begins with random ones, and "
+            "it continues from other weights there, which are not read: this recipe begins with random ones, and "
             "`model.warm_start: RUN` begins with those of a run of trimtab"
         )
     adapter = draft.take("adapter")

@@ -1,6 +1,6 @@
-"""Mends files: an edit said by keys becomes characters, and all the rest of the file stays as it is.
+"""Fixes files: an edit said by keys becomes characters, and all the rest of the file stays as it is.
 
-mend         rounds of edits, each held against what it should have done
+fix         rounds of edits, each held against what it should have done
 apply        chooses by syntax
 yaml | json | python | shell      where a key stands, and what to write there
 mapping      edits of the mappings of YAML and JSON

@@ -1,4 +1,4 @@
-"""Rounds of mending: one finding at a time, each edit held against what it should have done, or left out."""
+"""Rounds of fixing: one finding at a time, each edit held against what it should have done, or left out."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ class Mended:
 
 
 def mend(text: str, look: Look, *, changes_training: bool = False) -> Mended:
-    """Mends what has edits. Two findings that want the same key follow one another: the second is asked again."""
+    """Fixes what has edits. Two findings that want the same key follow one another: the second is asked again."""
     done: list[Diagnosis] = []
     left: dict[tuple[str, str, str], tuple[Diagnosis, str]] = {}
     seen = look(text)
@@ -45,7 +45,7 @@ def mend(text: str, look: Look, *, changes_training: bool = False) -> Mended:
         if diagnosis is None:
             break
         if _identity(diagnosis) in map(_identity, done):
-            left[_identity(diagnosis)] = diagnosis, "it came back after it had been mended"
+            left[_identity(diagnosis)] = diagnosis, "it came back after the fix"
             continue
         try:
             text, seen = _mended(text, seen, diagnosis, look)

@@ -17,7 +17,7 @@ from trimtab.checks.place import Place
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """What stands between two commas of a call, and the comma behind it (-1 where there is none)."""
+    """What stands between two commas of a call, and the comma behind it (-1 if there is none)."""
 
     start: int
     end: int

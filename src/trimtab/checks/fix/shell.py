@@ -59,7 +59,7 @@ def _remove(text: str, start: int, end: int) -> Cut:
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end
     if not text[begin:start].strip() and text[end:line_end].strip() == "\\":
-        return Cut(begin, line_end + 1)  # a line of its own, and the command goes on behind it
+        return Cut(begin, line_end + 1)  # a line of its own, and the command continues behind it
     while start and text[start - 1] in " \t":
         start -= 1
     if not text[start:end].strip() or start > begin:

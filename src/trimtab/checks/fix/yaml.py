@@ -113,5 +113,5 @@ def _member(key: Any, value: Any, text: str) -> Member:
     colon = re.compile(r"\s*:").match(text, end)
     after = colon.end() if colon else end
     if isinstance(key.value, list):
-        raise CannotMend("a key that is not a word")
+        raise CannotMend("a key that is not a string")
     return Member(name=str(key.value), start=start, end=end, value=_node(value, text, after))

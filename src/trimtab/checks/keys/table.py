@@ -96,23 +96,47 @@ def _table(name: str, versions: tuple[tuple[str, Version | None], ...]) -> KeyTa
         tool=content["tool"],
         version=".".join(map(str, version)) if version else content["version"],
         source=content["source"],
-        keys=dict(_keys(content, known)),
+        keys=_Keys(content, known),
         unknown_keys=content["unknown_keys"],
         abbreviations=content.get("abbreviations", False),
     )
 
 
-def _keys(content: dict[str, Any], versions: Mapping[str, Version | None]) -> Iterator[tuple[str, Key]]:
-    dropped = frozenset(content.get("drops", ()))
-    inherited: dict[str, Key] = {}
-    for other in content.get("includes", ()):
-        table = _table(other, tuple((library, versions.get(library)) for library in _libraries(other)))
-        inherited |= {name: key for name, key in table.keys.items() if name not in dropped}
-    yield from inherited.items()
-    version = versions[content["library"]]
-    for name, row in content["keys"].items():
-        key = _key(name, {"library": content["library"], **row}, version)
-        yield name, _over(inherited[name], key, version) if name in inherited else key
+class _Keys(Mapping[str, Key]):
+    """The keys of one file, each made from its row when it is first asked for: most never are."""
+
+    def __init__(self, content: dict[str, Any], versions: Mapping[str, Version | None]) -> None:
+        dropped = frozenset(content.get("drops", ()))
+        self._library: str = content["library"]
+        self._version = versions[self._library]
+        self._rows: dict[str, dict[str, Any]] = content["keys"]
+        self._inherited: dict[str, Mapping[str, Key]] = {}
+        """By name, the keys of the included table that has it."""
+        for other in content.get("includes", ()):
+            table = _table(other, tuple((library, versions.get(library)) for library in _libraries(other)))
+            self._inherited |= {name: table.keys for name in table.keys if name not in dropped}
+        self._names = dict.fromkeys((*self._inherited, *self._rows))
+        self._made: dict[str, Key] = {}
+
+    def __getitem__(self, name: str) -> Key:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Key:
+        if name not in self._rows:
+            return self._inherited[name][name]
+        key = _key(name, {"library": self._library, **self._rows[name]}, self._version)
+        return _over(self._inherited[name][name], key, self._version) if name in self._inherited else key
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _over(inherited: Key, key: Key, version: Version | None) -> Key:
@@ -127,7 +151,7 @@ def _over(inherited: Key, key: Key, version: Version | None) -> Key:
         choices=key.choices,
         minimum=inherited.minimum if key.minimum is None else key.minimum,
         maximum=inherited.maximum if key.maximum is None else key.maximum,
-        # What it defines itself it goes on taking, whatever became of it in the library.
+        # What it defines itself it continues taking, whatever became of it in the library.
         removed_in=key.removed_in,
         renamed_to=key.renamed_to,
         renamed_in=key.renamed_in,

@@ -29,7 +29,7 @@ def put_each(told: Told, written: Written, keys: Mapping[str, str]) -> None:
 
 
 def as_type(value: Any, wanted: type) -> Any:
-    """The value as exactly this type, None where it is another: a whole float is an integer, a boolean no number."""
+    """The value as exactly this type, None if it is another: a whole float is an integer, a boolean no number."""
     if isinstance(value, bool):
         return value if wanted is bool else None
     if wanted is float and isinstance(value, int | float):

@@ -53,7 +53,7 @@ SEQ2SEQ = (
     "sortish_sampler",
 )
 NEAR = 0.85
-"""From this likeness on a word is a known one misspelt."""
+"""From this likeness on a word is a known one misspelled."""
 
 
 def recognises(document: Document) -> bool:

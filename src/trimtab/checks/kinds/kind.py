@@ -17,7 +17,7 @@ class Surroundings:
 
     versions: Mapping[str, Version] = field(default_factory=dict[str, Version])
     beside: Callable[[str], Document | None] = _nothing
-    """A file of the same folder by name (`config.json`), read; None where there is none or it can't be read."""
+    """A file of the same folder by name (`config.json`), read; None if there is none or it can't be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

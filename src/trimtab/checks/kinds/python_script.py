@@ -7,6 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.kinds import shell_launch
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
@@ -55,8 +56,15 @@ TRAINERS = frozenset({"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "
 
 
 def recognises(document: Document) -> bool:
-    """A call in a script that uses one of the libraries of the field; whether it trains is for `trains` to say."""
-    return bool(document.imports & LIBRARIES) and bool(document.calls)
+    """A call in a script that uses one of the libraries of the field; whether it trains is for `trains` to say. Of a
+    notebook a command that trains is enough."""
+    uses = bool(document.imports & LIBRARIES) and bool(document.calls)
+    return uses or (bool(document.commands) and shell_launch.recognises(commands_of(document)))
+
+
+def commands_of(document: Document) -> Document:
+    """The commands of a notebook as a shell script."""
+    return replace(document, syntax="shell", calls=document.commands, imports=frozenset[str](), flow=None)
 
 
 def trains(document: Document) -> bool:
@@ -68,7 +76,15 @@ def trains(document: Document) -> bool:
 
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
-    """As many descriptions as there are configurations, each with the model and the loop of the whole script."""
+    """As many descriptions as there are configurations, each with the model and the loop of the whole script; then
+    those of the commands in a notebook."""
+    launched = shell_launch.describe(commands_of(document), surroundings) if document.commands else []
+    if not document.imports & LIBRARIES:
+        return launched
+    return [*_own_runs(document, surroundings), *launched]
+
+
+def _own_runs(document: Document, surroundings: Surroundings) -> list[Description]:
     whole = _whole(document, surroundings)
     calls = configurations(document)
     if not calls:
@@ -200,14 +216,14 @@ def _deepspeed_of(configuration: Call | None, document: Document) -> Setting | N
 
 
 def _shown(document: Document) -> list[Call]:
-    loaders, optimizers = loads(document), optimizer_calls(document)
+    others = {id(call) for call in (*loads(document), *optimizer_calls(document))}
     return [
         call
         for call in document.calls
         if call.name in TELLING
         or is_known(call, document)
         or (call.name in ADAPTERS and may_be_of(call, document, "peft"))
-        or any(call is other for other in (*loaders, *optimizers))
+        or id(call) in others
     ]
 
 
@@ -238,10 +254,20 @@ def _table(
     keys: dict[str, Key] = {}
     for name, table in tables.items():
         keys[name] = Key(name=name, types=("mapping",))
-        keys |= prefixed(table, f"{name}.")
+        keys |= _prefixed(table, f"{name}.")
     first = next(iter(tables.values()))
     # A constructor takes no argument that it does not know.
     return replace(first, tool=tool, keys=keys, unknown_keys="refused")
+
+
+_PREFIXED: dict[tuple[int, str], tuple[KeyTable, dict[str, Key]]] = {}
+"""By table and prefix; tables live as long as the program."""
+
+
+def _prefixed(table: KeyTable, prefix: str) -> dict[str, Key]:
+    if (id(table), prefix) not in _PREFIXED:
+        _PREFIXED[id(table), prefix] = (table, prefixed(table, prefix))
+    return _PREFIXED[id(table), prefix][1]
 
 
 def _tool(document: Document) -> str:

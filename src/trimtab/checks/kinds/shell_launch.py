@@ -1,9 +1,10 @@
 """Launch lines: `accelerate launch train.py --learning_rate 2e-5`, `torchrun`, `deepspeed`, `trl sft --...`."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from trimtab.checks.description import Description
-from trimtab.checks.document import UNKNOWN, Call, Document
+from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
 from trimtab.checks.kinds.concept_map import Told, put
@@ -65,6 +66,8 @@ def _is_trainer(call: Call) -> bool:
     if names & OF_OWN_LOOPS or "no_trainer" in call.name:
         return False
     known = load_table("transformers_seq2seq").keys
+    if call.name in EXAMPLES:
+        return any(name in known for name in names)
     return _is_script(call) and bool(names & DISTINCTIVE) and sum(name in known for name in names) >= 3
 
 
@@ -126,7 +129,9 @@ def _written(call: Call, document: Document, surroundings: Surroundings) -> Writ
         table = replace(tables[0], keys={**tables[1].keys, **tables[0].keys})
     else:
         table = load_table("transformers_seq2seq" if names & set(SEQ2SEQ) else "transformers", versions)
-    table = with_own(table, names)
+    # All of them read their options with argparse, which takes the beginning of a name for the name.
+    table = with_own(replace(table, abbreviations=True), names)
+    call = replace(call, arguments=dict(_in_full(call, table)))
     return Written(
         path=document.path,
         settings=told_options(call, table, ""),
@@ -134,6 +139,14 @@ def _written(call: Call, document: Document, surroundings: Surroundings) -> Writ
         table=table,
         is_whole=(is_command or call.name in EXAMPLES) and not _may_have_more(call) and "config" not in names,
     )
+
+
+def _in_full(call: Call, table: KeyTable) -> Iterator[tuple[str, Entry]]:
+    for name, entry in call.arguments.items():
+        known = table.key(name) if "." not in name else None
+        whole = known.name if known is not None else name
+        if whole == name or whole not in call.arguments:
+            yield whole, replace(entry, key=whole)
 
 
 def _trainer(call: Call) -> str:

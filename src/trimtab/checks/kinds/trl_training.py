@@ -84,7 +84,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
 
 
 def trainer_of(names: frozenset[str]) -> str:
-    """The trainer that alone has one of these keys; empty where no key or more than one trainer says so."""
+    """The trainer that alone has one of these keys; empty if no key or more than one trainer says so."""
     found = [trainer for trainer, signs in TRAINERS.items() if names.intersection(signs)]
     return found[0] if len(found) == 1 else ""
 

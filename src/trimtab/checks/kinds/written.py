@@ -25,7 +25,7 @@ class Written:
     """What `Setting.key` has before the key: `TrainingArguments.`."""
 
     def get(self, key: str) -> Setting | None:
-        """The setting in force: written, or the tool's default; None where it cannot be known."""
+        """The setting in force: written, or the tool's default; None if it cannot be known."""
         if key in self.settings:
             return self.settings[key]
         known = self.table.keys.get(key) if self.table else None
@@ -41,7 +41,7 @@ class Written:
         return any(name in keys and keys[name].renamed_to == key for name in self.hidden)
 
     def value(self, key: str) -> Any:
-        """The value in force; None where it is unknown, too."""
+        """The value in force; None if it is unknown, too."""
         setting = self.get(key)
         return None if setting is None else setting.value
 

@@ -63,8 +63,8 @@ def _events(lines: Lines) -> Iterator[Any]:
         raise input_error(
             "a character that YAML does not allow",
             got=f"U+{code:04X}",
-            allowed="text, tabs and ends of lines",
-            fix="remove it, or write it as an escape between double quotes",
+            allowed="text, tabs and line ends",
+            fix="remove it, or escape it in double quotes",
             where=lines.where(int(error.position)),
         ) from None
     except MarkedYAMLError as error:
@@ -123,7 +123,7 @@ class _Composer:
             raise self.fault("undefined alias", event)
         if any(target is node for node in self.open):
             raise input_error(
-                "an alias inside what it names",
+                "an alias inside its own anchor",
                 got=f"*{event.anchor}",
                 allowed="an alias of a value that ends before it",
                 fix="write the value itself; one that holds itself has no end",
@@ -182,7 +182,7 @@ class _Composer:
             return word
         is_asked = self.lines.text[: node.start].rstrip().endswith("?")
         raise input_error(
-            "a key that is not a word",
+            "a key that is not a string",
             got="a list" if isinstance(word, SequenceNode) else "a group of keys",
             allowed="a word before the colon",
             fix="write `word: value`; no configuration has lists or groups as keys"
@@ -198,7 +198,7 @@ class _Composer:
             return "str" if tag else ""
         if name not in _KNOWN_TAGS or not tag.startswith(_TAG):
             raise input_error(
-                "a value with a tag of its own",
+                "a value with a YAML tag",
                 got=tag.replace(_TAG, "!!")[:100],
                 allowed="plain values",
                 fix="write the value itself; nothing is built from tags here",

@@ -1,11 +1,13 @@
 """Bytes to a document: decides the syntax by the file's name, or by its content where the name says nothing."""
 
 import re
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final, Literal
 
 from trimtab.checks.document import Document, Syntax
 from trimtab.checks.read.decode import decode
+from trimtab.checks.read.lines import Lines
 
 Format = Syntax | Literal["notebook"]
 
@@ -31,7 +33,13 @@ _PYTHON = re.compile(
 )
 
 
-def read_document(path: str, data: bytes, *, syntax: Format | None = None) -> Document:
+def read_document(
+    path: str,
+    data: bytes,
+    *,
+    syntax: Format | None = None,
+    beside: Callable[[str], Lines | None] | None = None,
+) -> Document:
     """Reads a file by its syntax alone; raises InputError with `path:line:column` for what cannot be read."""
     text = decode(path, data)
     match syntax or _format(path, text):
@@ -46,7 +54,7 @@ def read_document(path: str, data: bytes, *, syntax: Format | None = None) -> Do
         case "python":
             from trimtab.checks.read.python import read_python
 
-            return read_python(path, text)
+            return read_python(path, text, beside=beside)
         case "notebook":
             from trimtab.checks.read.notebook import read_notebook
 

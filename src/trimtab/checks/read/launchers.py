@@ -72,7 +72,7 @@ class Launch:
     """One program that a command starts."""
 
     name: str
-    """The program, the script without folders, or the module; empty where a variable decides."""
+    """The program, the script without folders, or the module; empty if a variable decides."""
     launcher: str
     """What starts it: `accelerate-launch`, `torchrun`, `deepspeed`, `python`; empty for a program of its own."""
     words: tuple[Word, ...]

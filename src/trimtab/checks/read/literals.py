@@ -52,7 +52,7 @@ class Literals:
     def mapping(
         self, node: ast.expr, scope: Scope, *, nesting: int = 0
     ) -> list[tuple[str, ast.expr, ast.expr | ast.keyword]] | None:
-        """Keys, values and where the keys stand, of a mapping written as a literal; None where it is something else."""
+        """Keys, values and where the keys stand, of a mapping written as a literal; None if it is something else."""
         match node:
             case ast.Dict(keys=keys, values=values):
                 pairs = list(zip(keys, values, strict=True))

@@ -1,5 +1,6 @@
 """A notebook to the Python of its code cells, with the places of the notebook file."""
 
+import ast
 import re
 from array import array
 from bisect import bisect_right
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 from trimtab.checks.document import Call, Document
 from trimtab.checks.place import Place
-from trimtab.checks.read.json import scan
+from trimtab.checks.read.json import scan_parts
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from trimtab.checks.read.python import Code, parse
@@ -23,6 +24,8 @@ _MAGIC = re.compile(
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)[^\n]*")
 _SHELLS = frozenset(("bash", "sh", "shell", "script"))
 _STILL_PYTHON = frozenset(("capture", "prun", "time", "timeit"))
+_KEYS = {0: ("cells",), 2: ("cell_type", "source")}
+"""By depth, the keys of a notebook that matter."""
 _BRACES = re.compile(r"\{[^{}\n]*\}")
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL
@@ -42,8 +45,13 @@ def read_notebook(path: str, text: str) -> Document:
     """Reads a notebook; a cell that is not Python is left out, unless none is Python."""
     lines = Lines(path, text)
     notebook = _Notebook(lines)
-    for source in _sources(scan(lines), lines):
+    cells = list(_sources(scan_parts(lines, _KEYS), lines))
+    for source in cells:
         notebook.add(source)
+    if notebook.tree() is None:
+        notebook = _Notebook(lines, is_careful=True)
+        for source in cells:
+            notebook.add(source)
     if notebook.first_error is not None and not notebook.num_read:
         raise notebook.first_error
     return notebook.document()
@@ -52,25 +60,35 @@ def read_notebook(path: str, text: str) -> Document:
 class _Notebook:
     """Gathers the code of cells into one text, and remembers where each piece of it is in the file."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, *, is_careful: bool = False) -> None:
         self.lines = lines
+        self.is_careful = is_careful
+        """Whether each cell is parsed by itself, because all of them together are not Python."""
         self.code: list[str] = []
         self.pieces: list[_Piece] = []
+        self.begins: list[int] = []
+        """Where each piece begins in the code."""
         self.length = 0
         self.num_read = 0
         self.first_error: InputError | None = None
         self.commands: list[Call] = []
+        self.whole: ast.Module | None = None
 
     def add(self, source: list[ScalarNode]) -> None:
         """One cell."""
-        self.pieces += _pieces(source, self.length, self.lines.text)
-        code = self._python("".join(node.text for node in source))
-        try:
-            parse(Lines(self.lines.path, code))
-            self.num_read += 1
-        except InputError as error:
-            self.first_error = self.first_error or self._moved(error, source)
-            code = _blank(code)
+        pieces = list(_pieces(source, self.length, self.lines.text))
+        self.pieces += pieces
+        self.begins += [piece.at for piece in pieces]
+        written = "".join(node.text for node in source)
+        code = self._python(written)
+        self.num_read += 1
+        if self.is_careful:
+            try:
+                parse(Lines(self.lines.path, code))
+            except InputError as error:
+                self.num_read -= 1
+                self.first_error = self.first_error or self._moved(error, source)
+                code = _blank(code)
         self.code.append(code + "\n")
         self.length += len(code) + 1
 
@@ -83,6 +101,8 @@ class _Notebook:
             if magic[1] not in _STILL_PYTHON:
                 return _blank(code)
             code = _blank(magic[0]) + code[magic.end() :]
+        if _MAGIC.search(code) is None:
+            return code
         try:
             parse(Lines(self.lines.path, code))
         except InputError:
@@ -100,10 +120,18 @@ class _Notebook:
         found = split(text).commands
         self.commands += calls_of(found, lambda start, end: self.span(base + start, base + end))
 
+    def tree(self) -> ast.Module | None:
+        """The syntax tree of all cells together; None where they are not Python."""
+        try:
+            self.whole = parse(Lines(self.lines.path, "".join(self.code)))
+        except InputError:
+            return None
+        return self.whole
+
     def document(self) -> Document:
         """All cells as one script, so that a name of an early cell is known in a later one."""
         inner = Lines(self.lines.path, "".join(self.code))
-        code = Code(parse(inner), inner, self.span)
+        code = Code(self.whole or parse(inner), inner, self.span)
         calls = sorted([*code.calls(), *self.commands], key=lambda call: call.place)
         comments = tuple(
             (self.lines.position(self._offset(inner.starts[line - 1]))[0], comment)
@@ -114,6 +142,7 @@ class _Notebook:
             syntax="python",
             text=self.lines.text,
             calls=tuple(calls),
+            commands=tuple(self.commands),
             imports=code.imports,
             sources=code.sources,
             comments=comments,
@@ -127,7 +156,7 @@ class _Notebook:
 
     def _offset(self, at: int, *, behind: int = 0) -> int:
         """Of a character of the code, or of what follows it."""
-        index = bisect_right(self.pieces, at, key=lambda piece: piece.at) - 1
+        index = bisect_right(self.begins, at) - 1
         if index < 0:
             return 0
         piece = self.pieces[index]
@@ -137,7 +166,7 @@ class _Notebook:
         problem = error.problems[0]
         return input_error(
             f"no cell is Python; the first: {problem.what}",
-            fix="open it as a notebook and mend the cells",
+            fix="open it as a notebook and fix the cells",
             where=self.lines.where(source[0].start) if source else self.lines.path,
         )
 
@@ -170,8 +199,11 @@ def _pieces(source: list[ScalarNode], length: int, text: str) -> Iterator[_Piece
 
 
 def _offsets(text: str, start: int, end: int) -> Iterable[int]:
-    if text.find("\\", start, end) < 0:
+    escaped = text.find("\\", start, end)
+    if escaped < 0:
         return range(start, end + 1)
+    if escaped == end - 2:  # the end of a line alone
+        return [*range(start, end - 1), end]
     return [*(found.start() for found in _ESCAPE.finditer(text, start, end)), end]
 
 

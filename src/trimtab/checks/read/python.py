@@ -10,18 +10,19 @@ from typing import Any
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.place import Place
 from trimtab.checks.read.comments import comments_outside
-from trimtab.checks.read.flow.follow import follow
+from trimtab.checks.read.flow.follow import Module, follow
 from trimtab.checks.read.flow.values import Flow
 from trimtab.checks.read.limits import MAX_CALLS, MAX_RAW, refuse_long_code
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.literals import Literals, dotted_name
 from trimtab.checks.read.scopes import Scope, Survey, survey
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 
 FOLLOWED = frozenset(
     {
-        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "peft", "pytorch_lightning", "timm",
-        "torch", "torchao", "torchvision", "transformers", "trl", "unsloth", "x_transformers",
+        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "onnxruntime", "peft",
+        "pytorch_lightning", "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
+        "x_transformers",
     }
 )  # fmt: skip
 """Packages of which a script uses one where it is worth following."""
@@ -29,11 +30,12 @@ Span = Callable[[int, int], Place]
 """From the offsets of a stretch of code to its place in the file."""
 
 
-def read_python(path: str, text: str) -> Document:
-    """Reads a script; raises InputError with `path:line:column` where it is not Python."""
+def read_python(path: str, text: str, *, beside: Callable[[str], Lines | None] | None = None) -> Document:
+    """Reads a script, and what it calls of modules `beside` it; raises InputError with `path:line:column` where it is
+    not Python."""
     lines = Lines(path, text)
     tree = parse(lines)
-    code = Code(tree, lines, lines.place)
+    code = Code(tree, lines, lines.place, beside=beside)
     return Document(
         path=path,
         syntax="python",
@@ -76,8 +78,16 @@ def parse(lines: Lines) -> ast.Module:
 class Code:
     """A parsed script with its text; `span` tells places of the file that holds it."""
 
-    def __init__(self, tree: ast.Module, lines: Lines, span: Span) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: Lines,
+        span: Span,
+        *,
+        beside: Callable[[str], Lines | None] | None = None,
+    ) -> None:
         self.tree = tree
+        self.beside = beside
         self.lines = lines
         self.span = span
         self.survey: Survey = survey(tree)
@@ -103,7 +113,21 @@ class Code:
         """What the script does, where it uses a library of the field."""
         if not self.survey.imports & FOLLOWED:
             return None
-        return follow(self.tree, lambda node: self.span(*self._offsets(node)), self.lines.text)
+        return follow(self.tree, self.spot, self.lines, None if self.beside is None else self._module)
+
+    def spot(self, node: ast.AST) -> Place:
+        """Where a node is."""
+        return self.span(*self._offsets(node))
+
+    def _module(self, name: str) -> Module | None:
+        lines = self.beside(name) if self.beside is not None else None
+        if lines is None:
+            return None
+        try:
+            tree = parse(lines)
+        except InputError:
+            return None
+        return Module(tree, Code(tree, lines, lines.place).spot, lines.text)
 
     def comments(self) -> tuple[tuple[int, str], ...]:
         """Line and text of each comment."""

@@ -1,6 +1,7 @@
 """Which name is bound to what in a script, and what is called where; found in one walk, without recursion."""
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -22,7 +23,6 @@ _MUTATING: Final = frozenset(
 _HARMLESS: Final = frozenset(
     ("print", "len", "dict", "list", "tuple", "set", "sorted", "str", "repr", "pprint")
 )
-_LEAVES = ast.Constant | ast.Name
 _EMPTY: Final = frozenset(("ctx", "op", "ops", "kind", "type_comment"))
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -51,7 +51,7 @@ class Survey:
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Names that imports bring, to what they are called where they come from: `np` to `numpy`."""
     sources: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """Names that `from ... import` brings, as they are called there, to top-level packages; empty where relative."""
+    """Names that `from ... import` brings, as they are called there, to top-level packages; empty if relative."""
     imports: set[str] = field(default_factory=set[str])
     """Top-level packages."""
     mutated: set[str] = field(default_factory=set[str])
@@ -68,16 +68,25 @@ def survey(tree: ast.Module) -> Survey:
     """Walks a script once, in its order."""
     found = Survey()
     waiting: list[tuple[ast.AST, Scope]] = [(tree, found.module)]
+    take, put = waiting.pop, waiting.append
     while waiting:
-        node, scope = waiting.pop()
-        _note(found, node, scope)
-        if not isinstance(node, _LEAVES):
+        node, scope = take()
+        note = _NOTES.get(type(node))
+        if note is not None:
+            note(found, node, scope)
+        if type(node) in _WITH_SCOPES:
             waiting.extend(reversed(_children(node, scope)))
+            continue
+        for part in reversed(parts(node)):
+            if (
+                type(part) is not ast.Name or type(part.ctx) is not ast.Load
+            ):  # a name that is read says nothing
+                put((part, scope))
     return found
 
 
 def once(scope: Scope, name: str) -> tuple[ast.expr, Scope] | None:
-    """The one expression that a name stands for where it is read, and the scope of that; None where nobody can say."""
+    """The one expression that a name stands for where it is read, and the scope of that; None if nobody can say."""
     looked_in: Scope | None = scope
     while looked_in is not None:
         if name in looked_in.bindings and not (looked_in.is_class and looked_in is not scope):
@@ -89,16 +98,22 @@ def once(scope: Scope, name: str) -> tuple[ast.expr, Scope] | None:
 
 def parts(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below one, without operators and contexts, which hold nothing."""
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _EMPTY)
     found: list[ast.AST] = []
-    for name in node._fields:
-        if name in _EMPTY:
-            continue
+    for name in names:
         value: Any = getattr(node, name, None)
-        if isinstance(value, list):
+        if value.__class__ is list:
             found += [item for item in cast("list[Any]", value) if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+_FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {ast.Name: (), ast.Constant: (), ast.alias: ()}
+"""By type of node, the fields that may hold other nodes."""
 
 
 def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
@@ -133,38 +148,41 @@ def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
     return [(part, scope) for part in parts(node)]
 
 
-def _note(found: Survey, node: ast.AST, scope: Scope) -> None:
-    match node:
-        case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
-            found.texts.append(node)
-        case ast.Name():
-            if not isinstance(node.ctx, ast.Load):
-                _bind(scope, node.id, None)
-        case ast.Call():
-            _call(found, node, scope)
-        case ast.Attribute() | ast.Subscript():
-            _change(found, node)
-        case ast.Constant() | ast.expr_context() | ast.operator() | ast.keyword():
-            pass
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            _assign(found, scope, name, value)
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            _assign(found, scope, name, value)
-        case ast.Import() | ast.ImportFrom():
-            _import(found, node, scope)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            _bind(scope, name, None)
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            _bind(scope, name, None)
-        case ast.MatchMapping(rest=str(name)):
-            _bind(scope, name, None)
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            scope.globals.update(names)
-        case _:
-            pass
+def _text(found: Survey, node: Any, scope: Scope) -> None:
+    if node.__class__ is ast.JoinedStr or node.value.__class__ in (str, bytes):
+        found.texts.append(node)
 
 
-def _change(found: Survey, node: ast.Attribute | ast.Subscript) -> None:
+def _stored(found: Survey, node: Any, scope: Scope) -> None:
+    if not isinstance(node.ctx, ast.Load):
+        _bind(scope, node.id, None)
+
+
+def _assigned(found: Survey, node: ast.Assign, scope: Scope) -> None:
+    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        _assign(found, scope, node.targets[0].id, node.value)
+
+
+def _annotated(found: Survey, node: ast.AnnAssign, scope: Scope) -> None:
+    if isinstance(node.target, ast.Name) and node.value is not None:
+        _assign(found, scope, node.target.id, node.value)
+
+
+def _named(found: Survey, node: Any, scope: Scope) -> None:
+    if node.name is not None:
+        _bind(scope, node.name, None)
+
+
+def _rest(found: Survey, node: ast.MatchMapping, scope: Scope) -> None:
+    if node.rest is not None:
+        _bind(scope, node.rest, None)
+
+
+def _declared(found: Survey, node: Any, scope: Scope) -> None:
+    scope.globals.update(node.names)
+
+
+def _change(found: Survey, node: Any, scope: Scope) -> None:
     if isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
         return
     if isinstance(node, ast.Subscript):
@@ -215,3 +233,34 @@ def _call(found: Survey, node: ast.Call, scope: Scope) -> None:
                 found.opened.add(argument.id)
             if function not in _HARMLESS:
                 found.mutated.add(argument.id)
+
+
+_NOTES: Final[dict[type[ast.AST], Callable[[Survey, Any, Scope], None]]] = {
+    ast.Constant: _text,
+    ast.JoinedStr: _text,
+    ast.Name: _stored,
+    ast.Call: _call,
+    ast.Attribute: _change,
+    ast.Subscript: _change,
+    ast.Assign: _assigned,
+    ast.AnnAssign: _annotated,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.FunctionDef: _named,
+    ast.AsyncFunctionDef: _named,
+    ast.ClassDef: _named,
+    ast.ExceptHandler: _named,
+    ast.MatchAs: _named,
+    ast.MatchStar: _named,
+    ast.MatchMapping: _rest,
+    ast.Global: _declared,
+    ast.Nonlocal: _declared,
+}
+"""What is noted of a node, by its type."""
+_WITH_SCOPES: Final = frozenset(
+    {
+        ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp,
+        ast.GeneratorExp, ast.Assign, ast.AnnAssign,
+    }
+)  # fmt: skip
+"""Nodes whose parts are not all of the same scope, or not all to be walked."""

@@ -17,7 +17,7 @@ _NESTED = {"$(": ")", "${": "}", "<(": ")", ">(": ")"}
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command; `text` is None where a variable or a command decides."""
+    """One word of a command; `text` is None if a variable or a command decides."""
 
     text: str | None
     start: int

@@ -17,12 +17,12 @@ RULE = Rule(
     name="unknown-key",
     severity="error",
     message="{tool} knows no key `{key}` and {does}{meant}{anyway}",
-    why="A misspelt or foreign key sets nothing: the run goes on with the tool's default in its place, or "
-    "does not start. Where a tool drops it silently, nothing in the log says so.",
+    why="A misspelled or foreign key sets nothing: the run continues with the tool's default, or does not "
+    "start. If a tool drops it silently, nothing in the log says so.",
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/config.py",
-            "The schema of Axolotl does not forbid extra keys, so pydantic leaves them out without a word.",
+            "The schema of Axolotl does not forbid extra keys, so pydantic silently drops them.",
         ),
         Maintainer(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
@@ -53,7 +53,7 @@ RULE = Rule(
 
 _DOES = {
     "refused": "refuses to start",
-    "dropped": "drops it without a word",
+    "dropped": "silently drops it",
     "kept": "passes it on unchecked",
 }
 _REFUSING: dict[str, dict[str, Version]] = {
@@ -148,7 +148,7 @@ def _happens_anyway(table: KeyTable, setting: Setting) -> bool:
 
 def _severity(table: KeyTable, setting: Setting, *, is_unchecked: bool, is_slip: bool) -> Severity:
     """An error where the tool refuses, or drops what was surely meant for it; what is like no key of the tool may be
-    left over from another one, and the run may do what it says all the same."""
+    left over from another one, and the run may do what it says anyway."""
     if is_unchecked:
         return "warning"
     if table.unknown_keys == "dropped":

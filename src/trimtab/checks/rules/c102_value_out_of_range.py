@@ -15,8 +15,8 @@ RULE = Rule(
     name="value-out-of-range",
     severity="error",
     message="{key} is {value}, but it must be {bound}",
-    why="Most trainers do not check ranges: they start, and then divide by zero, diverge, or train something "
-    "else. TrainingArguments takes a negative learning rate and a beta2 of 1.5 without a word.",
+    why="Most trainers do not check ranges: they start, and then divide by zero, diverge, or train "
+    "something else. TrainingArguments silently accepts a negative learning rate and a beta2 of 1.5.",
     evidence=(
         Arithmetic(
             "A running mean b * m + (1 - b) * g with b >= 1 does not forget and grows or changes sign; a "

@@ -44,7 +44,13 @@ RULE = Rule(
         versions="transformers=5.24.0",
     ),
     aliases=("TT804",),
-    symptoms=("unexpected keyword argument", "does not start after an upgrade"),
+    symptoms=(
+        "unexpected keyword argument",
+        "does not start after an upgrade",
+        "ImportError: cannot import name",
+        "unexpected keyword argument tokenizer",
+        "cannot import name AdamW from transformers",
+    ),
 )
 
 

@@ -38,6 +38,7 @@ RULE = Rule(
     symptoms=(
         "requires the save and eval strategy to match",
         "requires the saving steps to be a round multiple",
+        "KeyError: 'eval_loss'",
     ),
 )
 

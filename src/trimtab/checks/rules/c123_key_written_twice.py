@@ -17,8 +17,8 @@ RULE = Rule(
     name="key-written-twice",
     severity="error",
     message="`{repeated}` is written in line {line} already; {outcome}",
-    why="One of the two values is not used, and nothing in the log says which. Readers of JSON and of YAML take the "
-    "last without a word; some refuse the file.",
+    why="One of the two values is not used, and nothing in the log says which. Readers of JSON and of YAML "
+    "take the last silently; some refuse the file.",
     evidence=(
         Maintainer(
             "https://github.com/yaml/pyyaml/issues/165",

@@ -42,7 +42,13 @@ RULE = Rule(
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.format(length="num_train_epochs=1")),
     good=Example("train.py", _SCRIPT.format(length="max_steps=10_000")),
-    symptoms=("ValueError at start", "AssertionError at start", "max_steps has to be specified"),
+    symptoms=(
+        "ValueError at start",
+        "AssertionError at start",
+        "max_steps has to be specified",
+        "EarlyStoppingCallback requires metric_for_best_model is defined",
+        "EarlyStoppingCallback assertion error",
+    ),
 )
 _STREAMED = frozenset(
     {

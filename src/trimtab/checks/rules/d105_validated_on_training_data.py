@@ -33,7 +33,12 @@ RULE = Rule(
     fix=Fix("give validation data of its own, a few thousand examples held out"),
     bad=Example("opennmt.yaml", _YAML.format(stem="train")),
     good=Example("opennmt.yaml", _YAML.format(stem="dev")),
-    symptoms=("validation is perfect but the model is bad", "over-fits without being seen"),
+    symptoms=(
+        "validation is perfect but the model is bad",
+        "over-fits without being seen",
+        "validation loss equals training loss",
+        "evaluated on the training set",
+    ),
 )
 
 

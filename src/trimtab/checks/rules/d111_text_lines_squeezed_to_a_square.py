@@ -24,7 +24,7 @@ RULE = Rule(
     "of text",
     why="A line of text is often 10 to 25 times as wide as it is high; squeezed into a square its letters "
     "become strokes a few pixels wide, and how thin depends on the length of the line. Models trained on "
-    "much such data learn it all the same; small ones and small data do not. A wide shape, or a kept aspect "
+    "much such data learn it anyway; small ones and small data do not. A wide shape, or a kept aspect "
     "ratio with padding to whole patches, avoids it.",
     evidence=(
         Maintainer(

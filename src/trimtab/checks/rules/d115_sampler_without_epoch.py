@@ -38,7 +38,11 @@ RULE = Rule(
     fix=Fix("call `{name}.set_epoch(epoch)` at the start of each epoch"),
     bad=Example("train.py", _SCRIPT.format(epoch="")),
     good=Example("train.py", _SCRIPT.format(epoch="    sampler.set_epoch(epoch)\n")),
-    symptoms=("same order every epoch", "overfits"),
+    symptoms=(
+        "same order every epoch",
+        "overfits",
+        "every process sees the same order",
+    ),
 )
 
 

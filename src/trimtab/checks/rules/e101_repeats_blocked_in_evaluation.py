@@ -23,7 +23,7 @@ RULE = Rule(
         Paper(
             "https://arxiv.org/abs/2206.02369",
             "Language models prefer to repeat the previous sentence, and the more often a sentence was "
-            "repeated the more likely it is again; training against it mends more than decoding does.",
+            "repeated the more likely it is again; training against it fixes more than decoding does.",
         ),
     ),
     fix=Fix(

@@ -66,7 +66,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _direction(run: Description, name: str) -> tuple[bool, str] | None:
-    """Whether higher is taken to be better, and why; None where a value cannot be seen."""
+    """Whether higher is taken to be better, and why; None if a value cannot be seen."""
     said = own(run, "greater_is_better")
     by_name = not name.endswith("loss")
     if said is None or said.value is None:

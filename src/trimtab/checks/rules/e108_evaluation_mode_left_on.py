@@ -23,7 +23,7 @@ RULE = Rule(
     code="E108",
     name="evaluation-mode-left-on",
     severity="error",
-    message="`eval()` here is never undone before training goes on: dropout stays off, and batch norm stands still",
+    message="`eval()` here is never undone before training continues: dropout stays off, and batch norm stands still",
     why="The mode of a module stays until it is set again. After the first validation the model trains without "
     "dropout, "
     "and batch norm uses its running statistics: the run is regularised up to there only, and overfits behind it.",
@@ -44,6 +44,8 @@ RULE = Rule(
         "overfits",
         "training loss falls too fast after the first validation",
         "worse after the first evaluation",
+        "model is never switched back to train mode",
+        "dropout is off after the first evaluation",
     ),
 )
 

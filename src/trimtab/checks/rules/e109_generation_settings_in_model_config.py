@@ -37,7 +37,13 @@ RULE = Rule(
     fix=Fix("write `model.generation_config.{name} = ...`"),
     bad=Example("train.py", _SCRIPT.format(config="config")),
     good=Example("train.py", _SCRIPT.format(config="generation_config")),
-    symptoms=("ValueError when saving", "translates into the wrong language", "beam search is not used"),
+    symptoms=(
+        "ValueError when saving",
+        "translates into the wrong language",
+        "beam search is not used",
+        "forced_bos_token_id is ignored by generate",
+        "generation settings of model.config have no effect",
+    ),
 )
 _SETTINGS = frozenset(
     {
@@ -76,7 +82,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if not loaded_class(root(of.of)).endswith(_GENERATING) or event.value.constant is None:
             continue
         told.add(event.name)
-        # Some families declare the forced tokens in their own configuration: ignored all the same, and saved.
+        # Some families declare the forced tokens in their own configuration: ignored anyway, and saved.
         is_forced = event.name.startswith("forced_")
         yield RULE.at(
             event.place,

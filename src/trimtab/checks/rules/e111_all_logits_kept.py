@@ -28,7 +28,7 @@ RULE = Rule(
         Arithmetic("1,000 texts of 512 tokens with a vocabulary of 250,880 in fp32: 514 GB."),
         Maintainer(
             "https://github.com/huggingface/transformers/issues/13597",
-            "Out of memory in evaluation; mended by preprocess_logits_for_metrics.",
+            "Out of memory in evaluation; fixed by preprocess_logits_for_metrics.",
             opened=False,
         ),
     ),
@@ -37,7 +37,11 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(reduce="")),
     good=Example("train.py", _SCRIPT.format(reduce=", preprocess_logits_for_metrics=argmax")),
-    symptoms=("out of memory in evaluation", "out of memory"),
+    symptoms=(
+        "out of memory in evaluation",
+        "out of memory",
+        "evaluation needs more memory than training",
+    ),
 )
 _WAYS = ("eval_accumulation_steps", "prediction_loss_only", "batch_eval_metrics", "predict_with_generate")
 

@@ -26,7 +26,7 @@ RULE = Rule(
             "false.",
         ),
     ),
-    fix=Fix("remove `{key}`; skipping batches takes a while, but the run goes on where it was"),
+    fix=Fix("remove `{key}`; skipping batches takes a while, but the run continues where it was"),
     bad=Example("args.json", _ARGS.format(skip=', "ignore_data_skip": true')),
     good=Example("args.json", _ARGS.format(skip="")),
     aliases=("TT701",),

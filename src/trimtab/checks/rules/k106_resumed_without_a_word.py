@@ -17,7 +17,7 @@ RULE = Rule(
     severity="note",
     message="if {folder} holds a checkpoint, LLaMA-Factory resumes from it unasked",
     why="That is what one wants after a crash. After a change of data, template or learning rate the old run "
-    "goes on instead of a new one starting, and if it was finished nothing is trained at all.",
+    "continues instead of a new one starting, and if it was finished nothing is trained at all.",
     evidence=(
         Maintainer(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
@@ -26,7 +26,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/hiyouga/LlamaFactory/issues/7085",
-            "Resuming with another data set skips training and goes on to evaluation (title only).",
+            "Resuming with another data set skips training and continues to evaluation (title only).",
             opened=False,
         ),
     ),

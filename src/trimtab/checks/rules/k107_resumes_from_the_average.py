@@ -19,7 +19,7 @@ RULE = Rule(
     severity="note",
     message="with `{key}: {value}` checkpoints hold the averaged weights only, beside the optimizer's state "
     "of the others",
-    why="For translating that is what one wants. A run that is resumed goes on from the average with moments "
+    why="For translating that is what one wants. A run that is resumed continues from the average with moments "
     "that belong to other weights, and starts a new average: it is not the run that was interrupted.",
     evidence=(
         Maintainer(

@@ -22,7 +22,7 @@ RULE = Rule(
     code="K108",
     name="resumed-after-its-end",
     severity="error",
-    message="the run goes on from step {begun} and ends at step {steps}: nothing is trained",
+    message="the run continues from step {begun} and ends at step {steps}: nothing is trained",
     why="Steps are counted from the very start of the run, not from where it is resumed, and the counter is "
     "in the checkpoint.",
     evidence=(
@@ -63,7 +63,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _checkpoint(run: Description) -> Setting | None:
-    """What the run goes on from with its counter."""
+    """What the run continues from with its counter."""
     block = "training." if run.tool == "eole" else ""
     if run.tool in ("opennmt", "eole", "mammoth"):
         return None if own_value(run, f"{block}reset_optim") == "all" else own(run, f"{block}train_from")

@@ -20,7 +20,7 @@ RULE = Rule(
     code="K109",
     name="averaged-without-statistics",
     severity="warning",
-    message="weights are averaged, but the running statistics of {norm} are not made anew",
+    message="weights are averaged, but the running statistics of {norm} are not made again",
     why="The averaged network has other activations than any of those it was averaged from; with old means "
     "and variances it can be worse than each of them. Layer norms have no such statistics.",
     evidence=(

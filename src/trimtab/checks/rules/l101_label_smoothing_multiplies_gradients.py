@@ -56,7 +56,7 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires in the releases between the change that lost the division and the one that mended it."""
+    """Fires in the releases between the change that lost the division and the one that fixed it."""
     smoothing, accumulation = run.setting("label_smoothing"), run.value("accumulation")
     version = run.version("transformers")
     if run.tool not in ("transformers", "llamafactory") or smoothing is None or accumulation is None:

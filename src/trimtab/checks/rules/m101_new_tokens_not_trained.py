@@ -60,6 +60,7 @@ RULE = Rule(
         "model ignores the new tokens",
         "does not stop",
         "size mismatch",
+        "added tokens are never predicted",
     ),
 )
 

@@ -54,7 +54,12 @@ RULE = Rule(
         "Trainer(model=model, args=args, data_collator=collator).train()\n",
     ),
     aliases=("TT301",),
-    symptoms=("does not stop", "repeats the same words", "generates until the limit"),
+    symptoms=(
+        "does not stop",
+        "repeats the same words",
+        "generates until the limit",
+        "generation never ends because padding is the end token",
+    ),
 )
 
 _SAME = re.compile(
@@ -72,7 +77,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     document = run.document
     if document.syntax != "python" or "group_texts" in document.text or run.value("packing") is True:
         return
-    found = _SAME.search(document.text)
+    found = _line(document.text)
     if found is None or not trains(run) or not loads_model(run):
         return
     who = "DataCollatorForLanguageModeling" if _collates(run) else "the script" if _masks(run) else ""
@@ -83,6 +88,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     yield RULE.at(
         lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who
     )
+
+
+def _line(text: str) -> re.Match[str] | None:
+    """The line that makes the two one."""
+    at = text.find(".pad_token")
+    while at >= 0:
+        if found := _SAME.match(text, text.rfind("\n", 0, at) + 1):
+            return found
+        at = text.find(".pad_token", at + 1)
+    return None
 
 
 def _collates(run: Description) -> bool:

@@ -30,7 +30,7 @@ RULE = Rule(
         Paper(
             "https://arxiv.org/abs/2212.05830",
             "'the vanishing of absolute position information in encoder output causes the training failure' "
-            "of document translation; both kinds together mend it.",
+            "of document translation; both kinds together fix it.",
         ),
         Paper(
             "https://arxiv.org/abs/2408.11382",

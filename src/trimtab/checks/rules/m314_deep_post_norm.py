@@ -25,7 +25,7 @@ RULE = Rule(
         Paper(
             "https://arxiv.org/abs/1911.03179",
             "'Transformer models with more than 12 encoder/decoder layers fail to converge' with the "
-            "original order; another order, or a special initialisation, mends it.",
+            "original order; another order, or a special initialisation, fixes it.",
         ),
         Paper(
             "https://arxiv.org/abs/1906.01787",

@@ -20,8 +20,8 @@ RULE = Rule(
     severity="error",
     message="`{key}: true`, but source and target have vocabularies of their own ({source} and {target})",
     why="Row 17 is then one word on the source side and another on the target side, in one matrix. "
-    "OpenNMT-py refuses; Eole puts the source's matrix in the target's place without a word, and fails only "
-    "if ids run over its end.",
+    "OpenNMT-py refuses; Eole silently uses the source's matrix for the target, and fails only if ids "
+    "run over its end.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/model_builder.py",

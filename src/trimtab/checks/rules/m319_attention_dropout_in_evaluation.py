@@ -35,7 +35,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/karpathy/nanoGPT/pull/240",
-            "The same mended: `dropout_p=self.dropout if self.training else 0`.",
+            "The same bug fixed: `dropout_p=self.dropout if self.training else 0`.",
             opened=False,
         ),
         Arithmetic(

@@ -37,6 +37,7 @@ RULE = Rule(
         "alpaca\noutput_dir: out\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: "
         "4\nnum_epochs: 1\noptimizer: adamw_bnb_8bit\nlearning_rate: 2e-4\nbf16: true\n",
     ),
+    tips=("S0-27",),
     symptoms=("killed", "slow", "out of memory on the host"),
 )
 

@@ -35,7 +35,11 @@ RULE = Rule(
         '{"output_dir": "out", "per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, '
         '"deepspeed": {"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": "auto"}}',
     ),
-    symptoms=("ValueError at start", "mismatch TrainingArguments values"),
+    symptoms=(
+        "ValueError at start",
+        "mismatch TrainingArguments values",
+        "train_micro_batch_size_per_gpu and per_device_train_batch_size differ",
+    ),
 )
 
 _SAME: dict[str, str] = {

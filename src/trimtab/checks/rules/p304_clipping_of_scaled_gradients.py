@@ -32,7 +32,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/milesial/Pytorch-UNet/pull/470",
-            "The same fault found and mended: 'Gradients should be unscaled before clipping them'.",
+            "The same bug found and fixed: 'Gradients should be unscaled before clipping them'.",
         ),
         Arithmetic("1.0 / 65,536 = 1.5e-5."),
     ),

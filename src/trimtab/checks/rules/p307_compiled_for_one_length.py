@@ -31,7 +31,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/pytorch/torchtune/pull/1445",
-            "Recompilations by length, mended by padding and dynamic shapes.",
+            "Recompilations by length, fixed by padding and dynamic shapes.",
             opened=False,
         ),
     ),

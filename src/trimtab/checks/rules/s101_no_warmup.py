@@ -51,7 +51,14 @@ RULE = Rule(
     ),
     aliases=("SCHED001",),
     tips=("S1-07", "S3-06", "S0-06"),
-    symptoms=("diverged after a few steps", "loss is NaN", "loss flat", "loss stays at its first value"),
+    symptoms=(
+        "diverged after a few steps",
+        "loss is NaN",
+        "loss flat",
+        "loss stays at its first value",
+        "a transformer from scratch does not train",
+        "explodes when trained from scratch",
+    ),
 )
 
 HARMLESS = 1e-4

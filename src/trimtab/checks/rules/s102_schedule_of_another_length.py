@@ -49,7 +49,14 @@ RULE = Rule(
     ),
     aliases=("SCHED002",),
     tips=("S0-113",),
-    symptoms=("learning rate reaches 0 early", "learning rate does not come down", "loss falls slowly"),
+    symptoms=(
+        "learning rate reaches 0 early",
+        "learning rate does not come down",
+        "loss falls slowly",
+        "learning rate falls too fast",
+        "scheduler is stepped too often",
+        "learning rate is almost zero in the log",
+    ),
 )
 
 _COUNTING = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed"})
@@ -82,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
     """A loop that steps its optimizer every so many turns and its schedule in each; one whose length is counted in
     turns
-    is right all the same, and the wrappers of Accelerate and Lightning count by themselves."""
+    is right anyway, and the wrappers of Accelerate and Lightning count by themselves."""
     flow = flow_of(run.document)
     if run.document.imports & _COUNTING:
         return

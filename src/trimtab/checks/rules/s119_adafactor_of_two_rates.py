@@ -38,7 +38,10 @@ RULE = Rule(
     ),
     aliases=("ADAF002", "TT403"),
     tips=("S0-31",),
-    symptoms=("Cannot combine manual lr and relative_step=True",),
+    symptoms=(
+        "Cannot combine manual lr and relative_step=True",
+        "Adafactor needs relative_step=False with a manual learning rate",
+    ),
 )
 
 OWN_ARGUMENTS = frozenset({"scale_parameter", "relative_step", "warmup_init", "clip_threshold", "decay_rate"})

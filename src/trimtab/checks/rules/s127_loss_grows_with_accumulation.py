@@ -5,8 +5,8 @@ from typing import Any
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Measured
-from trimtab.checks.read.flow.evaluate import is_module_class
 from trimtab.checks.read.flow.losses import cross_entropies
+from trimtab.checks.read.flow.modules import is_module_class
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
 from trimtab.checks.read.flow.trainers import configuration, trainers

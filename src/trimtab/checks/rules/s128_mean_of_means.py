@@ -61,7 +61,12 @@ RULE = Rule(
     ),
     aliases=("ACC001", "ACC003", "TT104"),
     tips=("S0-96", "S0-97"),
-    symptoms=("loss is higher with gradient accumulation", "accumulation trains worse than a large batch"),
+    symptoms=(
+        "loss is higher with gradient accumulation",
+        "accumulation trains worse than a large batch",
+        "different loss on two GPUs than on one",
+        "multi-GPU loss is higher than on one GPU",
+    ),
 )
 
 COUNTS_SINCE = (4, 46)

@@ -64,7 +64,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if 0 < gap <= FREQUENT:
             yield RULE.at(
                 where,
-                says=f"decomposes every matrix anew every {gap} steps",
+                says=f"decomposes every matrix again every {gap} steps",
                 fix="set it to 200 or more",
             )
 

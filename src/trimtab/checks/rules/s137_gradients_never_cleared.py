@@ -37,7 +37,13 @@ RULE = Rule(
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.format(clear="")),
     good=Example("train.py", _SCRIPT.format(clear="    optimizer.zero_grad()\n")),
-    symptoms=("diverged", "loss rises", "model learns nothing"),
+    symptoms=(
+        "diverged",
+        "loss rises",
+        "model learns nothing",
+        "zero_grad is forgotten",
+        "gradients add up",
+    ),
 )
 _CLEARING = (
     *CLEARS,

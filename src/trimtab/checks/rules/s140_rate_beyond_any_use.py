@@ -38,7 +38,13 @@ RULE = Rule(
         'args = TrainingArguments(output_dir="out", learning_rate=2e-5, warmup_steps=100)\n'
         "Trainer(model=model, args=args).train()\n",
     ),
-    symptoms=("diverged", "loss is NaN", "loss jumps at the start"),
+    symptoms=(
+        "diverged",
+        "loss is NaN",
+        "loss jumps at the start",
+        "loss explodes at once",
+        "learning rate is far too large",
+    ),
 )
 HIGHEST = 1.0
 """Above it no published run of an Adam without a scaled schedule is known; prompt tuning takes up to 1."""

@@ -20,7 +20,7 @@ RULE = Rule(
     message="an epoch has {batches} batches, and {accumulation} are accumulated: each step has fewer than it is "
     "divided by",
     why="Lightning steps at the end of an epoch with what has come together, and divides each loss by "
-    "`accumulate_grad_batches` all the same: every step is smaller than it should be.",
+    "`accumulate_grad_batches` anyway: every step is smaller than it should be.",
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/issues/21808",

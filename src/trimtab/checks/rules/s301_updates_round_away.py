@@ -47,7 +47,14 @@ RULE = Rule(
     ),
     aliases=("PREC001", "TT201"),
     tips=("S0-102", "S0-126", "S2-13"),
-    symptoms=("loss falls slowly", "weights do not change", "worse than LoRA", "fine-tuning has no effect"),
+    symptoms=(
+        "loss falls slowly",
+        "weights do not change",
+        "worse than LoRA",
+        "fine-tuning has no effect",
+        "loss does not go down in bf16",
+        "bf16 weights do not move at a small learning rate",
+    ),
 )
 
 NOTICEABLE = 0.2

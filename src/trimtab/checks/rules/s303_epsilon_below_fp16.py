@@ -47,7 +47,12 @@ RULE = Rule(
     ),
     aliases=("PREC003", "TT204"),
     tips=("S0-107",),
-    symptoms=("NaN after the first step", "loss is NaN", "embedding is NaN"),
+    symptoms=(
+        "NaN after the first step",
+        "loss is NaN",
+        "embedding is NaN",
+        "gradients underflow in fp16",
+    ),
 )
 
 LEAST = 2.0**-25

@@ -47,7 +47,14 @@ RULE = Rule(
     ),
     aliases=("PREC009", "TT202"),
     tips=("S2-15",),
-    symptoms=("loss is NaN", "loss zero", "loss scale goes to zero", "diverged"),
+    symptoms=(
+        "loss is NaN",
+        "loss zero",
+        "loss scale goes to zero",
+        "diverged",
+        "gradients underflow in fp16",
+        "grad scaler skips every step",
+    ),
 )
 
 

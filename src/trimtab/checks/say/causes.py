@@ -48,7 +48,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         ),
         (
             "the rate was too high, or the warm-up too short, and the encoder never came through: the loss falls "
-            "all the same, to what the target language alone gives",
+            "anyway, to what the target language alone gives",
             "sources and targets are not aligned, so that ignoring the source is the best there is",
             "too early: a translator first learns the commonest sentences",
             "relative positions alone in a tiny translator",
@@ -313,7 +313,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "key is ignored",
         ),
         (
-            "the tool does not know the key and drops it without a word",
+            "the tool does not know the key and silently drops it",
             "the key was renamed, or is read only together with another",
             "a command line or a second file overrides it",
             "YAML reads the value as text, or the text as a boolean",
@@ -444,5 +444,53 @@ SYMPTOMS: tuple[Symptom, ...] = (
             "packing without walls between texts",
         ),
         "`D202`; `trimtab data inspect`",
+    ),
+    Symptom(
+        "several GPUs give another result than one",
+        (
+            "different loss on two GPUs",
+            "multi-GPU training is worse",
+            "distributed training gives a higher loss",
+            "loss depends on the number of GPUs",
+            "DDP result differs from a single device",
+        ),
+        (
+            "each device takes the mean over its own tokens, and the means are averaged: short batches weigh too much",
+            "the batch grows with the number of devices, and the learning rate stays as it was",
+            "the sampler is not told the epoch, so that every epoch has the same order",
+            "batch norm takes its statistics on each device alone",
+        ),
+        "`step.tokens_per_step` counts the tokens of all devices together",
+    ),
+    Symptom(
+        "gradients underflow",
+        (
+            "fp16 gradients are zero",
+            "loss scale falls to zero",
+            "grad scaler skips every step",
+            "gradients vanish in half precision",
+        ),
+        (
+            "fp16 without loss scaling: gradients below 6e-8 are zero; scale the loss, or take bf16",
+            "a model that was pretrained in bf16 overflows in fp16, and the scale falls at each overflow",
+            "an epsilon of the optimizer that fp16 cannot hold",
+        ),
+    ),
+    Symptom(
+        "every label is masked",
+        ("all labels are -100", "no tokens to train on", "labels are empty", "assistant mask is all zero"),
+        (
+            "the markers of the answers are those of another chat template, so that none is found",
+            "the template has no generation mark, and only assistant tokens count",
+            "the answer is cut away because the prompt alone fills the maximal length",
+        ),
+    ),
+    Symptom(
+        "special tokens are there twice",
+        ("double BOS token", "begin token twice", "two <s> at the start", "end token twice"),
+        (
+            "the chat template writes them, and the tokenizer adds them again: `add_special_tokens=False`",
+            "the text in the data has them already",
+        ),
     ),
 )

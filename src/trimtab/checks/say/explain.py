@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from trimtab.checks.nearest import nearest
 from trimtab.checks.rule import Rule
@@ -9,10 +10,11 @@ from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.page import page_text, readable
 from trimtab.checks.say.pages import all_pages, pages_by_name
 from trimtab.checks.say.run_page import run_page_text
-from trimtab.checks.say.symptoms import Answer, search
+from trimtab.checks.say.symptoms import Answer, Cause, search
 from trimtab.checks.say.topics import rules_about
 from trimtab.errors import one_line
 from trimtab.run_findings.catalog import ALL
+from trimtab.run_findings.spec import RunFinding
 
 MOST_SHOWN = 80
 """Characters of a question that its answer repeats."""
@@ -60,7 +62,7 @@ def _aliases() -> set[str]:
 
 
 def _looks_like_a_name(wanted: str) -> bool:
-    """A code or a name of a rule, misspelt; never several words."""
+    """A code or a name of a rule, misspelled; never several words."""
     is_code = len(wanted) >= 4 and wanted[-3:].isdigit() and wanted[0].isalpha()
     return " " not in wanted and (is_code or wanted.count("-") >= 2)
 
@@ -79,12 +81,29 @@ def _item(rule: Rule) -> str:
     return f"- {rule.code} {rule.name}: {readable(rule.message)}"
 
 
+def _likely(page: Rule | RunFinding | Cause) -> str:
+    match page:
+        case Rule():
+            return _item(page)
+        case RunFinding():
+            return f"- {page.code} {page.name}: {page.seen}"
+        case Cause():
+            return f"- {page.text} ({page.symptom.name})"
+        case _:
+            assert_never(page)
+
+
 def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[str]:
-    if not answer.symptoms and not answer.seen and all(rule in told for rule in answer.rules):
+    is_told = bool(answer.likeliest) and answer.likeliest[0] in told
+    if is_told or (not answer.symptoms and not answer.seen and all(rule in told for rule in answer.rules)):
         return
     if told:
         yield ""
     yield f"# What may be behind: {text}"
+    likeliest = [page for page in answer.likeliest if page not in told]
+    if likeliest:
+        yield from ("", "## Likeliest", "")
+        yield from map(_likely, likeliest)
     for symptom in answer.symptoms:
         yield from (
             "",
@@ -94,16 +113,15 @@ def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[s
         )
         if symptom.parts:
             yield from ("", f"In trimtab: {symptom.parts}.")
-    if any(rule not in told for rule in answer.rules):
-        yield from ("", "## Rules of `trimtab check`", "")
-        yield from (_item(rule) for rule in answer.rules if rule not in told)
-    if answer.seen:
-        yield from ("", "## Seen while a run runs", "")
-        yield from (f"- {page.code} {page.name}: {page.seen}" for page in answer.seen)
+    shown = [*told, *likeliest]
+    if others := [rule for rule in answer.rules if rule not in shown]:
+        yield from ("", "## Rules of `trimtab check`", "", *map(_item, others))
+    if seen := [page for page in answer.seen if page not in shown]:
+        yield from ("", "## Seen while a run runs", "", *map(_likely, seen))
 
 
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
-    yield f"nothing is known of `{text}`"
+    yield f"no page matches `{text}`"
     if _looks_like_a_name(wanted):
         names = [*pages_by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
         if near := nearest(wanted, names, cutoff=0.7):
@@ -111,5 +129,5 @@ def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
             yield f"  did you mean `{shown}`?"
         yield "  `trimtab rules` lists all rules"
         return
-    yield "  what people see, nearest first; `trimtab explain` with one of them says what may be behind it:"
+    yield "  closest symptoms; run `trimtab explain` with one of them:"
     yield from (f"    {name}" for name in answer.nearest)

@@ -18,7 +18,7 @@ def grade(evidence: Evidence) -> str:
 
 
 def source(evidence: Evidence) -> str:
-    """The address of a paper or a page, the name of an experiment; empty where the text is all."""
+    """The address of a paper or a page, the name of an experiment; empty if the text is all."""
     match evidence:
         case Measured():
             return f"experiments/{evidence.experiment}"

@@ -30,6 +30,8 @@ def as_json(report: Report) -> str:
         "counts": {severity: report.count(severity) for severity in GREATEST_FIRST},
         "exit_code": report.exit_code,
     }
+    if report.readings:
+        whole["readings"] = {path: list(lines) for path, lines in report.readings.items()}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

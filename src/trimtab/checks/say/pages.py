@@ -1,8 +1,8 @@
-"""Every page that a finding can lead to: rules, and what silences are held to."""
+"""Every page that a finding can lead to: rules, and what suppressions are held to."""
 
 from functools import cache
 
-from trimtab.checks.catalogue import all_rules
+from trimtab.checks.catalogue import all_rules, rule_of
 from trimtab.checks.rule import Rule
 from trimtab.checks.silence.pages import PAGES
 
@@ -24,7 +24,8 @@ def pages_by_name() -> dict[str, Rule]:
 
 def page_of(code: str) -> Rule:
     """The page of a code that a finding carries."""
-    return pages_by_name()[code.lower()]
+    own = next((rule for rule in PAGES if rule.code == code), None)
+    return own if own is not None else rule_of(code)
 
 
 def page_file(rule: Rule) -> str:

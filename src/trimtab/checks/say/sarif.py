@@ -73,7 +73,7 @@ def _result(diagnosis: Diagnosis, index: int, document: Document | None) -> dict
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": finding.severity,
-        "message": {"text": f"{finding.message}. {finding.why} To mend it: {finding.fix}."},
+        "message": {"text": f"{finding.message}. {finding.why} To fix it: {finding.fix}."},
         "locations": [
             {
                 "physicalLocation": {

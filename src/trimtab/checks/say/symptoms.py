@@ -1,72 +1,56 @@
 """From what people see to what may be behind it: a forgiving search over symptoms, rules and what is seen in runs."""
 
-import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from trimtab.checks.nearest import likeness
 from trimtab.checks.report import GREATEST_FIRST
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
+from trimtab.checks.say.page import readable
 from trimtab.checks.say.pages import all_pages
+from trimtab.checks.say.ranking import Index, Page
+from trimtab.checks.say.words import Words, idea, known_words, words_of
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
 
 T = TypeVar("T")
-ENOUGH = 0.45
-"""A likeness from which a symptom is shown; less is only offered as a question."""
-MOST_RULES = 12
-NEAR_THE_BEST = 0.75
-"""Other symptoms are shown if they are this near to the best."""
-MISSPELT = 6
-"""Letters from which a word that nobody knows is taken for a slip of a known one."""
-_WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
-_NUMBER = re.compile(r"[1-9][0-9]*(?:\.[0-9]+)?")
-_SMALL_WORDS = (
-    "a an the is are was were be been my our your its it this that of in on at to for with and or by as from i we you "
-    "model models training train trained run after before when while does do did doesnt dont isnt no not very get gets "
-    "got go goes becomes become has have had there all every then than so just some any again step steps hour hours "
-    "keep keeps kept itself"
-)
-_PASSED_OVER = frozenset(_SMALL_WORDS.split())
-_MEANS_THE_SAME = (
-    "nan inf infinite overflow number finite",
-    "oom memory fit kill vram ram",
-    "repeat repetition loop degenerate again",
-    "same identical one alike constant collapse collapsed",
-    "diverge explode spike blow unstable divergence",
-    "flat stuck plateau stay stagnate stagnant constant fall decrease drop improve learn down lower",
-    "zero 0 0.0 null",
-    "slow slowly slower speed idle utilisation utilization",
-    "resume restart continue resumption checkpoint",
-    "merge merged fuse",
-    "ignore ignored effect unused drop dropped",
-    "output generation generate text translation prediction write answer",
-    "word token phrase sentence",
-    "nonsense gibberish garbage hallucinate hallucination unrelated rubbish",
-    "lr rate",
-    "score bleu chrf comet accuracy metric",
-    "lora adapter qlora dora",
-    "gradient grad grads norm",
-    "crash fail error typeerror exception abort",
-    "stop end eos",
-    "forget forgetting catastrophic",
-    "overfit memorise memorize validation",
-    "input source",
-    "bad worse worst poor wrong",
-    "accumulation accumulate accumulating",
-    "unknown unk missing",
-)
+ENOUGH: Final = 0.5
+"""A score from which a page is shown; less is only offered as a question."""
+SYMPTOM_ENOUGH: Final = 0.4
+"""The same for symptoms, which have phrases only, and no body that adds to the score."""
+OF_ITS_CAUSES: Final = 0.5
+"""The share of a symptom's score that counts for its causes."""
+OF_ITS_PAGES: Final = 0.3
+"""The share that counts for the pages that have the symptom."""
+MOST_LIKELIEST: Final = 5
+MOST_RULES: Final = 12
+NEAR_THE_BEST: Final = 0.75
+"""Other pages are shown if they are this near to the best of their kind."""
+MISSPELT: Final = 6
+"""Letters from which a word that no page has is taken for a slip of one that some page has."""
+MOST_MISSPELT: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One of the causes of a symptom."""
+
+    text: str
+    symptom: Symptom
+
+
+Thing = Symptom | Rule | RunFinding | Cause
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a search came to, the likeliest first."""
 
+    likeliest: tuple[Rule | RunFinding | Cause, ...]
+    """Of all kinds the few that answer best."""
     symptoms: tuple[Symptom, ...]
     rules: tuple[Rule, ...]
     seen: tuple[RunFinding, ...]
@@ -81,104 +65,113 @@ class Answer:
 
 def search(text: str) -> Answer:
     """Everything known about a symptom."""
-    query = _stems(text)
-    symptoms = _ranked([query], [(each, _phrases(each)) for each in SYMPTOMS])
-    # A symptom that is found speaks for rules in all its words, not only in those of the query.
-    best = symptoms[0][1] if symptoms[0][0] >= ENOUGH else None
-    queries = [query, *map(_stems, _phrases(best) if best else ())]
-    rules = _ranked(queries, [(rule, rule.symptoms) for rule in sorted(all_pages(), key=_gravest_first)])
-    seen = _ranked(queries, [(page, page.symptoms) for page in ALL])
-    highest = max(ranked[0][0] for ranked in (symptoms, rules, seen))
-    if highest < ENOUGH:
-        return Answer((), (), (), _nearest(text, symptoms))
-    return Answer(_best(symptoms)[:3], _best(rules)[:MOST_RULES], _best(seen)[:MOST_RULES], ())
-
-
-def _gravest_first(rule: Rule) -> tuple[int, str]:
-    return GREATEST_FIRST.index(rule.severity), rule.code
-
-
-def _phrases(symptom: Symptom) -> tuple[str, ...]:
-    return symptom.name, *symptom.also
-
-
-def _best(ranked: list[tuple[float, T]]) -> tuple[T, ...]:
-    bound = max(ENOUGH, ranked[0][0] * NEAR_THE_BEST)
-    return tuple(each for score, each in ranked if score >= bound)
-
-
-def _nearest(text: str, ranked: list[tuple[float, Symptom]]) -> tuple[str, ...]:
-    sharing = [each.name for score, each in ranked[:5] if score > 0]
-    return tuple(
-        sharing or sorted((each.name for each in SYMPTOMS), key=lambda name: -likeness(text, name))[:5]
+    question = _spelt(words_of(text))
+    scored = _with_symptoms(_index().ranked(question))
+    if not scored or scored[0][0] < ENOUGH:
+        return Answer((), (), (), (), _nearest(text, scored))
+    symptoms = [(score, thing) for score, thing in scored if isinstance(thing, Symptom)]
+    rules = [(score, thing) for score, thing in scored if isinstance(thing, Rule)]
+    seen = [(score, thing) for score, thing in scored if isinstance(thing, RunFinding)]
+    named = symptoms[0][1] if symptoms[0][0] >= SYMPTOM_ENOUGH else None
+    return Answer(
+        likeliest=tuple(_likeliest(scored)),
+        symptoms=_best(symptoms, SYMPTOM_ENOUGH)[:3],
+        rules=_with_those_of(named, _best(rules))[:MOST_RULES],
+        seen=_best(seen)[:MOST_RULES],
+        nearest=(),
     )
 
 
-def _ranked(
-    queries: Sequence[Counter[str]], things: Iterable[tuple[T, Sequence[str]]]
-) -> list[tuple[float, T]]:
-    scored: list[tuple[float, T]] = []
-    for thing, phrases in things:
-        pairs = [_likeness(query, _stems(phrase)) for query in queries for phrase in phrases]
-        scored.append((max(pairs, default=0.0), thing))
-    return sorted(scored, key=lambda pair: -round(pair[0], 6))
+def _with_symptoms(scored: list[tuple[float, Thing]]) -> list[tuple[float, Thing]]:
+    """The same, a symptom that is found speaking for its causes and for the pages that have it in its own words."""
+    best = next(((score, thing) for score, thing in scored if isinstance(thing, Symptom)), None)
+    if best is None or best[0] < SYMPTOM_ENOUGH:
+        return scored
+    mark, named = best
+    phrases = {phrase.lower() for phrase in (named.name, *named.also)}
+    raised = [(score + mark * _share(thing, named, phrases), thing) for score, thing in scored]
+    return sorted(raised, key=lambda pair: -round(pair[0], 6))
 
 
-def _likeness(query: Counter[str], phrase: Counter[str]) -> float:
-    """Cosine of the two, rare words weighing more: 1 for the same words, 0 for none in common."""
-    weights = _weights()
-    rarest = max(weights.values())
-    shared = sum(weights.get(stem, rarest) ** 2 for stem in query if stem in phrase)
-    lengths = [math.sqrt(sum(weights.get(stem, rarest) ** 2 for stem in stems)) for stems in (query, phrase)]
-    return shared / (lengths[0] * lengths[1]) if lengths[0] and lengths[1] else 0.0
+def _share(thing: Thing, named: Symptom, phrases: set[str]) -> float:
+    if isinstance(thing, Cause):
+        return OF_ITS_CAUSES if thing.symptom is named else 0.0
+    if isinstance(thing, Symptom) or phrases.isdisjoint(each.lower() for each in thing.symptoms):
+        return 0.0
+    return OF_ITS_PAGES
 
 
-@cache
-def _weights() -> dict[str, float]:
-    phrases = [
-        *(phrase for each in SYMPTOMS for phrase in (each.name, *each.also)),
-        *(phrase for rule in all_pages() for phrase in rule.symptoms),
+def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Rule | RunFinding | Cause]:
+    found = 0
+    for score, thing in scored:
+        if score < ENOUGH or found == MOST_LIKELIEST:
+            return
+        if not isinstance(thing, Symptom):
+            found += 1
+            yield thing
+
+
+def _with_those_of(named: Symptom | None, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """A symptom that is found speaks for rules in all its words, not only in those of the question."""
+    if named is None:
+        return rules
+    words = [words_of(phrase) for phrase in (named.name, *named.also)]
+    others = [
+        (max(_index().score(_index().known(each), page) for each in words), page.thing) for page in _rules()
     ]
-    counted = Counter(stem for phrase in phrases for stem in _stems(phrase))
-    return {stem: math.log(1 + len(phrases) / count) for stem, count in counted.items()}
+    others.sort(key=lambda pair: -round(pair[0], 6))
+    bound = max(1.0, others[0][0] * NEAR_THE_BEST)
+    return tuple(dict.fromkeys((*rules, *(rule for score, rule in others if score >= bound))))
+
+
+def _best(ranked: list[tuple[float, T]], enough: float = ENOUGH) -> tuple[T, ...]:
+    bound = max(enough, ranked[0][0] * NEAR_THE_BEST)
+    return tuple(each for score, each in ranked if score >= bound)
+
+
+def _nearest(text: str, ranked: list[tuple[float, Thing]]) -> tuple[str, ...]:
+    symptoms = [(score, each) for score, each in ranked if isinstance(each, Symptom)]
+    sharing = [each.name for score, each in symptoms[:5] if score > 0]
+    others = sorted((each.name for each in SYMPTOMS), key=lambda name: -likeness(text, name))
+    return tuple(dict.fromkeys((*sharing, *others)))[:5]
 
 
 @cache
-def _stems(text: str) -> Counter[str]:
-    words = _WORD.findall(text.lower().replace("'", ""))
-    telling = [word for word in words if word not in _PASSED_OVER and not _NUMBER.fullmatch(word)]
-    return Counter(_idea(word) for word in telling or words)
-
-
-def _idea(word: str) -> str:
-    ideas, stem = _ideas(), _stem(word)
-    if (known := ideas.get(word) or ideas.get(stem)) is not None:
-        return known
-    if len(stem) >= MISSPELT:
-        from difflib import get_close_matches
-
-        near = get_close_matches(stem, list(ideas), 1, 0.8)
-        return ideas[near[0]] if near else stem
-    return stem
+def _index() -> Index[Thing]:
+    return Index(_pages())
 
 
 @cache
-def _ideas() -> dict[str, str]:
-    ideas: dict[str, str] = {}
-    for row in _MEANS_THE_SAME:
-        first, *others = row.split()
-        for word in (first, *others):
-            ideas.setdefault(word, first)
-            ideas.setdefault(_stem(word), first)
-    return ideas
+def _rules() -> tuple[Page[Thing], ...]:
+    return tuple(page for page in _index().pages if isinstance(page.thing, Rule))
 
 
-def _stem(word: str) -> str:
-    """English endings taken off by hand: enough that `repeats`, `repeated` and `repeating` are one."""
-    for ending in ("ations", "ation", "ingly", "ings", "ing", "edly", "ies", "ed", "es", "s", "ly"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
+def _pages() -> Iterator[tuple[Thing, Sequence[str], str]]:
+    """Everything that may be an answer, with its phrases and its body."""
+    for symptom in SYMPTOMS:
+        phrases = (symptom.name, *symptom.also)
+        yield symptom, phrases, ""
+        for cause in symptom.causes:
+            yield Cause(cause, symptom), (cause,), " ".join(phrases)
+    for rule in sorted(all_pages(), key=lambda each: (GREATEST_FIRST.index(each.severity), each.code)):
+        body = (
+            f"{readable(rule.message)} {readable(rule.why)} {readable(rule.fix.text)} {rule.bad.text[:600]}"
+        )
+        yield rule, (*rule.symptoms, rule.name.replace("-", " "), readable(rule.message)), body
+    for page in ALL:
+        yield page, (*page.symptoms, page.name.replace("-", " ")), f"{page.seen} {page.why} {page.fix}"
+
+
+def _spelt(question: Words) -> Words:
+    """The words of a question, slips of the pen put right as far as a word is known that is meant."""
+    from difflib import get_close_matches
+
+    spelt: Words = {}
+    unknown = 0
+    for word, is_denied in question.items():
+        near: list[str] = []
+        if word not in _index().weights and len(word) >= MISSPELT and unknown < MOST_MISSPELT:
+            unknown += 1
+            near = get_close_matches(word, known_words(), 1, 0.8)
+        spelt.setdefault(idea(near[0]) if near else word, is_denied)
+    return spelt

@@ -1,7 +1,7 @@
 """Findings for people: where, what, the line itself, why, on what evidence, and what to do."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.report import GREATEST_FIRST, Report
@@ -30,20 +30,21 @@ def as_text(report: Report, *, in_colour: bool = False, brief: bool = False) -> 
         told.add(diagnosis.finding.code)
     if report.skipped:
         blocks.append("\n".join(_skipped(report)))
+    blocks += [_reading(path, lines) for path, lines in report.readings.items()]
     return "\n\n".join([*blocks, summary(report)]) + "\n"
 
 
 def summary(report: Report) -> str:
-    """`2 errors, 1 note in 3 files; 1 silenced`."""
+    """`2 errors, 1 note in 3 files; 1 suppressed`."""
     counts = [
         f"{count} {severity}{'' if count == 1 else 's'}"
         for severity in GREATEST_FIRST
         if (count := report.count(severity))
     ]
     number = len(report.files)
-    parts = [f"{', '.join(counts) or 'nothing found'} in {number} file{'' if number == 1 else 's'}"]
+    parts = [f"{', '.join(counts) or 'no findings'} in {number} file{'' if number == 1 else 's'}"]
     if report.silenced:
-        parts.append(f"{report.silenced} silenced")
+        parts.append(f"{report.silenced} suppressed")
     if report.known:
         parts.append(f"{report.known} known from the baseline")
     if report.skipped:
@@ -55,6 +56,11 @@ def summary(report: Report) -> str:
         options = " ".join(f"--with {name}=..." for name in report.unknown_versions)
         parts.append(f"version of {names} not known, {options} says it")
     return "; ".join(parts)
+
+
+def _reading(path: str, lines: Sequence[str]) -> str:
+    """What was understood of one file."""
+    return "\n".join([f"{one_line(path)}: read as", *(f"  {one_line(shortened(line))}" for line in lines)])
 
 
 def _skipped(report: Report) -> Iterator[str]:

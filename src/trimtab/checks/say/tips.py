@@ -32,8 +32,8 @@ class Tip:
     """Codes of what is seen before the first step and while a run runs."""
     parts: str
     experiments: tuple[str, ...]
-    why_none: str
-    """Why nothing makes it real, where nothing does."""
+    limits: str
+    """What exactly is done and how far it goes; or why nothing is."""
 
 
 @cache
@@ -57,7 +57,7 @@ def _lines(rules: tuple[Rule, ...]) -> Iterator[str]:
     yield (
         "trimtab began with five documents in which practitioners wrote down what they know. These are their "
         f"{len(all_tips())} claims in short, what the literature says of each as it is worded, and the rule, the "
-        "guard, the part or the experiment that makes it real, or why none does. Written by "
+        "guard, the part or the experiment that makes it real, with its limits, or why none does. Written by "
         "`python tools/write_pages.py`."
     )
     by_tip = {tip.id: [rule for rule in rules if tip.id in rule.tips] for tip in all_tips()}
@@ -79,7 +79,7 @@ def _made_real(tip: Tip, rules: list[Rule]) -> str:
     codes = [*(rule.code for rule in rules), *tip.guards]
     links = [f"[{code}](rules/{code}.md)" for code in codes]
     experiments = [f"[{name}](../experiments/{name}.py)" for name in tip.experiments]
-    return "; ".join(filter(None, [", ".join(links), tip.parts, ", ".join(experiments)])) or tip.why_none
+    return "; ".join(filter(None, [", ".join(links), tip.parts, ", ".join(experiments), tip.limits]))
 
 
 def _words(text: str) -> tuple[str, ...]:

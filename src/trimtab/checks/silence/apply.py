@@ -23,7 +23,7 @@ class Judged:
 
 
 def apply_silences(diagnoses: Iterable[Diagnosis], silences: Iterable[Silence], rules: Named) -> Judged:
-    """Parts findings by silences that have a reason."""
+    """Parts findings by suppressions that have a reason."""
     kept: list[Diagnosis] = []
     silenced: list[Diagnosis] = []
     meant: dict[tuple[str, int], list[Silence]] = {}
@@ -40,7 +40,7 @@ def apply_silences(diagnoses: Iterable[Diagnosis], silences: Iterable[Silence], 
 
 
 def faults_of(silence: Silence, rules: Named) -> list[Diagnosis]:
-    """What is wrong with a silence as it is written: no reason, or a rule that nobody knows."""
+    """What is wrong with a suppression as it is written: no reason, or a rule that nobody knows."""
     faults: list[Diagnosis] = []
     if not silence.because:
         faults.append(WITHOUT_REASON.at(silence.place, rule=", ".join(silence.rules)))
@@ -58,7 +58,7 @@ def not_understood(place: Place, text: str) -> Diagnosis:
 
 
 def idle(silence: Silence, rules: Named, has_run: Callable[[Rule], bool]) -> list[Diagnosis]:
-    """The finding about a silence that was not used; none where a rule of it did not run."""
+    """The finding about a suppression that was not used; none where a rule of it did not run."""
     known = [rule for name in silence.rules for rule in rules.get(name.lower(), ())]
     if not silence.because or not silence.is_certain or not known or not all(map(has_run, known)):
         return []

@@ -19,7 +19,7 @@ _ALLOW = re.compile(
 
 
 def silences_of_comments(document: Document) -> tuple[list[Silence], list[tuple[Place, str]]]:
-    """The silences of a file, and comments that address trimtab but say nothing it knows, with their text."""
+    """The suppressions of a file, and comments that address trimtab but say nothing it knows, with their text."""
     silences: list[Silence] = []
     strange: list[tuple[Place, str]] = []
     addressed = [(line, match[1].strip()) for line, text in document.comments if (match := _MARK.match(text))]

@@ -1,6 +1,6 @@
-"""C190 to C194: the rules that silences and baselines themselves are held to.
+"""C190 to C194: the rules that suppressions and baselines themselves are held to.
 
-They are checked by `apply` and `baseline`, after all others, and cannot be silenced.
+They are checked by `apply` and `baseline`, after all others, and cannot be suppressed.
 """
 
 from trimtab.checks.evidence import Arithmetic, Maintainer
@@ -17,9 +17,9 @@ WITHOUT_REASON = Rule(
     name="silence-without-reason",
     severity="error",
     message="`{rule}` is suppressed without a reason, so it is still reported",
-    why="Whoever reads the file next cannot know whether the finding was judged or only in the way, so the silence "
+    why="The next reader cannot know whether the finding was judged or only in the way, so the suppression "
     "stays for ever.",
-    evidence=(Arithmetic("A silence without a reason cannot be checked by anybody; so it is not obeyed."),),
+    evidence=(Arithmetic("Nobody can check a suppression without a reason, so trimtab ignores it."),),
     fix=Fix("write the reason behind it: `allow {rule} because ...`", "same training"),
     bad=Example("axolotl.yaml", _START + "# trimtab: allow S104\nwarmup_steps: 1000\n"),
     good=Example(
@@ -35,7 +35,7 @@ OF_NOTHING = Rule(
     why="The setting was fixed, or is on another line. A suppression that is left behind "
     "will one day hide a new mistake.",
     evidence=(_RUFF,),
-    fix=Fix("remove the silence", "same training"),
+    fix=Fix("remove the suppression", "same training"),
     bad=Example("axolotl.yaml", _START + "# trimtab: allow S104 because of a smoke test\nwarmup_steps: 20\n"),
     good=Example("axolotl.yaml", _START + "warmup_steps: 20\n"),
 )
@@ -81,7 +81,7 @@ BASELINE_OF_NOTHING = Rule(
     name="baseline-of-nothing",
     severity="note",
     message="the baseline remembers {code} in {file}, which is not found any more",
-    why="The finding was mended. An entry that is left behind would hide it if it came again.",
+    why="The finding was fixed. An entry that is left behind would hide it if it came back.",
     evidence=(_RUFF,),
     fix=Fix("write the baseline again with `--write-baseline`", "same training"),
     bad=Example(

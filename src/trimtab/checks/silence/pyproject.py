@@ -34,7 +34,7 @@ class Allowed:
     rule: str
     because: str
     files: tuple[str, ...]
-    """Patterns of paths below the folder of `pyproject.toml`; `*` goes on over folders."""
+    """Patterns of paths below the folder of `pyproject.toml`; `*` continues over folders."""
     place: Place
 
 
@@ -47,7 +47,7 @@ class Project:
 
 
 def project_of(folder: Path) -> Project | None:
-    """The project that a folder belongs to, None where there is no `pyproject.toml` upward; raises InputError."""
+    """The project that a folder belongs to, None if there is no `pyproject.toml` upward; raises InputError."""
     for parent in (folder, *folder.parents):
         if (project := _read(parent)) is not None:
             return project

@@ -1,6 +1,8 @@
-"""All silences of one run: those of each file, and those of its project, which are known to be idle only at the end."""
+"""All suppressions of one run: those of each file, and those of its project, which are known to be idle only at the
+end."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from trimtab.checks.catalogue import rules_by_name
@@ -16,25 +18,28 @@ from trimtab.errors import InputError, Problem
 
 
 class Silences:
-    """Takes silenced findings out, file by file."""
+    """Takes suppressed findings out, file by file."""
 
     def __init__(self, chosen: Chosen, walked: tuple[Path, ...]) -> None:
         self.num_silenced = 0
         self.problems: list[Problem] = []
-        self._ran = {rule.code for rule, _ in chosen}
+        self._ran = chosen.codes
         self._walked = walked
-        self._rules = rules_by_name() | {
-            name.lower(): (rule,) for rule in PAGES for name in (rule.code, rule.name)
-        }
         self._projects: dict[Path, Project | None] = {}
         self._entries: dict[Allowed, Silence] = {}
-        """Of projects, each with the surest silence that it made."""
+        """Of projects, each with the surest suppression that it made."""
         self._used: set[Allowed] = set()
+
+    @cached_property
+    def _rules(self) -> dict[str, tuple[Rule, ...]]:
+        return rules_by_name() | {name.lower(): (rule,) for rule in PAGES for name in (rule.code, rule.name)}
 
     def apply(self, document: Document, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
         """The findings of a file that remain, and what is wrong with its own suppressions."""
         own, strange = silences_of_comments(document)
         entries = self._entries_for(document)
+        if not own and not strange and not entries:
+            return [*diagnoses]
         judged = apply_silences(diagnoses, [*own, *entries.values()], self._rules)
         self.num_silenced += len(judged.silenced)
         self._used |= {entry for entry, silence in entries.items() if silence in judged.used}

@@ -16,5 +16,5 @@ class Silence:
     line: int = 0
     """The line whose findings are meant; 0 is the whole file."""
     is_certain: bool = True
-    """Whether it would have silenced something, if there were anything: not so where only some of the files that it is
-    meant for were looked at."""
+    """Whether it would have suppressed something, if there were anything: not so where only some of the files that it
+    is meant for were looked at."""

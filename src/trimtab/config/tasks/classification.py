@@ -62,8 +62,8 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
-            what="labels are no text, so that there is one vocabulary, that of the texts",
-            got="a tokenizer of the source's own, with task classification",
+            what="labels are not text, so there is one vocabulary, that of the texts",
+            got="a separate source tokenizer, with task classification",
             fix="rename it to `tokenizer`",
         )
     if not isinstance(tokenizer, SentencePieceTokenizer):
@@ -77,7 +77,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     elif tokenizer.sampling is not None:
         yield Complaint(
             path="data.tokenizer.sampling",
-            what="a classifier reads each text in one way",
+            what="a classifier reads each text with one segmentation",
             got=tokenizer.sampling.kind,
             allowed="no sampling, with task classification",
             fix="remove it",
@@ -100,7 +100,7 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.export:
         yield Complaint(
             path="export",
-            what="no target takes a classifier",
+            what="no export target supports classifiers",
             got=", ".join(recipe.export),
             allowed="nothing, with task classification",
             fix="remove it",

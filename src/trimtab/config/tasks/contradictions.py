@@ -61,7 +61,7 @@ def _metrics(recipe: Recipe) -> Iterator[Complaint]:
             of = next(words for group, words in OF_GROUP if metric in metrics_in(group))
             yield Complaint(
                 path=f"evaluate.metrics.{place}",
-                what="nothing is translated where a text is continued" if texts else of,
+                what="a language model of texts translates nothing" if texts else of,
                 got=metric,
                 allowed=" or ".join(sorted({"loss", *allowed})),
                 fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",

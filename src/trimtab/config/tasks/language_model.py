@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
@@ -30,7 +29,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
         if corpus.text is not None and corpus.tags:
             yield Complaint(
                 path=f"data.train.{number}.tags",
-                what="a document of a language model has no tags",
+                what="documents of a language model have no tags",
                 got=" and ".join(corpus.tags),
                 allowed="tags of parallel corpora",
                 fix="remove them",
@@ -38,10 +37,10 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
     model = recipe.model
     texts_alone = all(corpus.text is not None for corpus in recipe.data.train)
     yield from _sets(recipe, texts_alone=texts_alone)
-    if isinstance(model, DecoderModel) and model.prefix == "bidirectional" and texts_alone:
+    if model.reads_prefix and texts_alone:
         yield Complaint(
             path="model.prefix",
-            what="nothing would be a prefix, since documents have no prompt",
+            what="there is no prefix, since documents have no prompt",
             got="bidirectional, and every corpus is a `text`",
             allowed="causal, or a corpus with source and target, whose sources are prefixes",
             fix="remove it, or add a parallel corpus",
@@ -55,7 +54,7 @@ def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
         if files.text is None and texts_alone:
             yield Complaint(
                 path=path,
-                what="pairs cannot be read by a model that trains on documents alone: its vocabulary has no separator",
+                what="a model that trains on documents only cannot read pairs: its vocabulary has no separator",
                 got="source and target",
                 allowed="a `text`, or a training corpus with source and target",
                 fix="name a `text`, or add pairs to data.train",
@@ -63,8 +62,8 @@ def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
         elif files.text is not None and not recipe.reads_texts:
             yield Complaint(
                 path=f"{path}.text",
-                what="a text cannot be foreseen by a model that trains on pairs alone: it learns targets behind a "
-                "source and a separator, and a document has neither, so its score would mean nothing",
+                what="a model that trains on pairs only cannot score a text: it learns targets after a "
+                "source and a separator, and a document has neither",
                 got=f"text: {files.text}",
                 allowed="source and target, or a training corpus with a `text`",
                 fix="name source and target, or add a `text` to data.train",
@@ -77,7 +76,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
         yield Complaint(
             path="data.source_tokenizer",
             what="source and target share one row, so they share one vocabulary",
-            got="a tokenizer of the source's own, with task language_model",
+            got="a separate source tokenizer, with task language_model",
             fix="remove it",
         )
     if not isinstance(tokenizer, SentencePieceTokenizer):
@@ -85,7 +84,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     if tokenizer.sampling is not None:
         yield Complaint(
             path="data.tokenizer.sampling",
-            what="a language model reads each text in one way, or its likelihood means nothing",
+            what="a language model reads each text with one segmentation, or its likelihood is meaningless",
             got=tokenizer.sampling.kind,
             allowed="no sampling, with task language_model",
             fix="remove it",
@@ -93,7 +92,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     if tokenizer.path is None and not tokenizer.byte_fallback:
         yield Complaint(
             path="data.tokenizer.byte_fallback",
-            what="without it some characters are unknown, and a text does not come back as it was",
+            what="without it some characters are unknown, and texts do not survive encoding and decoding",
             got="false, with task language_model",
             allowed="true",
             fix="remove it; true is the default",
@@ -101,7 +100,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     if tokenizer.path is None and tokenizer.normalization != IDENTITY:
         yield Complaint(
             path="data.tokenizer.normalization",
-            what="a text would not come back as it was",
+            what="texts would not survive encoding and decoding",
             got=f"{tokenizer.normalization}, with task language_model",
             allowed=IDENTITY,
             fix=f"remove it; {IDENTITY} is the default of this task",
@@ -114,7 +113,7 @@ def _transforms(recipe: Recipe) -> Iterator[Complaint]:
         if texts or transform.kind not in FILTERS:
             yield Complaint(
                 path=f"data.transforms.{place}",
-                what="documents are learned as they are" if texts else "a transform for encoder-decoders",
+                what="documents are learned unchanged" if texts else "a transform for encoder-decoders",
                 got=f"{transform.kind}, with task language_model",
                 allowed="no transform beside a `text`" if texts else " or ".join(FILTERS),
                 fix="remove it",

@@ -23,7 +23,7 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if all(corpus.text is not None for corpus in data.train) and not denoised:
         yield Complaint(
             path="data.train.0.text",
-            what="every corpus is in one language, so there is nothing to translate and nothing is spoiled",
+            what="every corpus is in one language, so there is nothing to translate and nothing to restore",
             got="text alone, with task translation",
             allowed="a corpus with source and target, or the transform denoise",
             fix="set `task: language_model` and `model: {kind: decoder}`, or add a parallel corpus",

@@ -1,1 +1,1 @@
-"""The forms in which pairs and documents lie on disk, a file a form; see `pairs.Pairs` for what each gives."""
+"""File formats of pairs and documents, one file per format; `pairs.Pairs` is their interface."""

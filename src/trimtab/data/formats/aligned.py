@@ -32,7 +32,7 @@ class AlignedPairs:
         return np.union1d(self.source.longer_than(num_bytes), self.target.longer_than(num_bytes))
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Line `line` of both files; InputError where one is not UTF-8."""
+        """Line `line` of both files; InputError if one is not UTF-8."""
         return text_of(self.source, line), text_of(self.target, line)
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ class AlignedPairs:
 
 
 def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
-    """Both files, opened; InputError where they are not equally long, or where one of these is not UTF-8 at all."""
+    """Both files, opened; InputError if they are not equally long, or where one of these is not UTF-8 at all."""
     left, right = open_lines(source, cache=cache), open_lines(target, cache=cache)
     if len(left) != len(right):
         for side in (left, right):  # another encoding has other lines, and is the mistake that matters
@@ -59,8 +59,8 @@ def open_aligned(source: Path, target: Path, *, cache: Path) -> AlignedPairs:
             f"{source} and {target} have different numbers of lines, so they are not translations of each other",
             got=" and ".join(f"{len(side):,} line{'s' * (len(side) != 1)}" for side in (left, right)),
             allowed="the same number",
-            fix="look for the first line where they drift apart (often one broken in two, or lost); "
-            "only a newline ends a line",
+            fix="find the first line where they drift apart (often one that is split or lost); only a "
+            "newline ends a line",
         )
     fingerprint = hashlib.sha256(f"aligned {left.fingerprint} {right.fingerprint}".encode()).hexdigest()
     return AlignedPairs(left, right, fingerprint)

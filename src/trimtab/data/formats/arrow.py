@@ -30,7 +30,7 @@ class Rows:
 
 
 def parquet_rows(path: Path) -> Rows:
-    """A Parquet file. Raises InputError where it cannot be opened; what is damaged or missing is reported on
+    """A Parquet file. Raises InputError if it cannot be opened; what is damaged or missing is reported on
     reading."""
     open_input(path).close()  # says what is wrong with a path
 
@@ -54,7 +54,7 @@ def dataset_rows(path: Path, split: str | None) -> Rows:
     state = _read_json(folder / "state.json", path)
     if state.get("_indices_files") or state.get("_indices_data_files"):
         raise input_error(
-            f"{folder}: its rows are in another order than its files",
+            f"{folder}: its rows are not in the order of its files",
             got="a list of indices in state.json",
             allowed="rows as the files have them",
             fix="save it again after flatten_indices()",
@@ -89,7 +89,7 @@ def _damage(path: Path) -> Iterator[None]:
         raise input_error(
             f"{path}: the file is damaged",
             got=" ".join(str(error).split())[:200],
-            allowed="a sound Parquet or Arrow file",
+            allowed="an intact Parquet or Arrow file",
             fix="fetch it again",
         ) from None
 
@@ -155,9 +155,7 @@ def _no_column(path: Path, name: str, names: Sequence[str]) -> InputError:
         f"{path}: has no column {name!r}",
         got=name,
         allowed=", ".join(names)[:300],
-        fix=f"did you mean {near[0]}?"
-        if near
-        else "name one of these; `translation.en` is one inside another",
+        fix=f"did you mean {near[0]}?" if near else "name one of these; `translation.en` is a nested one",
     )
 
 

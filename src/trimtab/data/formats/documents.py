@@ -1,4 +1,4 @@
-"""One file with a document a line: lists of sentences, source and target, each sentence with its translation."""
+"""One document per line: lists of source and target sentences, aligned."""
 
 import hashlib
 import json
@@ -112,7 +112,7 @@ def open_documents(path: Path, *, source: str | int, target: str | int, cache: P
 
 
 def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:
-    """The sentence pairs of the document on a line (from 0); InputError where they are not two equal lists of text."""
+    """The sentence pairs of the document on a line (from 0); InputError if they are not two equal lists of text."""
     text = text_of(lines, line)
     try:
         fields = read_json(text)

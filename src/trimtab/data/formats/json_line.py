@@ -17,7 +17,7 @@ _DECODER = json.JSONDecoder(parse_int=float)
 
 
 def read_json(text: str) -> Any:
-    """The value of a line, every number a float; ValueError or RecursionError where it is no JSON."""
+    """The value of a line, every number a float; ValueError or RecursionError if it is no JSON."""
     return _DECODER.decode(text)
 
 

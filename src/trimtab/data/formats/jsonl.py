@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.not_text import advice_for
 from trimtab.data.formats.pairs import PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
@@ -40,7 +41,7 @@ class JsonlPairs:
         return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two fields; InputError where the line is no object or a field is missing or not text."""
+        """The two fields; InputError if the line is no object or a field is missing or not text."""
         return self._fields(line, text_of(self.lines, line))
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -93,13 +94,15 @@ class JsonlPairs:
             f"has no field {name!r}",
             got=", ".join(near)[:300] or "no fields",
             allowed="both fields in every line" if self.source != self.target else f"{name!r} in every line",
-            fix=self._mended(name, near[0] if likely else ""),
+            fix=self._mended(name, near[0] if likely else "", fields),
         )
 
-    def _mended(self, name: str, likely: str) -> str:
+    def _mended(self, name: str, likely: str, fields: dict[str, Any]) -> str:
         """What to do where a field is missing; that of a document has one name."""
         if self.source != self.target:
-            return f"did you mean {likely}?" if likely else "name fields that are there, or remove the line"
+            return f"did you mean {likely}?" if likely else "name existing fields, or remove the line"
+        if advice := advice_for(list(fields)):
+            return advice
         renamed = f"rename {likely!r} to {name!r}" if likely else f"put the document into a field {name!r}"
         return f"{renamed}, or remove the line"
 

@@ -1,4 +1,5 @@
-"""Passages: the stretches of a document that are read at once, so that a book need not be in memory to be learned from.
+"""Passages: the stretches of a document that are read at once, so that training on a book does not need all of it in
+memory.
 
 Most documents are one passage. A longer one is cut behind a newline, else before a space, else between two characters.
 """
@@ -31,7 +32,7 @@ def cut_at(window: bytes) -> int:
     if (space := window.rfind(b" ", half)) > 0:
         return space
     end = len(window)
-    # A continuation byte at the end may belong to a character that goes on behind the window.
+    # A continuation byte at the end may belong to a character that continues behind the window.
     while end > 1 and window[end - 1] & 0b1100_0000 == 0b1000_0000:
         end -= 1
     end = end - 1 if end > 1 and window[end - 1] >= 0b1100_0000 else len(window)

@@ -36,7 +36,7 @@ class ReadsDocuments(Protocol):
         ...
 
     def read(self, places: np.ndarray, number: int) -> Passage:
-        """The passage at a row of the table that was made of `cut`; InputError where it cannot be read."""
+        """The passage at a row of the table that was made of `cut`; InputError if it cannot be read."""
         ...
 
     def line_of(self, place: np.ndarray) -> int:
@@ -67,8 +67,15 @@ class Passages:
         """Documents with a text."""
         return int(np.count_nonzero(np.diff(self.places[:, DOCUMENT]))) + 1 if len(self) else 0
 
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a text; between blank lines there are none."""
+        if self.documents.kind != "jsonl":
+            return []
+        return np.setdiff1d(np.arange(len(self.documents.lines)), self.places[:, DOCUMENT]).tolist()
+
     def passage(self, number: int) -> Passage:
-        """Passage `number`, from 0; InputError where it cannot be read."""
+        """Passage `number`, from 0; InputError if it cannot be read."""
         return self.documents.read(self.places, number)
 
     def pair(self, line: int) -> tuple[str, str]:
@@ -115,7 +122,7 @@ def _table_name(documents: ReadsDocuments, *, most: int) -> str:
 
 
 def _stored(path: Path) -> np.ndarray | None:
-    """A stored table, mapped; None where there is none, or another one."""
+    """A stored table, mapped; None if there is none, or another one."""
     try:
         places = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):

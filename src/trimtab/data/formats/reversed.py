@@ -32,7 +32,7 @@ class ReversedPairs:
         return self.pairs.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """Target and source of a line; InputError where it is malformed."""
+        """Target and source of a line; InputError if it is malformed."""
         source, target = self.pairs.pair(line)
         return target, source
 

@@ -65,7 +65,7 @@ class TablePairs:
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
     """A `.parquet` file; a column inside a struct is called `translation.en`.
 
-    Raises InputError where the file or a column is missing, or a row has no text there.
+    Raises InputError if the file or a column is missing, or a row has no text there.
     """
     return open_rows(parquet_rows(path), path, _names(path, source, target), cache)
 
@@ -115,7 +115,7 @@ def _names(path: Path, source: str | int, target: str | int) -> tuple[str, str]:
                 f"{side}: got the number {name}, but {path} has columns with names",
                 got=str(name),
                 allowed="a name",
-                fix="write the name of the column, `translation.en` for one inside another",
+                fix="write the name of the column, `translation.en` for a nested one",
             )
     return str(source), str(target)
 

@@ -40,7 +40,7 @@ class TextDocuments:
             yield start, stop, document
 
     def read(self, places: np.ndarray, number: int) -> Passage:
-        """See `ReadsDocuments`; InputError where it is not UTF-8."""
+        """See `ReadsDocuments`; InputError if it is not UTF-8."""
         start, stop, document = places[number].tolist()
         begins = number == 0 or int(places[number - 1, DOCUMENT]) != document
         ends = number + 1 == len(places) or int(places[number + 1, DOCUMENT]) != document

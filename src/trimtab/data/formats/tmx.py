@@ -24,7 +24,7 @@ def open_tmx(path: Path, *, source: str | int, target: str | int, cache: Path) -
     """The units of a .tmx file (also .gz, .xz, .zst) that have both languages, by their codes: `en` also means `en-GB`
     where no variant has the code `en` itself. Units without one of the two are passed over.
 
-    Raises InputError where the file is no XML, a language is a number, or no unit has one of them.
+    Raises InputError if the file is no XML, a language is a number, or no unit has one of them.
     """
     languages = _codes(path, source=source, target=target)
 

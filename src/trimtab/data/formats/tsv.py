@@ -39,7 +39,7 @@ class TsvPairs:
         return found[found >= 0]
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two columns; InputError where the line has more or fewer columns than the first one of the file."""
+        """The two columns; InputError if the line has more or fewer columns than the first one of the file."""
         if line < 0:
             raise IndexError(line)
         line += self.num_header_lines

@@ -128,7 +128,7 @@ class Pipeline:
         return Pipeline(tuple(step for step in self.steps if isinstance(step, TextStep | ProtectStep)))
 
     def restorer(self) -> Restorer | None:
-        """What puts back into translations what was protected; None where nothing is."""
+        """What puts back into translations what was protected; None if nothing is."""
         for place, step in enumerate(self.steps):
             if isinstance(step, ProtectStep):
                 before = Pipeline(self.steps[:place])
@@ -139,9 +139,8 @@ class Pipeline:
 def build_transforms(configs: Sequence[Transform]) -> Pipeline:
     """The pipeline of the configured transforms, in their order.
 
-    `denoise` is not among them: it is for the sources of some corpora only, and spoils them when they are ids. Neither
-    is `context`, which knows more than the pair.
-    """
+    `denoise` is not among them: it is for the sources of some corpora only, and corrupts them when they are ids.
+    Neither is `context`, which knows more than the pair."""
     in_ids = (DenoiseTransform, ContextTransform)
     return Pipeline(tuple(_build(config) for config in configs if not isinstance(config, in_ids)))
 

@@ -1,4 +1,4 @@
-"""Spoils sources: words are masked, deleted, replaced by a mask several at once, or moved; the target stays whole.
+"""Corrupts sources: words are masked, deleted, replaced by a mask several at once, or moved; the target stays whole.
 
 It works on ids, after everything that works on text: so a mask is a symbol of its own, no text turns into it, and
 the words that are left are spelled as they would be without it.
@@ -32,7 +32,7 @@ class Noise:
     """For each id, whether a new word begins with it."""
 
     def spoil(self, ids: Sequence[int], rng: Generator) -> list[int]:
-        """Ids of a line without tags and end symbol, spoiled."""
+        """Ids of a line without tags and end symbol, corrupted."""
         words = self.words(ids)
         if self.shuffle and words:
             words = shuffled(words, distance=self.shuffle, rng=rng)

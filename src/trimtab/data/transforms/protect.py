@@ -40,7 +40,7 @@ class Protector:
         return self._replaced(text, self._chosen(self._values(text)))
 
     def protect_pair(self, source: str, target: str) -> tuple[str, str] | None:
-        """Both sides with symbols for what is on both; None where a symbol's spelling is on one alone."""
+        """Both sides with symbols for what is on both; None if a symbol's spelling is on one alone."""
         here, there = self._values(source), self._values(target)
         if not here and not there:
             return source, target

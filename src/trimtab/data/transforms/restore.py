@@ -1,4 +1,4 @@
-"""Puts what was protected back into a translation, and sees to it that nothing is lost or doubled on the way."""
+"""Restores protected text in a translation, without losing or duplicating any of it."""
 
 import re
 from collections import Counter

@@ -19,14 +19,14 @@ BATCH_TOKENS = 4096
 
 
 def require_ctranslate2() -> None:
-    """Raises InputError where ctranslate2 is not installed."""
+    """Raises InputError if ctranslate2 is not installed."""
     try:
         import ctranslate2  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "ctranslate2":
             raise
         raise input_error(
-            "models in the form of CTranslate2 need ctranslate2, which is not installed",
+            "CTranslate2 models need ctranslate2, which is not installed",
             got="no ctranslate2",
             allowed="ctranslate2 4.6 or newer",
             fix='pip install "trimtab[train,ctranslate2]"',
@@ -44,7 +44,7 @@ def open_ctranslate2(
     """The model in a folder that an export wrote, with the weights that it has.
 
     `never` are the target ids that no translation has. `expected` are sizes that are known from elsewhere, `symbols`
-    what `config.json` must call the special ones. Raises InputError where the folder holds anything that an export does
+    what `config.json` must call the special ones. Raises InputError if the folder holds anything that an export does
     not write, and where CTranslate2 cannot read it or cannot use the device.
     """
     require_ctranslate2()
@@ -55,17 +55,17 @@ def open_ctranslate2(
     wrong = [key for key, piece in (symbols or {}).items() if config[key] != piece]
     if wrong or config["eos_token"] not in target:
         raise input_error(
-            f"{folder}: special symbols that are not those of its tokenizers",
+            f"{folder}: special symbols that differ from those of its tokenizers",
             got=", ".join(f"{key} {config[key]!r}" for key in wrong or ["eos_token"])[:200],
-            allowed="what the export wrote",
-            fix="export the run once more",
+            allowed="the file as the export wrote it",
+            fix="export the run again",
         )
     if device.type == "cuda" and ctranslate2.get_cuda_device_count() == 0:
         raise input_error(
             "device: this installation of CTranslate2 finds no GPU",
             got=str(device),
             allowed="cpu",
-            fix="say --device cpu, or install a ctranslate2 built for this CUDA",
+            fix="use --device cpu, or install a ctranslate2 built for this CUDA",
         )
     try:
         with _quiet():
@@ -79,8 +79,8 @@ def open_ctranslate2(
         raise input_error(
             f"{folder}: CTranslate2 cannot read it",
             got=" ".join(str(error).split())[:200] or type(error).__name__,
-            allowed="a folder as the export wrote it",
-            fix="export the run once more",
+            allowed="the folder as the export wrote it",
+            fix="export the run again",
         ) from None
     return CTranslate2Model(
         translator, vocabularies=(source, target), end=config["eos_token"], never=never, device=device
@@ -121,9 +121,9 @@ class CTranslate2Model:
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> NoReturn:
         """Raises InputError: the library gives no scores of single steps."""
         raise input_error(
-            "an export for CTranslate2 searches by itself and gives no scores of single steps",
-            got="a search that needs them: samples, a forced prefix, blocked repeats, documents in context, or several "
-            "models together",
+            "a CTranslate2 export runs its own search and gives no scores of single steps",
+            got="a search that needs them: sampling, a forced prefix, no-repeat n-grams, documents in "
+            "context, or an ensemble",
             allowed="greedy and beam search with any beam, length penalty and number of candidates",
             fix="translate with the run itself, or with an export for hf",
         )

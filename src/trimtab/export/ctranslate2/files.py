@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before CTranslate2 may see it.
+"""What is checked in an exported folder before CTranslate2 may see it.
 
 The library reads `model.bin` as it comes. So its table of tensors is read here first: each must lie within the file,
 have numbers in it, and there must be as many as the model that is expected has. The form is that of
@@ -42,7 +42,7 @@ class StoredTensor:
 
 
 def check_files(folder: Path, expected: Mapping[str, int]) -> dict[str, Any]:
-    """The settings of the model in a folder; InputError where anything is not as an export writes it.
+    """The settings of the model in a folder; InputError if anything is not as an export writes it.
 
     `expected` are sizes that the recipe knows: `source_ids`, `target_ids`, `dim`, `encoder_layers`, `decoder_layers`,
     and `positions`, of which there may be more.
@@ -75,7 +75,7 @@ def read_vocabularies(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def read_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The table of `model.bin` by name, other names of a tensor included; InputError where it is none or not whole."""
+    """The table of `model.bin` by name, other names of a tensor included; InputError if it is none or not whole."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         reader = _Reader(path, file, size)
@@ -118,7 +118,7 @@ def sizes_of(tensors: Mapping[str, StoredTensor]) -> dict[str, int]:
 
 
 def check_finite(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """InputError where a weight is no number."""
+    """InputError if a weight is no number."""
     for name, each in tensors.items():
         if each.type not in EXPONENTS or not each.num_bytes:
             continue
@@ -137,7 +137,7 @@ def weights_refused(path: Path, *, got: str, allowed: str = "a file as the expor
         f"{path}: not the weights of this export",
         got=got,
         allowed=allowed,
-        fix="put the file back, or export the run once more",
+        fix="restore the file, or export the run again",
     )
 
 
@@ -201,8 +201,8 @@ def _check_config(folder: Path, config: Mapping[str, Any]) -> None:
         raise input_error(
             f"{folder / CONFIG}: not the settings of an export",
             got=f"{', '.join(map(str, wrong))[:200]} missing, unknown or of another kind",
-            allowed="what the export wrote",
-            fix="export the run once more",
+            allowed="the file as the export wrote it",
+            fix="export the run again",
         )
 
 
@@ -215,7 +215,7 @@ def _read_vocabulary(folder: Path, name: str) -> list[str]:
     if not isinstance(pieces, list) or not all(isinstance(each, str) for each in pieces):
         raise _no_vocabulary(path, got="no list of texts")
     if len(set(pieces)) < len(pieces):
-        raise _no_vocabulary(path, got="a piece that stands there twice")
+        raise _no_vocabulary(path, got="a duplicate piece")
     return pieces
 
 
@@ -224,5 +224,5 @@ def _no_vocabulary(path: Path, *, got: str) -> InputError:
         f"{path}: not a vocabulary of an export",
         got=got,
         allowed="a JSON list of pieces, each once",
-        fix="export the run once more",
+        fix="export the run again",
     )

@@ -1,10 +1,10 @@
 """The trainer's beam search, computed by CTranslate2's.
 
 Both follow the same hypotheses: of the likeliest `2 * beam` continuations those among the first `beam` that end are
-finished, and the likeliest `beam` that do not end go on. They differ in when a row is done. The library stops after a
-number of finished ones, and gives what is open after a number of steps; the trainer goes on until no open hypothesis
-can win, and lets nothing but the end symbol follow at the limit. So rows are searched for a few steps, with all that
-ended and all that is open given back; what is not settled by these is searched again for more.
+finished, and the likeliest `beam` that do not end continue. They differ in when a row is done. The library stops after
+a number of finished ones, and gives what is open after a number of steps; the trainer continues until no open
+hypothesis can win, and lets nothing but the end symbol follow at the limit. So rows are searched for a few steps, with
+all that ended and all that is open given back; what is not settled by these is searched again for more.
 
 Symbols that are never written are passed to the library as further ends, and what ends with one is left out. Its own
 way of suppressing them would take them out of the softmax too, so that the others gain and another hypothesis may win.
@@ -72,7 +72,7 @@ class Searcher:
 
         Where a hypothesis ends with a step, the library does not tell the one that takes its place. So what is open
         when the room is full comes from two searches: that which stops there, and one of a step more, in which these
-        go on.
+        continue.
         """
         nothing = Seen([], [], -math.inf)
         first = self._run(rows, capacity, wanted) if capacity else [nothing for _ in rows]
@@ -115,7 +115,7 @@ class Searcher:
             total = score * len(pieces) ** (wanted.length_penalty or SUMS)
             if len(pieces) == steps:
                 newest.append(total)
-            # Where most continuations end, too few are left, and the library goes on behind an end.
+            # Where most continuations end, too few are left, and the library continues behind an end.
             if not ends.isdisjoint(pieces[:-1]):
                 continue
             if pieces[-1] == self.end:

@@ -1,4 +1,4 @@
-"""When what a search has seen settles which translations of a row are the best."""
+"""When a search has seen enough to know the best translations of a row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Wanted:
         return sorted(each, key=self.normalised, reverse=True)[: self.n]
 
     def finished(self, seen: Seen, *, capacity: int) -> list[Written]:
-        """The best `n` of a row that has room for so many pieces; empty where more steps may change them."""
+        """The best `n` of a row that has room for so many pieces; empty if more steps may change them."""
         if self.beam == 1:
             return self.best(seen.ended)
         if not self.exact:
@@ -73,7 +73,7 @@ class Wanted:
         return [*self.best(ended), *unlike.values()]
 
     def _first(self, ended: list[Written]) -> list[Written]:
-        """The best `n` of what had ended when `beam` had; empty where fewer have."""
+        """The best `n` of what had ended when `beam` had; empty if fewer have."""
         lengths = sorted(len(each.pieces) for each in ended)
         if len(lengths) < self.beam:
             return []

@@ -20,9 +20,8 @@ from trimtab.export.ctranslate2.files import CONFIG, WEIGHTS, read_vocabularies
 from trimtab.export.ctranslate2.spec import model_spec
 from trimtab.export.manifest import unknown_manifest
 from trimtab.export.quantized import EXACT
-from trimtab.export.target import TargetCard, Trained
+from trimtab.export.target import TargetCard, Trained, translator_of
 from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
-from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.types import Ragged
 
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
@@ -50,8 +49,7 @@ class CTranslate2:
     def write(self, trained: Trained, folder: Path) -> None:
         """Weights, settings, vocabularies, and the tokenizers' own models."""
         source, target = trained.tokenizers.source, trained.tokenizers.target
-        assert isinstance(trained.model, EncoderDecoder), "other kinds are refused before anything is written"
-        spec = model_spec(trained.model, num_source_ids=source.num_ids)
+        spec = model_spec(translator_of(trained), num_source_ids=source.num_ids)
         spec.register_source_vocabulary(pieces_of(source))
         spec.register_target_vocabulary(pieces_of(target))
         for key, value in settings(trained).items():
@@ -77,7 +75,7 @@ class CTranslate2:
             sizes["positions"] = recipe.data.max_tokens
         for found, own in zip(read_vocabularies(folder), (tokenizers.source, target), strict=True):
             if found != pieces_of(own):
-                raise unknown_manifest(folder, got="vocabularies with other pieces than the tokenizers have")
+                raise unknown_manifest(folder, got="vocabularies that differ from the tokenizers")
         return open_ctranslate2(
             folder,
             device=device or choose_device(),

@@ -22,7 +22,7 @@ def write_fast_tokenizer(
 ) -> None:
     """Writes `tokenizer.json` and `tokenizer_config.json`; `names` are the spellings of pad, unknown, start and end.
 
-    It puts the start symbol before a text and no end symbol behind it, so that a model goes on from what it reads.
+    It puts the start symbol before a text and no end symbol behind it, so that a model continues from what it reads.
     """
     from tokenizers import AddedToken, processors
 

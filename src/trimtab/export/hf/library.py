@@ -16,14 +16,14 @@ _OTHER_WEIGHTS = re.compile(
 
 
 def require_transformers() -> None:
-    """Raises InputError where transformers is not installed."""
+    """Raises InputError if transformers is not installed."""
     try:
         import transformers  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "transformers":
             raise
         raise input_error(
-            "models in the form of Hugging Face need transformers, which is not installed",
+            "Hugging Face models need transformers, which is not installed",
             got="no transformers",
             allowed="transformers 4.57 or newer",
             fix='pip install "trimtab[train,export]"',
@@ -31,15 +31,15 @@ def require_transformers() -> None:
 
 
 def refuse_other_weights(folder: Path) -> None:
-    """InputError where the folder has a file from which weights, or names of them, could be read in place of the
+    """InputError if the folder has a file from which weights, or names of them, could be read in place of the
     export's."""
     others = [each.name for each in folder.iterdir() if _OTHER_WEIGHTS.fullmatch(each.name)]
     if others := sorted(set(others) - {WEIGHTS}):
         raise input_error(
-            f"{folder}: holds other weights than those of the export",
+            f"{folder}: contains weights that are not the export's",
             got=", ".join(others[:5]),
             allowed=f"{WEIGHTS} alone",
-            fix="take them out, or export the run once more",
+            fix="remove them, or export the run again",
         )
 
 
@@ -52,12 +52,12 @@ def shapes_in(folder: Path) -> dict[str, list[int]]:
             return {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise weights_refused(
-            folder, got=" ".join(str(error).split())[:200], allowed="a whole file of safetensors"
+            folder, got=" ".join(str(error).split())[:200], allowed="a complete safetensors file"
         ) from None
 
 
 def check_finite(folder: Path, network: Any) -> None:
-    """InputError where a weight is no number."""
+    """InputError if a weight is no number."""
     if bad := [name for name, each in network.state_dict().items() if not each.isfinite().all()]:
         raise weights_refused(
             folder, got=f"numbers that are not finite in {bad[0]}", allowed="finite numbers"
@@ -85,8 +85,8 @@ def unreadable(folder: Path, error: Exception) -> InputError:
     return input_error(
         f"{folder}: transformers cannot read it",
         got=" ".join(str(error).split())[:200] or type(error).__name__,
-        allowed="a folder as the export wrote it",
-        fix="export the run once more",
+        allowed="the folder as the export wrote it",
+        fix="export the run again",
     )
 
 
@@ -112,12 +112,12 @@ def weights_refused(folder: Path, *, got: str, allowed: str) -> InputError:
         f"{folder / WEIGHTS}: not the weights of this export",
         got=got,
         allowed=allowed,
-        fix="put the file back, or export the run once more",
+        fix="restore the file, or export the run again",
     )
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """What AutoTokenizer makes of the folder; InputError where it cannot read it."""
+    """What AutoTokenizer makes of the folder; InputError if it cannot read it."""
     from transformers import AutoTokenizer
 
     with warnings.catch_warnings():
@@ -128,5 +128,5 @@ def open_tokenizer(folder: Path) -> Any:
             raise input_error(
                 f"{folder}: transformers cannot read its tokenizer",
                 got=" ".join(str(error).split())[:200],
-                fix="export the run once more",
+                fix="export the run again",
             ) from None

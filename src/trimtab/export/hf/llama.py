@@ -50,7 +50,7 @@ def open_engine(folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device:
 
 
 def usage(folder: str) -> str:
-    """Python that goes on from a prompt, for the model card."""
+    """Python that continues from a prompt, for the model card."""
     name = json.dumps(folder, ensure_ascii=False)
     return (
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
@@ -90,7 +90,7 @@ def _of_vocabulary(tokenizer: SentencePiece) -> Iterator[Problem]:
     if spec.is_bytes or (spec.model is not None and not spec.space_behind):
         return
     yield Problem(
-        what="data.tokenizer: `tokenizer.json` cannot split as this sentencepiece model does",
+        what="data.tokenizer: `tokenizer.json` cannot reproduce this sentencepiece model",
         got="one that ends words with ▁" if spec.space_behind else "a model of words or of characters",
         allowed="unigram, bpe, or bytes",
         fix="train with a tokenizer of one of these to export for hf",

@@ -1,6 +1,7 @@
 """A language model of Hugging Face's transformers, as generation sees it."""
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def open_llama(
 ) -> "LlamaModel":
     """The model in a folder that an export wrote, in float32, in evaluation mode.
 
-    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError where the folder holds
+    Nothing is fetched from anywhere and no code of the folder is executed. Raises InputError if the folder holds
     anything that an export of this model does not write, and where transformers cannot read it.
     """
     require_transformers()
@@ -65,9 +66,18 @@ class LlamaModel:
         """Room for `rows` prompts, `width` texts each."""
         return LlamaSession(self, rows=rows, width=width)
 
+    @torch.inference_mode()
+    def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
+        """The logits after each token of each row."""
+        longest = max(map(len, rows))
+        ids = torch.tensor([[*row, *[row[0]] * (longest - len(row))] for row in rows], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=self.device)
+        found = self.network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
+        return [logits[: len(row)] for logits, row in zip(found, rows, strict=True)]
+
 
 class LlamaSession:
-    """Prompts that go on; see `decode.continuing.OpenPrompts`."""
+    """Prompts that continue; see `decode.continuing.OpenPrompts`."""
 
     def __init__(self, model: LlamaModel, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width = model, rows, width

@@ -1,4 +1,4 @@
-"""What of the folder of a language model is looked at before transformers may see it.
+"""What is checked in the folder of a language model before transformers may see it.
 
 What an export writes follows from its recipe and its vocabulary, so that nothing else is let through: no key that could
 name code or other files, no size but those of the recipe, no tensor of another name or shape.
@@ -41,7 +41,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 
 
 def check_llama_files(folder: Path, config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> None:
-    """InputError where settings or weights are not those that an export of this model writes."""
+    """InputError if settings or weights are not those that an export of this model writes."""
     name = class_name(config)
     rope = {"rope_theta": config.rope_theta, "rope_type": "default"}
     settings = {
@@ -61,7 +61,7 @@ def check_llama_files(folder: Path, config: DecoderModel, tokenizer: Tokenizer, 
 def check_llama_shapes(
     folder: Path, config: DecoderModel, shapes: Mapping[str, list[int]], *, num_ids: int
 ) -> None:
-    """InputError where a tensor is missing, left over or of another shape, before a model of these sizes is made."""
+    """InputError if a tensor is missing, left over or of another shape, before a model of these sizes is made."""
     wanted = tensor_shapes(config, num_ids=num_ids)
     other = sorted(name for name in {*wanted, *shapes} if wanted.get(name) != shapes.get(name))
     if other:
@@ -86,7 +86,7 @@ def _check(path: Path, found: dict[str, Any], wanted: dict[str, Any], *, may_lac
                     what=f"{path}: {key[:60]} is not as an export writes it",
                     got=repr(found[key])[:80] if key in found else "no such key",
                     allowed=repr(wanted[key])[:80] if key in wanted else "no such key: an export writes none",
-                    fix="export the run once more",
+                    fix="export the run again",
                 )
             )
     if problems:

@@ -128,7 +128,7 @@ def _of_vocabularies(recipe: Recipe, tokenizers: Tokenizers) -> Iterator[Problem
     source, target = tokenizers.source, tokenizers.target
     if source.symbols:
         yield Problem(
-            what="data.source_tokenizer: a MarianTokenizer cannot have tags beside a vocabulary of the source's own",
+            what="data.source_tokenizer: a MarianTokenizer cannot have tags with a separate source vocabulary",
             got=", ".join(source.symbols),
             allowed="tags with one vocabulary for both sides, or two vocabularies without tags",
             fix="leave `data.source_tokenizer` out",

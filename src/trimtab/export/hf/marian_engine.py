@@ -28,7 +28,7 @@ def open_hugging_face(
     """The model in a folder that an export wrote, in float32, in evaluation mode.
 
     `expected` are values of `config.json` that are known from elsewhere. Nothing is fetched from anywhere and no code
-    of the folder is executed. Raises InputError where the folder holds anything that an export does not write, where
+    of the folder is executed. Raises InputError if the folder holds anything that an export does not write, where
     a tensor is missing, left over, or of another shape, and where transformers cannot read it.
     """
     require_transformers()
@@ -60,7 +60,7 @@ def _check_expected(folder: Path, config: Mapping[str, Any], expected: Mapping[s
             f"{folder / 'config.json'}: not the settings of this export",
             got=", ".join(f"{key} {config.get(key)}" for key in others)[:200],
             allowed=", ".join(f"{key} {expected[key]}" for key in others)[:200] + ", as the recipe says",
-            fix="export the run once more",
+            fix="export the run again",
         )
 
 
@@ -131,7 +131,7 @@ class HuggingFaceSession:
         return given.logits[:, -1].float().view(self.rows, self.width, -1)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
         self.cache.reorder_cache((first + parents).flatten())
 

@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before transformers may see it.
+"""What is checked in an exported folder before transformers may see it.
 
 A library that opens any model in any form has many doors: keys of `config.json` that name code or kernels on a hub,
 indexes that name weights elsewhere, pickled weights, adapters. An export needs none of them, so only the keys and the
@@ -20,7 +20,7 @@ ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """The settings of the model in a folder; InputError where anything is not as an export writes it."""
+    """The settings of the model in a folder; InputError if anything is not as an export writes it."""
     config = read_object(folder, CONFIG)
     _check_values(folder / CONFIG, config, _CONFIG)
     _check_class(folder / CONFIG, config)
@@ -32,7 +32,7 @@ def check_files(folder: Path) -> dict[str, Any]:
 
 
 def check_shapes(folder: Path, config: Mapping[str, Any], shapes: Mapping[str, list[int]]) -> None:
-    """InputError where the weights are not of the sizes that `config.json` says, before a model of these sizes is
+    """InputError if the weights are not of the sizes that `config.json` says, before a model of these sizes is
     made."""
     wide = config["d_model"]
     problems: list[str] = []
@@ -82,7 +82,7 @@ def _check_class(path: Path, config: Mapping[str, Any]) -> None:
             f"{path}: not the settings of an export",
             got=", ".join(problems)[:200],
             allowed=", ".join(f"{name} ({type})" for type, name in CLASSES.items()),
-            fix="export the run once more",
+            fix="export the run again",
         )
 
 
@@ -96,7 +96,7 @@ def _check_values(path: Path, content: Mapping[str, Any], known: Mapping[str, "_
                     what=f"{path}: {key[:60]} is not as an export writes it",
                     got=repr(value)[:80],
                     allowed=allowed,
-                    fix="export the run once more",
+                    fix="export the run again",
                 )
             )
     if problems:

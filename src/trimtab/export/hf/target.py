@@ -7,7 +7,6 @@ from typing import assert_never
 
 import torch
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.device import choose_device
@@ -38,7 +37,7 @@ class HuggingFace:
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that no class can express."""
         require_transformers()
-        form = llama if isinstance(recipe.model, DecoderModel) else marian
+        form = marian if recipe.model.has_encoder else llama
         return form.supports(recipe, tokenizers)
 
     def write(self, trained: Trained, folder: Path) -> None:
@@ -55,7 +54,7 @@ class HuggingFace:
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
     ) -> HuggingFaceModel | LlamaModel:
         """The class of the recipe with the weights of the folder, in float32."""
-        form = llama if isinstance(recipe.model, DecoderModel) else marian
+        form = marian if recipe.model.has_encoder else llama
         return form.open_engine(folder, recipe, tokenizers, device=device or choose_device())
 
     def as_users_open_it(self, folder: Path) -> OpenedHuggingFace | OpenedText:

@@ -1,4 +1,4 @@
-"""Tensors of torch as what a graph of ONNX Runtime reads and writes, where they stand: nothing is copied."""
+"""Binds torch tensors as inputs and outputs of ONNX Runtime without copies."""
 
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class Bound(NamedTuple):
 def run_bound(session: Any, inputs: dict[str, Bound], outputs: dict[str, Bound]) -> None:
     """Runs a session of ONNX Runtime once. The device of all buffers is that of the session.
 
-    Raises InputError where the library cannot compute its graph, which is no fault of ours: each was proven.
+    Raises InputError if the library cannot compute its graph, which is no fault of ours: each was proven.
     """
     binding = session.io_binding()
     for name, bound in inputs.items():
@@ -47,8 +47,8 @@ def run_bound(session: Any, inputs: dict[str, Bound], outputs: dict[str, Bound])
         raise input_error(
             "ONNX Runtime cannot compute a graph of the export",
             got=" ".join(str(error).split())[:200] or type(error).__name__,
-            allowed="a folder as the export wrote it",
-            fix="export the run once more",
+            allowed="the folder as the export wrote it",
+            fix="export the run again",
         ) from None
     if on_gpu:
         binding.synchronize_outputs()

@@ -28,7 +28,7 @@ CPU, GPU = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
 def require_onnx() -> None:
-    """Raises InputError where onnx or onnxruntime is not installed."""
+    """Raises InputError if onnx or onnxruntime is not installed."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
@@ -36,7 +36,7 @@ def require_onnx() -> None:
         if error.name not in ("onnx", "onnxruntime"):
             raise
         raise input_error(
-            f"models in the form of ONNX need {error.name}, which is not installed",
+            f"ONNX models need {error.name}, which is not installed",
             got=f"no {error.name}",
             allowed="onnx 1.17 and onnxruntime 1.20, or newer",
             fix='pip install "trimtab[train,onnx]"; for a GPU onnxruntime-gpu in place of onnxruntime',
@@ -54,7 +54,7 @@ def open_onnx(
 
     `expected` are sizes and symbols that are known from elsewhere. Nothing outside the folder is read and nothing of
     it executed but the operators of ONNX that an export writes. float16 on a CPU is for the proof of an export alone.
-    Raises InputError where the folder holds anything else, and where weights and device do not belong together.
+    Raises InputError if the folder holds anything else, and where weights and device do not belong together.
     """
     require_onnx()
     settings = read_settings(folder)
@@ -66,7 +66,7 @@ def open_onnx(
             f"{folder}: not the settings of this export",
             got=", ".join(f"{key} {getattr(settings, key)}" for key in others),
             allowed=", ".join(f"{key} {(expected or {})[key]}" for key in others) + ", as the recipe says",
-            fix="export the run once more",
+            fix="export the run again",
         )
     return OnnxModel(
         _session(folder / ENCODER, place), _session(folder / DECODER, place), settings, sizes, place
@@ -74,7 +74,7 @@ def open_onnx(
 
 
 def _place(folder: Path, settings: Settings, device: torch.device | None, *, to_prove: bool) -> torch.device:
-    """Where it is to run; InputError where that cannot be."""
+    """Where it is to run; InputError if that cannot be."""
     import onnxruntime
 
     has_gpu = GPU in onnxruntime.get_available_providers() and torch.cuda.is_available()
@@ -82,11 +82,11 @@ def _place(folder: Path, settings: Settings, device: torch.device | None, *, to_
         device = torch.device("cuda" if has_gpu and settings.weights != "int8" else "cpu")
     if device.type == "cuda" and not has_gpu:
         raise _misplaced(
-            folder, device, "onnxruntime without CUDA", "pip install onnxruntime-gpu, or say --device cpu"
+            folder, device, "onnxruntime without CUDA", "pip install onnxruntime-gpu, or use --device cpu"
         )
     if device.type == "cuda" and settings.weights == "int8":
         raise _misplaced(
-            folder, device, "int8, which has no kernels on GPUs", "say --device cpu, or export float16"
+            folder, device, "int8, which has no kernels on GPUs", "use --device cpu, or export float16"
         )
     if device.type == "cpu" and settings.weights == "float16" and not to_prove:
         raise _misplaced(

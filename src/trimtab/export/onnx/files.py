@@ -1,4 +1,4 @@
-"""What of an exported folder is looked at before ONNX Runtime may see it.
+"""What is checked in an exported folder before ONNX Runtime may see it.
 
 A file in the form of ONNX may name files anywhere on the machine as its weights, operators of other libraries, and
 graphs within graphs. An export needs none of them: only what it writes itself is let through.
@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 def read_settings(folder: Path) -> Settings:
-    """The settings of an export; InputError where one is missing or no export has it."""
+    """The settings of an export; InputError if one is missing or no export has it."""
     said = read_object(folder, SETTINGS)
     rules: dict[str, tuple[Any, ...]] = {"weights": KINDS, "largest": (FULL, REDUCED), "opset": OPSETS}
     for key in Settings._fields:
@@ -58,13 +58,13 @@ def read_settings(folder: Path) -> Settings:
                 f"{folder / SETTINGS}: {key} is not as an export writes it",
                 got=repr(value)[:80],
                 allowed=" or ".join(map(str, known)) if known else "a whole number",
-                fix="export the run once more",
+                fix="export the run again",
             )
     return Settings(*(said[key] for key in Settings._fields))
 
 
 def check_graphs(folder: Path, settings: Settings) -> dict[str, Any]:
-    """The graphs by the names of their files; InputError where one is not what an export writes."""
+    """The graphs by the names of their files; InputError if one is not what an export writes."""
     size = plain_file(folder, WEIGHTS).stat().st_size
     found = {name: _parsed(plain_file(folder, name, most=GRAPH_BYTES)) for name in (ENCODER, DECODER)}
     for name, model in found.items():
@@ -74,7 +74,7 @@ def check_graphs(folder: Path, settings: Settings) -> dict[str, Any]:
 
 
 def check_shapes(folder: Path, graphs: Mapping[str, Any], expected: Mapping[str, int]) -> dict[str, int]:
-    """Sizes of the model as its graphs say them; InputError where both graphs or `expected` say other ones."""
+    """Sizes of the model as its graphs say them; InputError if both graphs or `expected` say other ones."""
     outputs = {each.name: _sizes(each) for each in graphs[DECODER].graph.output}
     caches = [shape for name, shape in outputs.items() if name.startswith("present.")]
     kept = {tuple(shape[1::2]) for shape in caches if len(shape) == 4}
@@ -109,7 +109,7 @@ def check_shapes(folder: Path, graphs: Mapping[str, Any], expected: Mapping[str,
 def refused(path: Path, *, got: str, allowed: str = "a graph as the export wrote it") -> InputError:
     """The error for a graph that is not one of an export."""
     return input_error(
-        f"{path}: not a graph of this export", got=got[:200], allowed=allowed, fix="export the run once more"
+        f"{path}: not a graph of this export", got=got[:200], allowed=allowed, fix="export the run again"
     )
 
 

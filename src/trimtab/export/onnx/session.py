@@ -93,7 +93,7 @@ class OnnxSession:
         return logits[:, :, 0]
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         if self.width > 1:
             first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
             self._choose((first + parents).flatten())

@@ -1,4 +1,4 @@
-"""The weights of all graphs of an export in one file beside them, each tensor once.
+"""Stores the weights of all graphs of an export in one external file, each tensor once.
 
 ONNX calls this external data. A graph with its weights inside is one message of protobuf, which ends at 2 GB; so all
 weights stand outside, whatever their size, and the graphs stay small enough to be read through before they are run.

@@ -18,9 +18,8 @@ from trimtab.export.onnx.files import DECODER, ENCODER, OPSETS, SETTINGS, WEIGHT
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import Rounding
 from trimtab.export.onnx.store import Store
-from trimtab.export.target import Trained
+from trimtab.export.target import Trained, translator_of
 from trimtab.export.trainer import token_log_probabilities
-from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.types import Ragged
 
 REDUCED_KIND = "int8_reduced"
@@ -51,7 +50,7 @@ def write_graphs(trained: Trained, folder: Path, *, kind: str) -> None:
                 return
             told.append(f"opset {opset}: a token differs by {difference:.1e}")
     raise RunFailed(
-        "no set of operators of ONNX gives what the trainer does; nothing was written\n"
+        "no ONNX operator set reproduces the trainer's results; nothing was written\n"
         + "\n".join(f"  got     {each}" for each in told)
         + "\n  fix     install another onnxruntime, or report this with its version"
     )
@@ -60,8 +59,7 @@ def write_graphs(trained: Trained, folder: Path, *, kind: str) -> None:
 def write_at(trained: Trained, folder: Path, *, opset: int, kind: str = "float32") -> None:
     """Writes weights, both graphs and settings for one opset."""
     largest = REDUCED if kind == REDUCED_KIND else largest_weight() if kind == "int8" else FULL
-    network = trained.model
-    assert isinstance(network, EncoderDecoder), "other kinds are refused before anything is written"
+    network = translator_of(trained)
     with Store(folder / WEIGHTS) as store:
         graphs = {
             ENCODER: encoder_graph(_nodes(store, opset, kind, largest), network),

@@ -17,10 +17,9 @@ from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem, input_error
 from trimtab.export.padded_rows import padded
-from trimtab.export.target import TargetCard, Trained
+from trimtab.export.target import TargetCard, Trained, decoder_of
 from trimtab.export.tokenizer_files import SOURCE, write_models
 from trimtab.export.torch_export.program import PROGRAM, write_program
-from trimtab.model.decoder_only import DecoderOnly
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class TorchExport:
 
     def write(self, trained: Trained, folder: Path) -> None:
         """The program with its weights, and the sentencepiece model of the training."""
-        assert isinstance(trained.model, DecoderOnly), "other kinds are refused before anything is written"
-        write_program(trained.model, folder)
+        write_program(decoder_of(trained), folder)
         write_models(trained.tokenizers, folder)
 
     def open(
@@ -45,10 +43,10 @@ class TorchExport:
     ) -> NoReturn:
         """Refuses: PyTorch unpickles parts of a program, so a folder from elsewhere could execute anything."""
         raise input_error(
-            f"{folder}: a program of torch.export is not opened here, since PyTorch unpickles parts of it",
+            f"{folder}: trimtab does not open torch.export programs, since PyTorch unpickles parts of them",
             got="an export for torch_export",
             allowed="a run, or an export for hf",
-            fix="take the run; or torch.export.load for a program that you trust, as the model card shows",
+            fix="use the run, or torch.export.load for a program that you trust, as the model card shows",
         )
 
     def as_users_open_it(self, folder: Path) -> "OpenedProgram":
@@ -73,8 +71,8 @@ class TorchExport:
             ),
             limits=(
                 f"It reads at most {window} tokens, the start symbol included. Rows are filled up behind their ends.",
-                "The program gives all logits of the rows and keeps no keys and values: a text that grows is read anew "
-                "for each token.",
+                "The program gives all logits of the rows and keeps no keys and values: each new token reads the whole "
+                "text again.",
                 "`torch.export.load` unpickles parts of the file: open no program that you do not trust. trimtab opens "
                 "none.",
                 "The sign `▁` in a text is read as a space, as sentencepiece does; trimtab spells it in bytes.",

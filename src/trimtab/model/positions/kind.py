@@ -44,13 +44,13 @@ class Positions(nn.Module):
         return x
 
     def rotate(self, positions: Int[Tensor, "tokens"]) -> RotaryCosSin | None:
-        """By what queries and keys of these tokens are rotated; None where they are not."""
+        """By what queries and keys of these tokens are rotated; None if they are not."""
         return None
 
     def bias(
         self, queries: Int[Tensor, "*rows queries"], keys: Int[Tensor, "*rows keys"]
     ) -> Float[Tensor, "*rows heads queries keys"] | None:
-        """What is added to the scores between tokens at these positions; None where nothing is."""
+        """What is added to the scores between tokens at these positions; None if nothing is."""
         return None
 
     def of_stream(self, stream: Stream) -> PositionInputs:
@@ -59,7 +59,7 @@ class Positions(nn.Module):
         return PositionInputs(self.rotate(stream.positions), self.bias(row, row))
 
     def table(self) -> Float[Tensor, "positions dim"] | None:
-        """What `embed` adds at each position, for exports; None where it adds nothing."""
+        """What `embed` adds at each position, for exports; None if it adds nothing."""
         return None
 
     def rotary_table(self) -> Float[Tensor, "positions size"] | None:

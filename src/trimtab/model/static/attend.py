@@ -40,7 +40,7 @@ def attention_of(place: Place, model: EncoderDecoder, dtype: torch.dtype) -> Att
 def bias_of(
     place: Place, model: EncoderDecoder, dtype: torch.dtype
 ) -> Float[Tensor, "1 kv_heads group room"] | None:
-    """What positions add to the scores of the newest token and each place; None where they add nothing."""
+    """What positions add to the scores of the newest token and each place; None if they add nothing."""
     memory = torch.arange(place.shape.memory, device=place.past.device)
     bias = model.target_positions.bias(place.past, memory)
     if bias is None:

@@ -14,7 +14,7 @@ from trimtab.model.static.session_memory import SessionMemory
 from trimtab.types import Stream
 
 OUT_OF_MEMORY = (
-    "translation goes on without recorded steps, which is slower: there is not enough memory for their caches. "
+    "translation continues without recorded steps, which is slower: there is not enough memory for their caches. "
     "Smaller batches need less. ({})"
 )
 

@@ -17,7 +17,7 @@ MOST_RECORDINGS = 128
 """The one that was launched longest ago is dropped for a new one."""
 
 OUT_OF_MEMORY = (
-    "translation goes on kernel by kernel, which is slower: there is no memory to record its steps. ({})"
+    "translation continues kernel by kernel, which is slower: there is no memory to record its steps. ({})"
 )
 
 
@@ -60,7 +60,7 @@ class Recordings:
         graph = torch.cuda.CUDAGraph()
         try:
             with on(self.stream), uncollected():
-                # Other threads go on, on streams of their own.
+                # Other threads continue, on streams of their own.
                 graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
                 try:
                     step()

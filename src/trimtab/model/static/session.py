@@ -50,7 +50,7 @@ class StaticSession:
         self.plain.feed(tokens, skipped)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i goes on from what was hypothesis `parents[i, j]` of the same row."""
+        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         if self.plain is not None:
             self.plain.reorder(parents)
             return

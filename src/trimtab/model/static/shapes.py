@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 LEAST_HYPOTHESES = 64
-"""Fewer cost as much as these: a GPU reads the weights all the same."""
+"""Fewer cost as much as these: a GPU reads the weights anyway."""
 LEAST_SOURCE = 32
 FIRST_MEMORY = 32
 """Slots for target tokens that a session begins with; they double when they are full."""

@@ -23,7 +23,7 @@ def static_step(model: EncoderDecoder, place: Place) -> None:
     place.ancestors.index_copy_(2, place.past, own)
     positions = place.past.expand(rows * width)
     x = model.embed_target(stream_at(place.tokens.flatten(), positions))
-    # Added to the scores of source tokens: minus infinity where there is none. Made once, since attention would make
+    # Added to the scores of source tokens: minus infinity if there is none. Made once, since attention would make
     # it of a mask in each call.
     hidden = torch.zeros_like(place.real, dtype=x.dtype).masked_fill_(~place.real, -torch.inf)
     rotary, attend = model.target_positions.rotate(positions), attention_of(place, model, x.dtype)

@@ -1,13 +1,15 @@
 """Each tensor's gradient against what its own norm has been."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from trimtab.arguments import instance_of, wrong
 from trimtab.config.step import ClipAdaptive
+from trimtab.step.clip.gradients import gradients_of, is_sharded
 
 
 class AdaptiveClip:
@@ -16,10 +18,19 @@ class AdaptiveClip:
     For the first updates the averages are not known: the global norm is clipped, and each tensor remembers the smallest
     norm it had. A skipped step leaves no trace. Source: Wang et al., arXiv 2502.11034, algorithm 1, save that a norm of
     0 teaches nothing: an average of 0 would keep its tensor from ever moving again.
+
+    Takes parameters or gradients, as `clip_global_norm` does: of the same tensors in each step, in the same order.
+    Raises InputError for others.
     """
 
     def __init__(self, config: ClipAdaptive) -> None:
-        self.config = config
+        self.config = instance_of(
+            config,
+            ClipAdaptive,
+            name="AdaptiveClip: config",
+            allowed="a ClipAdaptive",
+            fix="`from trimtab.config.step import ClipAdaptive`, then AdaptiveClip(ClipAdaptive())",
+        )
         self.updates: Float[Tensor, ""] | None = None
         """Steps learned from; on the device, like the averages, once the first gradients have come."""
         self.averages: Float[Tensor, "tensors"] | None = None
@@ -28,10 +39,28 @@ class AdaptiveClip:
 
     @torch.no_grad()
     def __call__(
-        self, gradients: Sequence[Tensor], *, unscale: Float[Tensor, ""] | None = None
+        self, gradients: Iterable[Tensor], *, unscale: Float[Tensor, ""] | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The global norm before clipping, and the share of tensors that were scaled down."""
-        gradients = list(gradients)
+        gradients = gradients_of(gradients, part="AdaptiveClip")
+        if not gradients or (self.averages is not None and len(gradients) != len(self.averages)):
+            raise wrong(
+                "AdaptiveClip: parameters",
+                "has other tensors with a gradient than the steps before" if gradients else "has no gradient",
+                got=f"{len(gradients)} gradients",
+                allowed="at least one"
+                if self.averages is None
+                else f"{len(self.averages)} gradients, in one order",
+                fix="call it after backward, and let every trainable tensor take part in each step",
+            )
+        if any(is_sharded(each) for each in gradients):
+            raise wrong(
+                "AdaptiveClip: parameters",
+                "are sharded over ranks",
+                got="gradients of fully_shard",
+                allowed="whole gradients",
+                fix="use clip_global_norm, which measures over ranks",
+            )
         norms = torch.stack(torch._foreach_norm(gradients)).float()
         if unscale is not None:
             norms = norms * unscale

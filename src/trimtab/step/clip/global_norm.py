@@ -1,11 +1,15 @@
 """The gradient as one long vector: measured, and scaled down where it is too long."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+
+from trimtab.arguments import real_number
+from trimtab.step.clip.gradients import gradients_of, local_parts, norm_over_ranks
 
 
 class GlobalNormClip:
@@ -18,7 +22,7 @@ class GlobalNormClip:
         self, gradients: Sequence[Tensor], *, unscale: Float[Tensor, ""] | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The norm, and 1 where it was above `at`, else 0."""
-        return clip_global_norm(gradients, at=self.at, unscale=unscale)
+        return scale_to_norm(gradients, at=self.at, unscale=unscale)
 
     def after(self, skipped: Bool[Tensor, ""]) -> None:
         """Nothing is learned."""
@@ -28,19 +32,39 @@ class GlobalNormClip:
         return {}
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Nothing to go on from."""
+        """Nothing to continue from."""
 
 
-@torch.no_grad()
 def clip_global_norm(
-    gradients: Sequence[Tensor], *, at: float | None, unscale: Tensor | None = None
+    parameters: Iterable[Tensor] | Tensor, *, at: float | None, unscale: Tensor | None = None
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """The norm over all gradients together, and 1 where it was above `at` and they were scaled down to it, else 0.
 
-    `unscale` is what a loss scale left to multiply with. Source: Pascanu et al., arXiv 1211.5063, algorithm 1.
+    Takes parameters, as `torch.nn.utils.clip_grad_norm_` does, and scales the gradients that lie on them; or gradients.
+    With `at` None or infinite, it only measures. Parameters of `fully_shard` are measured over all ranks. `unscale` is
+    what a loss scale left to multiply with. Raises InputError for an `at` that is not above 0, for no parameter at all,
+    such as from a generator that is used up, and for what is neither parameters nor gradients.
+
+    Source: Pascanu et al., arXiv 1211.5063, algorithm 1.
     """
+    if at is not None:
+        at = real_number(
+            at,
+            name="clip_global_norm: at",
+            above=0.0,
+            fix="pass the largest norm allowed, usually 1.0, or None",
+        )
+    gradients = gradients_of(parameters, part="clip_global_norm")
+    return scale_to_norm(gradients, at=None if at == math.inf else at, unscale=unscale)
+
+
+@torch.no_grad()
+def scale_to_norm(
+    gradients: Sequence[Tensor], *, at: float | None, unscale: Tensor | None = None
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """What `clip_global_norm` does, of gradients."""
     gradients = list(gradients)
-    norm = torch.nn.utils.get_total_norm(gradients)
+    norm = norm_over_ranks(gradients)
     factor = torch.ones_like(norm)
     if unscale is not None:
         norm, factor = norm * unscale, factor * unscale
@@ -48,6 +72,6 @@ def clip_global_norm(
     if at is not None:
         clipped = (norm > at).to(norm.dtype)
         factor = factor * (at / norm.clamp(min=at))
-    if at is not None or unscale is not None:
-        torch._foreach_mul_(gradients, factor)
+    if (at is not None or unscale is not None) and gradients:
+        torch._foreach_mul_(local_parts(gradients), factor)
     return norm, clipped

@@ -45,7 +45,8 @@ class AveragedWeights:
         self.updates.add_(skip.logical_not())
         share = self.share(skip)
         for name, mean in self.means.items():
-            # With a share of 0 this adds 0 times a difference; weights that an update spoils are the guard's to refuse.
+            # With a share of 0 this adds 0 times a difference; weights that an update damages are the guard's to
+            # refuse.
             mean.lerp_(self.weights[name].detach(), share.to(mean.dtype))
 
     def share(self, skip: Bool[Tensor, ""]) -> Float[Tensor, ""]:
@@ -71,7 +72,7 @@ class AveragedWeights:
 
     @torch.no_grad()
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
-        """Goes on from saved state, strict about names and shapes; from nothing the mean begins anew, from the weights
+        """Goes on from saved state, strict about names and shapes; from nothing the mean starts again, from the weights
         as they are now."""
         mine = {COUNT: self.updates, **{PREFIX + name: mean for name, mean in self.means.items()}}
         found = {name: tensor for name, tensor in saved.items() if name == COUNT or name.startswith(PREFIX)}

@@ -1,10 +1,11 @@
 """Chooses the optimizer that a recipe asks for."""
 
-from typing import assert_never
+from typing import assert_never, get_args
 
 import torch
 from torch import nn
 
+from trimtab.arguments import instance_of, real_number, wrong
 from trimtab.config import optimizers as config_of
 from trimtab.config.step import Ema
 from trimtab.step.multipliers import RoleOf
@@ -32,8 +33,35 @@ def build_optimizer(
     a moving average of them where `ema` does.
 
     `role_of` says of a parameter, by its name, what it is for: `embedding`, `hidden`, `output` or `vector`. It is asked
-    where `learning_rate_multipliers` are not all 1; without it InputError is raised then.
+    where `learning_rate_multipliers` are not all 1; without it InputError is raised then, as for a `config` that is no
+    settings of an optimizer, and a model with nothing to train.
     """
+    kinds = get_args(get_args(config_of.Optimizer)[0])
+    instance_of(
+        config,
+        kinds,
+        name="build_optimizer: config",
+        allowed=", ".join(kind.__name__ for kind in kinds) + ", each from trimtab.config.optimizers",
+        fix="`from trimtab.config.optimizers import AdamW`, then build_optimizer(AdamW(weight_decay=0.01), model)",
+    )
+    instance_of(
+        model,
+        nn.Module,
+        name="build_optimizer: model",
+        allowed="an nn.Module",
+        fix="pass the model itself",
+    )
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise wrong(
+            "build_optimizer: model",
+            "has no parameter to train",
+            got=f"{sum(1 for _ in model.parameters())} parameters, none of which requires a gradient",
+            allowed="at least one trainable parameter",
+            fix="set requires_grad on what is to be trained",
+        )
+    if weight_clip is not None:
+        fix = "leave it out, or pass a bound above 0"
+        weight_clip = real_number(weight_clip, name="build_optimizer: weight_clip", above=0.0, fix=fix)
     optimizer = choose_optimizer(config, model, role_of=role_of)
     optimizer = optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
     return optimizer if ema is None else AveragedWeights(optimizer, ema, model)

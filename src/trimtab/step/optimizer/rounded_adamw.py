@@ -21,9 +21,8 @@ class RoundedAdamW:
     """Source: Loshchilov and Hutter, arXiv 1711.05101, algorithm 2, with the weights stored as in arXiv 2502.20566.
 
     Moments are float32: a bfloat16 cannot decay by 2% at a time. Weights in float32 are moved exactly as by `AdamW`,
-    and the state has the same names, so that either goes on from the other's. Bytes for each weight in bfloat16: 2, and
-    2 of its gradient, and 8 of moments, where float32 has 4, 4 and 8.
-    """
+    and the state has the same names, so that either continues from the other's. Bytes for each weight in bfloat16: 2,
+    and 2 of its gradient, and 8 of moments, where float32 has 4, 4 and 8."""
 
     def __init__(self, config: AdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
         decayed, plain = parameter_groups(model)

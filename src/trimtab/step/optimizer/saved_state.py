@@ -1,4 +1,4 @@
-"""State that goes on from a checkpoint, in the memory where it is."""
+"""State that continues from a checkpoint, in the memory where it is."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from torch import Tensor
 def copy_saved_state(mine: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> None:
     """Copies saved state into an optimizer's own tensors, strict about names and shapes; nothing saved changes nothing.
 
-    Raises KeyError where the two differ.
+    Raises KeyError if the two differ.
     """
     if not saved:
         return

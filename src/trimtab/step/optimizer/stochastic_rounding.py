@@ -4,6 +4,8 @@ import torch
 from jaxtyping import BFloat16, Float, Float32
 from torch import Tensor
 
+from trimtab.arguments import described, wrong
+
 DROPPED_BITS = 16
 """A bfloat16 is the upper half of a float32."""
 
@@ -16,8 +18,18 @@ def round_stochastically(
 
     What bfloat16 can hold stays exactly as it is, as do infinities and NaN; beyond the largest bfloat16 the neighbour
     above is infinity. Nothing waits for the device, and without a generator the numbers come from PyTorch's own.
+    Raises InputError for another precision.
+
     Source: Gupta et al., arXiv 1502.02551, section 3.1; for training in bfloat16 arXiv 2502.20566.
     """
+    if not isinstance(values, Tensor) or values.dtype != torch.float32:
+        raise wrong(
+            "round_stochastically: values",
+            "are no float32",
+            got=described(values),
+            allowed="a tensor in float32, which has the digits that bfloat16 loses",
+            fix="compute the new weights from `weights.float()`",
+        )
     bits = values.contiguous().view(torch.int32)
     # Bits of one sign are in the order of magnitudes, so a carry out of the dropped bits gives the next bfloat16.
     chance = torch.randint(

@@ -1,1 +1,1 @@
-"""A text to read, one of a fixed set of labels to say of it."""
+"""Text classification: a text gets one label of a fixed set."""

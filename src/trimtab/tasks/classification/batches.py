@@ -10,14 +10,15 @@ from jaxtyping import Int
 from torch import Tensor
 
 from trimtab.config.step import StepConfig
-from trimtab.types import IGNORE, GlobalBatch, Ragged, Stream
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.types import IGNORE, Ragged, Stream
 
 SLACK = 1.05
 STANDARD_ERRORS = 4.0
 SLOT_MULTIPLE = 64
 
 
-class LabelledTexts(GlobalBatch):
+class LabelledTexts(TextGlobalBatch):
     """The examples of one step: `source` has the ids of each text, `target` the number of its label."""
 
     __slots__ = ()
@@ -152,11 +153,11 @@ class Batching:
         """The budget that was chosen for the texts, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.slots}
 
-    def cut_at(self, window: GlobalBatch, step: int) -> list[LabelledBatch]:
+    def cut_at(self, window: TextGlobalBatch, step: int) -> list[LabelledBatch]:
         """The global batch of a step in batches, in host memory."""
         return self.cut(window)
 
-    def cut(self, window: GlobalBatch, shape: BatchShape | None = None) -> list[LabelledBatch]:
+    def cut(self, window: TextGlobalBatch, shape: BatchShape | None = None) -> list[LabelledBatch]:
         """A global batch in batches of the run's shape, or of another, in host memory."""
         return [*cut(window.source, window.target.values, shape or self.shape, pad=self.pad)]
 

@@ -1,6 +1,7 @@
 """What a recipe makes of the opened data: batches, the stream of steps, the model."""
 
 import itertools
+import math
 from collections.abc import Generator
 from dataclasses import fields, replace
 from functools import partial
@@ -13,13 +14,15 @@ from trimtab.data.fitting_vocabulary import with_sizes
 from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.loss.build import build_loss
 from trimtab.model.text_model import POSITIONS_MULTIPLE
 from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape, rounded_up
 from trimtab.tasks.classification.datasets import Labelled
 from trimtab.tasks.classification.model import SequenceClassifier
-from trimtab.tasks.task import OpenMixture
+from trimtab.tasks.task import OpenMixture, Untrained
 from trimtab.tasks.text.batches import step_size
-from trimtab.types import GlobalBatch
+from trimtab.tasks.text.losses import OutputMatrixLoss
 
 
 def plan_batches(recipe: Recipe, datasets: Labelled, *, packed: bool, device: torch.device) -> Batching:
@@ -42,7 +45,7 @@ def with_vocabulary_size(recipe: Recipe, datasets: Labelled) -> Recipe:
 def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
     """What opens the endless global batches of a mixture, each of so many examples."""
 
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
+    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
         feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
         made = windows(
             chunks(feed, from_position=position, workers=workers),
@@ -53,7 +56,7 @@ def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
             sizes=map(partial(step_size, recipe.step), itertools.count(step)),
         )
         for window in made:
-            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(GlobalBatch)})
+            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
 
     return open_mixture
 
@@ -74,3 +77,13 @@ def classifier_of(recipe: Recipe, *, num_labels: int, num_pieces: int) -> Sequen
         max_positions=rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE),
         seed=recipe.seed,
     )
+
+
+def build_label_loss(recipe: Recipe, datasets: Labelled, *, device: torch.device) -> OutputMatrixLoss:
+    """The loss of a recipe on the device."""
+    return OutputMatrixLoss(build_loss(recipe.loss, num_ids=len(datasets.labels), device=device))
+
+
+def untrained(datasets: Labelled) -> Untrained:
+    """Each example costs a model that knows nothing the logarithm of the number of labels."""
+    return Untrained(math.log(len(datasets.labels)), "ln(labels)")

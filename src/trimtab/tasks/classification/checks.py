@@ -1,4 +1,4 @@
-"""What the vector of a text depends on, checked before the first step: its own tokens, and nothing else."""
+"""Checks before the first step that the vector of a text depends on its own tokens and nothing else."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,7 +7,7 @@ from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 from trimtab.tasks.text.causality import ALONE, UNSEEN, differs_alone, not_seen, others_seen
-from trimtab.tasks.text.data_checks import unknown_pieces
+from trimtab.tasks.text.data_checks import dropped_examples, unknown_pieces
 from trimtab.tasks.text.probing import exchanged
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 
@@ -15,6 +15,7 @@ from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 def data_checks(parts: Checked) -> Iterator[Finding]:
     """What the vocabulary and the first examples show."""
     yield from unknown_pieces(parts)
+    yield from dropped_examples(parts, fix="look for lines without a text or without a label in data.train")
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
 

@@ -1,4 +1,4 @@
-"""A trained classifier, ready to say what label a text has."""
+"""A trained classifier, ready to label texts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ class Classifier:
 def load_classifier(spec: str, *, device: str | None = None) -> Classifier:
     """The classifier of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision.
 
-    Raises InputError where there is no such run or checkpoint, it is no classifier, the checkpoint is damaged, or
+    Raises InputError if there is no such run or checkpoint, it is no classifier, the checkpoint is damaged, or
     recipe, tokenizer or labels are not those that it was trained with.
     """
     place = choose_device(device)
@@ -117,12 +117,12 @@ def load_classifier(spec: str, *, device: str | None = None) -> Classifier:
 
 
 def check_labels(labels: Labels, run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Raises InputError where a number means another label than it did in training."""
+    """Raises InputError if a number means another label than it did in training."""
     trained_with = checkpoint.fingerprints.get("labels")
     if labels.fingerprint != trained_with:
         raise input_error(
             f"{run.tokenizer}: not the labels that the model was trained with",
             got=labels.shown(),
             allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="put back the labels of this run",
+            fix="restore the labels of this run",
         )

@@ -169,7 +169,12 @@ class Labelled:
         return self.positions_per_epoch * len(self.sample.target) / max(1, self.sample.seen)
 
     @property
-    def examples_per_epoch(self) -> str:
+    def tokens_per_target(self) -> float:
+        """Mean length of a text of the sample."""
+        return float(self.sample.source.lengths.mean())
+
+    @property
+    def epoch_size(self) -> str:
         """An epoch in words."""
         return f"{self.positions_per_epoch} examples of {len(self.labels)} labels"
 

@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.classification.batches import Batching, LabelledBatch, LabelledTexts
 from trimtab.tasks.classification.datasets import Labelled, label_rows
 from trimtab.tasks.examples import CutTwoWays
 from trimtab.tasks.text.datasets import Side
-from trimtab.types import GlobalBatch, Ragged
+from trimtab.types import Ragged
 
 FEW, FIRST, TO_CUT = 8, 256, 64
 """Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
@@ -78,7 +79,7 @@ class LabelledExamples:
         (batch,) = self.batching.cut(window, replace(self.batching.shape, sort=False))
         return batch.to(self.device)
 
-    def on_device(self, window: GlobalBatch) -> list[LabelledBatch]:
+    def on_device(self, window: TextGlobalBatch) -> list[LabelledBatch]:
         """A step in as few batches as it takes, on the device."""
         return [batch.to(self.device) for batch in self.batching.cut(window)]
 

@@ -48,7 +48,7 @@ def label_of(target: str) -> str:
 def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
     """The labels in a run's folder, or those of the corpora, which are then written there.
 
-    Raises InputError where the file is damaged, where the corpora have a label that is not in it, and where there are
+    Raises InputError if the file is damaged, where the corpora have a label that is not in it, and where there are
     fewer than two labels.
     """
     path = folder / LABELS_FILE
@@ -60,10 +60,10 @@ def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
     found = {label for corpus in corpora for label in labels_in(corpus)} - {""}
     if len(found) < 2:
         raise input_error(
-            "data.train: a classifier needs something to choose between",
+            "data.train: a classifier needs at least two labels",
             got=f"{len(found)} label{'' if len(found) == 1 else 's'}: {', '.join(sorted(found)) or 'none'}",
             allowed="at least 2 different labels as `target`",
-            fix="look whether `target` names the labels and `source` the texts",
+            fix="check that `target` names the labels and `source` the texts",
         )
     labels = Labels(tuple(sorted(found)))
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
 
 
 def load_labels(folder: Path) -> Labels:
-    """The labels in a run's folder; InputError where they are missing or damaged."""
+    """The labels in a run's folder; InputError if they are missing or damaged."""
     path = folder / LABELS_FILE
     with reading(path):
         text = path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def load_labels(folder: Path) -> Labels:
             f"{path}: no list of labels",
             got=text[:60],
             allowed="a JSON list of texts",
-            fix="put back the file of this run",
+            fix="restore the file of this run",
         )
     return Labels(tuple(names))
 
@@ -95,10 +95,10 @@ def _check_known(corpus: Corpus, labels: Labels, *, key: str) -> None:
     for line, label in enumerate(labels_in(corpus)):
         if label not in known:
             raise input_error(
-                f"{key}: {corpus.place(line)}: a label that this run does not know",
+                f"{key}: {corpus.place(line)}: a label unknown to this run",
                 got=repr(label),
                 allowed=labels.shown(),
-                fix="put the data back as it was when the run began, or begin a new run with another --out",
+                fix="restore the data as it was when the run began, or start a new run with another --out",
             )
 
 
@@ -125,7 +125,7 @@ def numbered(corpus: Corpus, labels: Labels, *, key: str) -> list[int]:
                     what=f"{key}: {corpus.place(line)}: a label that the training data does not have",
                     got=repr(label),
                     allowed=labels.shown(),
-                    fix="correct it, take the line out, or add examples with this label to data.train",
+                    fix="correct it, remove the line, or add examples with this label to data.train",
                 )
                 for label, line in unknown.items()
             )

@@ -62,6 +62,11 @@ class SequenceClassifier(Transformer):
             x = block(x, layout, positions)
         return self.encoder.norm(x)
 
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as the settings say; empty where all are."""
+        is_tied = self.output_matrix.data_ptr() == self.embedding.weight.data_ptr()
+        return "" if is_tied == self.config.tie_embeddings else "the output matrix and the embeddings"
+
     def tokens_read(self, batch: LabelledBatch) -> dict[str, int]:
         """How many real tokens of a batch each stack of layers reads, by the stack's name."""
         return {"encoder": batch.num_tokens}

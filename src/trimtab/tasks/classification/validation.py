@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_LABELS
 from trimtab.metrics.metric import GivenLabels
@@ -20,8 +22,6 @@ from trimtab.tasks.classification.datasets import LabelledSet
 from trimtab.tasks.classification.model import SequenceClassifier
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
-from trimtab.tasks.text.validation_scores import spread
-from trimtab.types import GlobalBatch
 
 
 def loss_of(parts: Any, model: SequenceClassifier, valid: LabelledSet) -> float:
@@ -97,7 +97,7 @@ def validated(parts: Any, model: SequenceClassifier, valid: LabelledSet, moment:
 
 
 @torch.no_grad()
-def example_losses(parts: Any, window: GlobalBatch) -> ExampleLosses:
+def example_losses(parts: Any, window: TextGlobalBatch) -> ExampleLosses:
     """The loss of each example of a step by the model as it is, without smoothing or truncation."""
     batches = parts.batching.whole_set(window.source, window.target.values)
 

@@ -1,1 +1,1 @@
-"""Texts to go on with; pairs as rows of source and target."""
+"""Texts to continue with; pairs as rows of source and target."""

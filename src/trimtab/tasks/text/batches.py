@@ -15,10 +15,10 @@ from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
 from trimtab.data.packing import Packing
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.step.batch_warmup import tokens_at
 from trimtab.tasks.task import OpenMixture
 from trimtab.tasks.text.datasets import TextDatasets
-from trimtab.types import GlobalBatch
 
 
 def plan_batches(recipe: Recipe, datasets: TextDatasets, *, packed: bool, device: torch.device) -> Packing:
@@ -42,7 +42,7 @@ def with_vocabulary_sizes(recipe: Recipe, datasets: TextDatasets) -> Recipe:
 def mixture_opener(recipe: Recipe, datasets: TextDatasets) -> OpenMixture:
     """What opens the endless global batches of a mixture."""
 
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[GlobalBatch, None, None]:
+    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
         feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
         return windows(
             chunks(feed, from_position=position, workers=workers),

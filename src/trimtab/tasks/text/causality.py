@@ -1,4 +1,4 @@
-"""What the model's prediction for a target token depends on: its source and the tokens before it, and nothing else.
+"""Checks that the prediction of a target token depends on its source and the tokens before it, and nothing else.
 
 Tokens are exchanged where they must not matter, and the vectors elsewhere must stay as they were; exchanged where they
 must matter, and the vectors must change. Shapes and dropout stay the same, so what is not seen changes no bit on most
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import torch
 
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import (
     EXAMPLE_DIFFERS_ALONE,
@@ -27,7 +28,7 @@ from trimtab.tasks.text.probing import (
     one_pack,
     size,
 )
-from trimtab.types import GlobalBatch, PackedBatch
+from trimtab.types import PackedBatch
 
 UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
 """How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
@@ -100,7 +101,7 @@ def not_seen(what: str, share: float) -> Iterator[Finding]:
         yield INPUT_WITHOUT_EFFECT.found(f"the prediction for a target token does not depend on the {what}")
 
 
-def unlike_alone(parts: Checked, window: GlobalBatch, pack: PackedBatch) -> Iterator[Finding]:
+def unlike_alone(parts: Checked, window: TextGlobalBatch, pack: PackedBatch) -> Iterator[Finding]:
     """A finding where the shortest or the longest example differs alone from what it is in a pack with others. Without
     dropout, which is drawn by a token's place in the pack."""
     parts.model.eval()

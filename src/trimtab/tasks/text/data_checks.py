@@ -3,7 +3,7 @@ the corpora show."""
 
 from collections.abc import Iterator
 
-from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+from trimtab.data.corpus_findings import ListedPairs, corpus_findings, lines_with_zeros
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.finding import Finding
@@ -19,7 +19,7 @@ BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 def data_checks(parts: Checked) -> Iterator[Finding]:
     """What the vocabularies, the first examples, the corpora and the validation sets show."""
     yield from unknown_pieces(parts)
-    yield from dropped_examples(parts)
+    yield from dropped_examples(parts, fix=ways_to_keep(one_row=parts.examples.kind.one_row))
     yield from blank_references(parts)
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
@@ -27,6 +27,7 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
     pairs = [corpus for corpus in parts.datasets.corpora if not corpus.has_documents]
     yield from corpus_findings(pairs, [each for each in valid if len(each)])
     texts = {name: v.documents for name, v in parts.datasets.valid.items() if v.documents is not None}
+    yield from lines_with_zeros([corpus for corpus in parts.datasets.corpora if corpus.has_documents])
     yield from documents_in_training(parts.datasets.corpora, texts)
     yield from untagged_sets(parts.recipe.data)
 
@@ -44,7 +45,13 @@ def unknown_pieces(parts: Checked) -> Iterator[Finding]:
             )
 
 
-def dropped_examples(parts: Checked) -> Iterator[Finding]:
+def ways_to_keep(*, one_row: bool) -> str:
+    """What keeps more examples of a task on pairs."""
+    shared = ", which source and target share" if one_row else ""
+    return f"loosen data.transforms or raise data.max_tokens{shared}; `trimtab data inspect` shows examples"
+
+
+def dropped_examples(parts: Checked, *, fix: str) -> Iterator[Finding]:
     """The share of examples that are not trained on."""
     sample = parts.datasets.sample
     reasons = [example.reason for example in sample.dropped]
@@ -56,9 +63,7 @@ def dropped_examples(parts: Checked) -> Iterator[Finding]:
         yield EXAMPLES_DROPPED.found(
             f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
             severity="error" if share > DROPPED_ERROR else "warning",
-            fix="loosen data.transforms or raise data.max_tokens"
-            + (", which source and target share" if parts.examples.kind.one_row else "")
-            + "; `trimtab data inspect` shows examples",
+            fix=fix,
         )
 
 

@@ -55,6 +55,11 @@ class TextDatasets:
         return float(self.feed.mixture.examples_per_epoch * self.sample.targets / max(1, looked_at))
 
     @property
+    def tokens_per_target(self) -> float:
+        """1: a target is a token."""
+        return 1.0
+
+    @property
     def slots_per_target(self) -> float:
         """Target tokens of the sample for each of them that counts in the loss; 1 without context, and where the few
         that are given fit into the slack of the packs."""
@@ -63,7 +68,7 @@ class TextDatasets:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not change when a run goes on, by name; and the validation sets, whose scores are compared."""
+        """What must not change when a run resumes, by name; and the validation sets, whose scores are compared."""
         data: dict[str, str] = {}
         number = -1
         for corpus in self.corpora:
@@ -83,7 +88,7 @@ class TextDatasets:
         return self.feed.mixture.examples_per_epoch * self.feed.parts_per_position
 
     @property
-    def examples_per_epoch(self) -> str:
+    def epoch_size(self) -> str:
         """An epoch in words: so many pairs, or passages where there are documents."""
         what = "passages" if any(corpus.has_documents for corpus in self.corpora) else "pairs"
         return f"{self.feed.mixture.examples_per_epoch} {what}"
@@ -120,7 +125,7 @@ class TextKind:
     one_row: bool
     """Whether source and target share one row, `max_tokens` and a vocabulary."""
     rows_end: bool
-    """Whether every row ends with the end symbol; a document that goes on in another row does not."""
+    """Whether every row ends with the end symbol; a document that continues in another row does not."""
     passage_bytes: Callable[[DataConfig], int | None]
     """How long a passage of a document may be, where the task reads documents in passages."""
     prepare_tokenizers: Callable[..., Tokenizers]

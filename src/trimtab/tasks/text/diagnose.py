@@ -1,4 +1,4 @@
-"""What a validation shows of the model: whether it collapsed, ignores the source, repeats itself, overflows."""
+"""Diagnoses a model from its validation: collapse, ignored source, repetition, overflow."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -78,7 +78,7 @@ class LossesBySource:
 
 
 def losses_by_source(parts: Any, model: Model, valid: ValidSet) -> LossesBySource | None:
-    """None where the model reads no sources, or there are too few pairs to judge by."""
+    """None if the model reads no sources, or there are too few pairs to judge by."""
     if not parts.batching.shape.has_source or len(valid.source) < FEWEST_PAIRS:
         return None
     return LossesBySource(

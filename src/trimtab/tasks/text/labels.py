@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import (
     EXAMPLES_LOST_IN_PACKS,
@@ -17,7 +18,7 @@ from trimtab.run_findings.built_parts import (
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained, hidden_in_training
 from trimtab.tasks.text.probing import few_examples, one_pack, probe_window
-from trimtab.types import IGNORE, GlobalBatch, PackedBatch, Ragged
+from trimtab.types import IGNORE, PackedBatch, Ragged
 
 NATS = {"fp32": 1e-3, "tf32": 1e-2, "bf16_mixed": 5e-2, "fp16_mixed": 1e-2, "bf16": 5e-2}
 """By how much the loss of one token may be off for rounding."""
@@ -28,7 +29,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
     window = probe_window(parts)
     packs = parts.batching.cut(window)
     tokenizer = parts.datasets.tokenizer
-    # A document may go on in another row, which then has no end symbol.
+    # A document may continue in another row, which then has no end symbol.
     end = tokenizer.end if parts.examples.kind.rows_end else None
     wrong = [each for pack in packs if (each := shift_error(pack, start=tokenizer.start, end=end))]
     if wrong:
@@ -42,7 +43,7 @@ def labels_come_next(parts: Checked) -> Iterator[Finding]:
 
 
 def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
-    """What is wrong with the labels of a pack, empty where nothing is; without `end` rows may end with any token."""
+    """What is wrong with the labels of a pack, empty if nothing is; without `end` rows may end with any token."""
     ids, labels, ends = pack.target.ids, pack.labels, pack.target.cu_seqlens[: pack.num_segments + 1].long()
     size = int(ends[-1])
     last = torch.zeros(size, dtype=torch.bool)
@@ -64,7 +65,7 @@ def shift_error(pack: PackedBatch, *, start: int, end: int | None) -> str:
     return ""
 
 
-def lost_examples(packs: list[PackedBatch], window: GlobalBatch) -> str:
+def lost_examples(packs: list[PackedBatch], window: TextGlobalBatch) -> str:
     """How what the packs hold differs from the window, empty where it does not."""
     wanted = sorted(zip(rows(window.source), rows(window.target), strict=True))
     found = sorted(example for pack in packs for example in examples(pack))

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from trimtab.data.packing import Packing
 from trimtab.data.shape import PackShape
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.text_rows import no_source
 from trimtab.tasks.examples import CutTwoWays
 from trimtab.tasks.text.datasets import Side, TextDatasets, TextKind
-from trimtab.types import GlobalBatch, PackedBatch, Ragged, Stream
+from trimtab.types import PackedBatch, Ragged, Stream
 
 PROBE_TARGETS = 1024
 """Target tokens of the window that is cut in two ways."""
@@ -75,7 +76,7 @@ class TextExamples:
         return self.kind.sides(self.datasets)
 
 
-def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1) -> GlobalBatch:
+def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1) -> TextGlobalBatch:
     """The first examples of the stream, about so many target tokens of them."""
     sample = parts.datasets.sample
     count = max(least, int((sample.target.offsets[1:] <= targets).sum()))
@@ -83,7 +84,7 @@ def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1
     return between(window, 0, min(count, len(sample.target)))
 
 
-def windows_to_cut(parts: HasText) -> Iterator[GlobalBatch]:
+def windows_to_cut(parts: HasText) -> Iterator[TextGlobalBatch]:
     """Three windows of different examples, each of one pack; of a short sample the later two are halves of the
     first."""
     sample = parts.datasets.sample
@@ -101,24 +102,24 @@ def windows_to_cut(parts: HasText) -> Iterator[GlobalBatch]:
             yield window
 
 
-def few_examples(parts: HasText) -> GlobalBatch:
+def few_examples(parts: HasText) -> TextGlobalBatch:
     """A handful of examples that fit into one pack."""
     return in_one_pack(probe_window(parts, targets=FEW_TARGETS, least=FEW_EXAMPLES), parts)
 
 
-def window_of(source: Ragged, target: Ragged, prompt: np.ndarray | None = None) -> GlobalBatch:
+def window_of(source: Ragged, target: Ragged, prompt: np.ndarray | None = None) -> TextGlobalBatch:
     """Rows as a window of corpus 0."""
     zeros = torch.zeros(len(target), dtype=torch.int64).numpy()
-    return GlobalBatch(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt)
+    return TextGlobalBatch(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt)
 
 
-def between(window: GlobalBatch, start: int, stop: int) -> GlobalBatch:
+def between(window: TextGlobalBatch, start: int, stop: int) -> TextGlobalBatch:
     """Some of a window's examples."""
     prompt = None if window.prompt is None else window.prompt[start:stop]
     return window_of(window.source.between(start, stop), window.target.between(start, stop), prompt)
 
 
-def in_one_pack(window: GlobalBatch, parts: HasText) -> GlobalBatch:
+def in_one_pack(window: TextGlobalBatch, parts: HasText) -> TextGlobalBatch:
     """As many of the window's first examples as one pack holds, at least one."""
     shape = parts.batching.shape
     fits = (window.source.offsets <= shape.source_capacity) & (window.target.offsets <= shape.target_capacity)
@@ -126,14 +127,14 @@ def in_one_pack(window: GlobalBatch, parts: HasText) -> GlobalBatch:
     return between(window, 0, count)
 
 
-def in_four(window: GlobalBatch) -> list[GlobalBatch]:
+def in_four(window: TextGlobalBatch) -> list[TextGlobalBatch]:
     """Pieces of one, three, five and seven sixteenths: alike they would hide means of means."""
     count = len(window.target)
     bounds = [i * i * count // 16 for i in range(5)]
     return [between(window, a, b) for a, b in pairwise(bounds)]
 
 
-def on_device(parts: HasText, window: GlobalBatch, shape: PackShape | None = None) -> list[PackedBatch]:
+def on_device(parts: HasText, window: TextGlobalBatch, shape: PackShape | None = None) -> list[PackedBatch]:
     """A window in one pack (or as few as it takes), on the device; of the run's shape or of another."""
     return [
         pack.to(parts.device)
@@ -141,7 +142,7 @@ def on_device(parts: HasText, window: GlobalBatch, shape: PackShape | None = Non
     ]
 
 
-def narrowed(shape: PackShape, window: GlobalBatch) -> PackShape:
+def narrowed(shape: PackShape, window: TextGlobalBatch) -> PackShape:
     """A shape with room for a window and a tail behind it, never wider than the run's own.
 
     Backward passes that are not compiled need more memory for each slot than the run will, and must not fail where it
@@ -164,7 +165,7 @@ def slots_for(tokens: int) -> int:
     return -(-tokens // 64) * 64
 
 
-def one_pack(parts: HasText, window: GlobalBatch) -> PackedBatch:
+def one_pack(parts: HasText, window: TextGlobalBatch) -> PackedBatch:
     """A window that fits into one pack, its examples in their order, on the device."""
     (pack,) = parts.batching.cut(window, replace(parts.batching.shape, num_packs=1, sort=False))
     return pack.to(parts.device)
@@ -182,6 +183,6 @@ def exchanged(stream: Stream, *, where: Bool[Tensor, "tokens"], num_ids: int) ->
 
 
 def size(vectors: Float[Tensor, "tokens dim"], where: Bool[Tensor, "tokens"]) -> float:
-    """Root mean square of the vectors at these places; 0 where there are none."""
+    """Root mean square of the vectors at these places; 0 if there are none."""
     chosen = vectors[where]
     return float(chosen.square().mean().sqrt()) if len(chosen) else 0.0

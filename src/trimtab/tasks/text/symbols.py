@@ -42,7 +42,7 @@ def text_comes_back(parts: Checked) -> Iterator[Finding]:
         if share > LOST_WARNING:
             line, back = lost[0]
             yield TEXT_CHANGES_IN_THE_TOKENIZER.found(
-                f"{share:.0%} of {kept} {side.name} lines come back from the tokenizer with other letters "
+                f"{share:.0%} of {kept} {side.name} lines come back from the tokenizer with different letters "
                 f"(bound {LOST_WARNING:.0%}): {line[:40]!r} as {back[:40]!r}"
             )
 

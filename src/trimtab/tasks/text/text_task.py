@@ -8,10 +8,11 @@ import torch
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
+from trimtab.data.tokenizers import check_kept
 from trimtab.errors import TrimtabError
 from trimtab.finding import Finding
 from trimtab.inference import Translator
-from trimtab.inference.load import LoadedModel
+from trimtab.inference.load import LoadedModel, load_model
 from trimtab.model.kinds import Model
 from trimtab.model.text_model import build_model
 from trimtab.model.warm_start import RowMap, take_weights
@@ -26,12 +27,12 @@ from trimtab.tasks.text.inspecting import inspect_text
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss, untrained
 from trimtab.tasks.text.probing import TextExamples
-from trimtab.tasks.text.validation import validated
+from trimtab.tasks.text.validation import JUDGED_AGAIN, validated
 from trimtab.tasks.text.validation_scores import example_losses, loss_of
 
 
 def five_lines(parts: Checked) -> Iterator[Finding]:
-    """Lines of the first validation set of pairs, or one of training where there is none."""
+    """Lines of the first validation set of pairs, or one of training if there is none."""
     if not parts.recipe.translates:
         return  # the task continues texts and translates nothing
     valid = next((each for each in parts.datasets.valid.values() if each.sources), None)
@@ -61,8 +62,9 @@ def text_task(name: str, kind: TextKind) -> Task:
         build_model=model_of_datasets,
         build_loss=build_text_loss,
         untrained=untrained,
-        validation=Validation(loss_of=loss_of, scored=validated),
+        validation=Validation(loss_of=loss_of, scored=validated, judged_again=JUDGED_AGAIN),
         example_losses=example_losses,
+        load_predictor=load_model,
         take_weights=take_text_weights,
         examples=examples,
         checks=OwnChecks(
@@ -70,6 +72,7 @@ def text_task(name: str, kind: TextKind) -> Task:
             batches=(labels_come_next, loss_reads_its_label, sees_what_it_should),
             use=(five_lines,),
         ),
+        check_prepared=check_kept,
         inspect=partial(inspect_text, kind),
     )
 
@@ -81,7 +84,7 @@ def model_of_datasets(recipe: Recipe, datasets: TextDatasets, *, device: torch.d
 
 def take_text_weights(old: LoadedModel, datasets: TextDatasets, model: Model, *, name: str) -> str:
     """Puts the weights of `old` into the model, piece by piece where vocabularies differ, each side from the same side
-    of the old run; says what was mapped. Raises InputError where the models differ."""
+    of the old run; says what was mapped. Raises InputError if the models differ."""
     here = datasets.tokenizers
     target = map_pieces(old.tokenizers.target, here.target)
     shared = old.tokenizers.shared and here.shared

@@ -1,21 +1,28 @@
-"""What the validation of a model of text gives besides the loss: metrics, translations, signs of an ill model."""
+"""What the validation of a model of text gives besides the loss: metrics, translations, signs of a broken model."""
 
 import math
 import time
 from typing import Any
 
-from trimtab.data.valid_set import ValidSet
+from trimtab.data.valid_set import ValidSet, spread
 from trimtab.metrics.catalogue import text_scores
 from trimtab.model.kinds import Model
+from trimtab.run_findings.evaluations import (
+    COLLAPSED_OUTPUTS,
+    SOURCE_IGNORED,
+    TRANSLATIONS_REPEAT_THEMSELVES,
+)
 from trimtab.tasks.task import Moment, Validated
 from trimtab.tasks.text.diagnose import diagnose, loss_not_finite
 from trimtab.tasks.text.validation_scores import (
     TranslatedLines,
     metrics_of_translations,
-    spread,
     translate,
     translation_scores,
 )
+
+JUDGED_AGAIN = (COLLAPSED_OUTPUTS.code, TRANSLATIONS_REPEAT_THEMSELVES.code, SOURCE_IGNORED.code)
+"""What a diagnosis finds in the model: a collapse, loops, sources that are ignored."""
 
 
 def validated(parts: Any, model: Model, valid: ValidSet, moment: Moment) -> Validated:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from trimtab.data.cut import pack_pairs
-from trimtab.data.valid_set import ValidSet
+from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.data.valid_set import ValidSet, spread
 from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
 from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length, total
 from trimtab.inference import Translator
@@ -17,7 +18,7 @@ from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings, TranslationMetric, Translations
 from trimtab.model.kinds import Model
 from trimtab.tasks.task import ExampleLosses
-from trimtab.types import GlobalBatch, PackedBatch, Ragged
+from trimtab.types import PackedBatch, Ragged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ def loss_of(parts: Any, model: Model, valid: ValidSet, *, shift: int = 0, pairs:
 
 
 @torch.no_grad()
-def example_losses(parts: Any, window: GlobalBatch) -> ExampleLosses:
+def example_losses(parts: Any, window: TextGlobalBatch) -> ExampleLosses:
     """The loss of each example by the model as it is, without smoothing or truncation."""
     order = sorted_by_length(window.source, window.target)
     prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
@@ -115,10 +116,3 @@ def translation_scores(parts: Any, valid: ValidSet, found: TranslatedLines) -> d
     scores["repeated_4grams"] = round(repeated_4grams(found.outputs), 4)
     scores["lines"] = len(found.lines)
     return scores
-
-
-def spread(count: int, limit: int | None) -> list[int]:
-    """At most `limit` numbers below `count`, evenly spread."""
-    if limit is None or limit >= count:
-        return list(range(count))
-    return [i * count // limit for i in range(limit)]

@@ -1,1 +1,1 @@
-"""A source to read, a target to write."""
+"""Translation: a source to read, a target to write."""

@@ -1,4 +1,4 @@
-"""Whether weight decay takes from the matrices of linear maps and from nothing else."""
+"""Checks that weight decay applies to the matrices of linear maps and nothing else."""
 
 from collections.abc import Iterator
 

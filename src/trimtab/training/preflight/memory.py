@@ -32,14 +32,15 @@ def longest_batch(parts: Checked) -> Iterator[Finding]:
 
 def does_not_fit(parts: Checked, error: Exception) -> Finding:
     """The finding for memory that ran out."""
-    tokens, longest = parts.recipe.step.micro_batch_tokens, parts.recipe.data.max_tokens
+    targets, facts = parts.recipe.step.micro_batch_tokens, parts.recipe.facts
+    least = facts.targets_of_longest(parts.recipe.data.max_tokens)
     smaller = (
-        f"set step.tokens_per_micro_batch to {max(longest, tokens // 2)}; it changes speed and memory only"
+        f"set step.tokens_per_micro_batch to {max(least, targets // 2)}; it changes speed and memory only"
     )
     return LONGEST_BATCH_DOES_NOT_FIT.found(
-        f"a micro-batch of {tokens} target tokens does not fit into memory: "
+        f"a micro-batch of {targets} {facts.targets} does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
-        fix=smaller if tokens > longest else "lower data.max_tokens, or take a smaller model",
+        fix=smaller if targets > least else "lower data.max_tokens, or take a smaller model",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a check may change while it looks, put back when it is done or has failed."""
+"""Restores what a check may change, after it succeeds or fails."""
 
 import copy
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ def tensors_of(parts: Checked) -> dict[str, Tensor]:
 
 def backup(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> dict[str, Tensor]:
     """The tensors as they are now, by the same names; no later change reaches them. Those of a GPU with little memory
-    left are copied to the host, and so are all where it runs out all the same."""
+    left are copied to the host, and so are all where it runs out anyway."""
     try:
         beside = fits_beside(tensors)
         return {name: copied(tensor, beside=beside) for name, tensor in tensors.items()}

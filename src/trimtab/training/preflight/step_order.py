@@ -1,4 +1,4 @@
-"""Whether a step does things in their order: gradients begin empty, and are clipped before they move anything."""
+"""Checks the order of a step: gradients start at zero and are clipped before the update."""
 
 from collections.abc import Iterator, Sequence
 
@@ -37,7 +37,7 @@ class Witness:
         return {}
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
-        """There is nothing to go on from."""
+        """There is nothing to continue from."""
 
 
 def steps_in_order(parts: Checked) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def steps_in_order(parts: Checked) -> Iterator[Finding]:
 
 
 def tight_clip(config: ClipConfig, *, at: float) -> tuple[ClipConfig, float | None]:
-    """The run's kind of clip with a bound that is surely passed, and the bound; None where nothing is clipped."""
+    """The run's kind of clip with a bound that is surely passed, and the bound; None if nothing is clipped."""
     match config:
         case ClipOff():
             return config, None

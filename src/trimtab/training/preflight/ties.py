@@ -3,30 +3,38 @@ loading brings every weight back."""
 
 import copy
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
 from trimtab.finding import Finding
-from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.transformer import Transformer
 from trimtab.run_findings.built_parts import TIED_WEIGHTS_APART, WEIGHTS_LOST_IN_LOADING
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.weights import named
 
 
+@runtime_checkable
+class TiesMatrices(Protocol):
+    """A model that uses a matrix in more than one place where its settings say so."""
+
+    def wrongly_tied(self) -> str:
+        """Which matrices are not tied as said; empty where all are."""
+        ...
+
+
 def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
     """A copy of the model, emptied, into which the model's weights are loaded as a checkpoint's are."""
-    tied = parts.recipe.model.tie_embeddings
-    if apart := untied(parts.model, tied):
-        yield not_tied(apart, tied, when="")
+    if apart := wrongly_tied(parts.model):
+        yield not_tied(parts, apart, when="")
         return
     again = copy.deepcopy(parts.model)
     with torch.no_grad():
         for weight in again.parameters():
             weight.zero_()
     again.load_state_dict(parts.model.state_dict())
-    if apart := untied(again, tied):
-        yield not_tied(apart, tied, when=" after weights were loaded")
+    if apart := wrongly_tied(again):
+        yield not_tied(parts, apart, when=" after weights were loaded")
     loaded = dict(again.named_parameters())
     lost = [
         name
@@ -39,20 +47,12 @@ def weights_survive_loading(parts: Checked) -> Iterator[Finding]:
         )
 
 
-def untied(model: Transformer, tied: str | bool) -> str:
-    """Which matrices are not tied as said; empty where all are."""
-    target = model.embedding.weight.data_ptr()
-    if not isinstance(model, EncoderDecoder):
-        as_said = (model.output_matrix.data_ptr() == target) == tied
-        return "" if as_said else "the output matrix and the embeddings"
-    source = model.embedding if model.source_embedding is None else model.source_embedding
-    if (model.output_matrix.data_ptr() == target) != (tied in ("all", "decoder")):
-        return "the output matrix and the target's embeddings"
-    if (source.weight.data_ptr() == target) != (tied == "all"):
-        return "the embeddings of source and target"
-    return ""
+def wrongly_tied(model: nn.Module) -> str:
+    """Which matrices are not tied as said, where the model can tell; empty where all are."""
+    return model.wrongly_tied() if isinstance(model, TiesMatrices) else ""
 
 
-def not_tied(matrices: str, tied: str | bool, *, when: str) -> Finding:
+def not_tied(parts: Checked, matrices: str, *, when: str) -> Finding:
     """The finding for these matrices."""
-    return TIED_WEIGHTS_APART.found(f"{matrices} are not what tie_embeddings: {str(tied).lower()} says{when}")
+    tied = str(parts.recipe.model.tie_embeddings).lower()
+    return TIED_WEIGHTS_APART.found(f"{matrices} are not what tie_embeddings: {tied} says{when}")

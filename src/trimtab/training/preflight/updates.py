@@ -1,4 +1,4 @@
-"""Whether an update moves every weight, by the rate that it is given, and a skipped one none; all of it taken back."""
+"""Checks that an update changes every weight in proportion to the learning rate, and a skipped one none."""
 
 from collections.abc import Iterator
 
@@ -100,5 +100,5 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
         changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]
     if changed:
         yield SKIPPED_STEP_CHANGES_SOMETHING.found(
-            f"a step whose loss is not a number was to be skipped, and changed {named(sorted(changed))}"
+            f"a step whose loss is NaN was skipped, but changed {named(sorted(changed))}"
         )

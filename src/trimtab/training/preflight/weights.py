@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 def gathered(model: nn.Module) -> Float[Tensor, "weights"]:
-    """The gradients on the model's weights as one vector, taken off them; zeros where there is none."""
+    """The gradients on the model's weights as one vector, taken off them; zeros if there is none."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     found = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
     for weight in weights:

@@ -2,7 +2,7 @@ import pytest
 
 from tests.checks.read.flow.following import flow
 from trimtab.checks.document import UNKNOWN
-from trimtab.checks.read.flow.evaluate import is_module, is_module_class
+from trimtab.checks.read.flow.modules import is_module, is_module_class
 
 
 def value_of(text):

@@ -39,7 +39,7 @@ def put_adapter(told: Told, written: Written) -> None:
 
 
 def names_in(value: object) -> list[str] | None:
-    """Names between commas, as its parser splits them; None where it is no text."""
+    """Names between commas, as its parser splits them; None if it is no text."""
     if not isinstance(value, str):
         return None
     return [name.strip() for name in value.split(",") if name.strip()]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
@@ -12,6 +13,7 @@ from trimtab.checks.setting import Setting
 
 _PASSING_ON = frozenset(("transformers", "trl", "peft", "unsloth"))
 """Packages whose classes of these names are the library's own."""
+_CLASS = re.compile(r"\bclass\s+(\w+)")
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z]\w*\.([A-Z][A-Z0-9_]*)")
 
 
@@ -32,7 +34,7 @@ def written_of(call: Call, document: Document, table: KeyTable | None = None) ->
 
 
 def positional(call: Call, index: int, name: str) -> Setting | None:
-    """An argument that may be written by position or by name; None where it is neither or no literal."""
+    """An argument that may be written by position or by name; None if it is neither or no literal."""
     if name in call.arguments:
         entry = call.arguments[name]
         return next(iter(settings_of([entry], prefix=f"{call.name}.").values()), None)
@@ -43,14 +45,19 @@ def positional(call: Call, index: int, name: str) -> Setting | None:
 
 
 def agreeing(settings: Iterable[Setting]) -> Setting | None:
-    """The first of settings that all say the same; None where they differ or there is none."""
+    """The first of settings that all say the same; None if they differ or there is none."""
     found = list(settings)
     return found[0] if found and all(one.value == found[0].value for one in found) else None
 
 
 def defines(document: Document, name: str) -> bool:
     """Whether a script has a class of its own of this name, with whatever arguments."""
-    return re.search(rf"\bclass\s+{re.escape(name)}\b", document.text) is not None
+    return name in _classes(document.text)
+
+
+@lru_cache(maxsize=8)
+def _classes(text: str) -> frozenset[str]:
+    return frozenset(_CLASS.findall(text))
 
 
 def may_be_of(call: Call, document: Document, library: str) -> bool:

@@ -18,7 +18,7 @@ FILES = (".yaml", ".yml", ".json")
 
 
 def toolkit_of(call: Call) -> str:
-    """`llamafactory` or `axolotl`; empty where a command is neither of them training."""
+    """`llamafactory` or `axolotl`; empty if a command is neither of them training."""
     trains = call.positional[:1] == ("train",)
     if call.name == "llamafactory-cli" and trains:
         return "llamafactory"

@@ -7,6 +7,7 @@ from typing import Any, Final
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.frames import Frame, either
+from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.slices import bounds_of
 from trimtab.checks.read.flow.values import Block, Event, Flow, Made, Value
 from trimtab.checks.read.literals import computed
@@ -25,8 +26,6 @@ _SAME: Final = frozenset(
     }
 )  # fmt: skip
 """Methods of a module that give the module itself."""
-_LOADS: Final = frozenset({"from_pretrained", "from_config", "prepare_model_for_kbit_training"})
-_MODULES: Final = ("torch.nn.", "torchvision.models.", "timm.", "transformers.", "x_transformers.")
 _SWAPS: Final = frozenset({"prepare", "setup", "initialize"})
 """Methods that give back what they were given, wrapped: Accelerate's, Fabric's, Apex's."""
 
@@ -47,18 +46,24 @@ class Evaluator:
 
     def evaluate(self, node: ast.expr | None) -> Value:
         """The value of an expression, its calls recorded on the way; raises TooLong."""
-        self.tick()
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooLong
+        kind = node.__class__
+        if kind is ast.Constant:
+            return Value("constant", index=len(self.flow.events), constant=node.value)  # type: ignore[union-attr]
+        if kind is ast.Name:
+            return self._name(node.id, node)  # type: ignore[union-attr]
+        if kind is ast.Attribute:
+            return self.attribute(self.evaluate(node.value), node.attr, node)  # type: ignore[union-attr]
+        if kind is ast.Call:
+            return self._call(node)  # type: ignore[arg-type]
+        return self._evaluate(node)
+
+    def _evaluate(self, node: ast.expr | None) -> Value:
         match node:
             case None:
                 return self.made("constant", node, constant=None)
-            case ast.Constant(value=value):
-                return self.made("constant", node, constant=value)
-            case ast.Name(id=name):
-                return self._name(name, node)
-            case ast.Attribute(value=inner, attr=name):
-                return self.attribute(self.evaluate(inner), name, node)
-            case ast.Call():
-                return self._call(node)
             case ast.Await(value=inner) | ast.Starred(value=inner):
                 return self.evaluate(inner)
             case ast.NamedExpr(target=ast.Name(id=name), value=inner):
@@ -106,7 +111,10 @@ class Evaluator:
         **parts: Any,
     ) -> Value:
         """A new value."""
-        return Value(made=made, name=name, node=node_, place=place, index=len(self.flow.events), **parts)
+        value = Value(made=made, name=name, node=node_, place=place, index=len(self.flow.events), **parts)
+        if node_ is not None:
+            self.flow.holders.append(value)
+        return value
 
     def attribute(self, of: Value, name: str, node: ast.AST) -> Value:
         """An attribute; the same one of the same object is the same value until it is set again."""
@@ -145,7 +153,7 @@ class Evaluator:
         )  # fmt: skip
 
     def enter(self, function: Value, given: tuple[Value, ...], named: dict[str, Value]) -> Value | None:
-        """What a function of the script returns; None where it is not followed again."""
+        """What a function of the script returns; None if it is not followed again."""
         raise NotImplementedError
 
     def create(
@@ -279,15 +287,15 @@ class Evaluator:
                 has_rest = True
                 given.append(value)
         name, of = _called(callee)
-        call = self.made(
+        call = Value(
             "call",
-            node,
             name,
             of=of,
             args=tuple(given),
             keywords=named,
             has_rest=has_rest,
             place=self.spot(node),
+            index=len(self.flow.events),
         )
         return self._result(callee, call, node)
 
@@ -301,8 +309,14 @@ class Evaluator:
             return found
         return self.made("attribute", function, function.attr, of=of)
 
+    def found_elsewhere(self, callee: Value) -> Value:
+        """A function or class of another file of the folder, where that is what an imported name means."""
+        raise NotImplementedError
+
     def _result(self, callee: Value, call: Value, node: ast.Call) -> Value:
         given, named = call.args, call.keywords
+        if callee.made == "imported":
+            callee = self.found_elsewhere(callee)
         match callee.made:
             case "function" | "bound":
                 function = callee
@@ -374,48 +388,6 @@ _BUILTINS: Final = frozenset(
         "dict",
     }
 )
-
-
-def is_module(value: Value) -> bool:
-    """Whether a value is seen to be a model: made by a loader, a class of modules, or wrapped around one."""
-    if value.made == "object":
-        return value.of is not None and is_module_class(value.of)
-    if value.made == "either":
-        return any(is_module(each) for each in value.args)
-    if value.made != "call":
-        return False
-    if value.last in _LOADS and "okenizer" not in value.name and "rocessor" not in value.name:
-        return True
-    if value.last in _WRAPPERS and value.args:
-        return True
-    return (
-        value.name.startswith(_MODULES)
-        and value.last[:1].isupper()
-        and not value.last.endswith(("Config", "Loss"))
-    )
-
-
-_WRAPPERS: Final = frozenset(
-    {
-        "DistributedDataParallel",
-        "DataParallel",
-        "DDP",
-        "compile",
-        "get_peft_model",
-        "FullyShardedDataParallel",
-        "FSDP",
-    }
-)
-
-
-def is_module_class(value: Value) -> bool:
-    """Whether a class of the script is a module, by its bases."""
-    return any(
-        base.name.endswith(("Module", "PreTrainedModel", "LightningModule"))
-        or base.last.endswith(("Model", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "Module"))
-        or (base.made == "class" and is_module_class(base))
-        for base in value.args
-    )
 
 
 def _called(callee: Value) -> tuple[str, Value | None]:

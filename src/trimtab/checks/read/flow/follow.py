@@ -2,7 +2,9 @@
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from trimtab.checks.document import UNKNOWN
@@ -10,8 +12,11 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
 from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
 from trimtab.checks.read.flow.values import Block, Flow, Value
+from trimtab.checks.read.lines import Lines
 
 DEEPEST: Final = 8
+MOST_MODULES: Final = 12
+"""Files beside a script that are followed."""
 """Functions inside one another."""
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -20,16 +25,37 @@ _LOOPS = ast.For | ast.AsyncFor | ast.While
 _TELLING: Final = re.compile(
     r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
     r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
-    r"|token_embeddings|get_peft|benchmark"
+    r"|token_embeddings|get_peft|benchmark|weights_only|quantize_static|accumulate_grad"
 )
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
 
-def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | None = None) -> Flow:
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Another file of the folder."""
+
+    tree: ast.Module
+    spot: Callable[[ast.AST], Place]
+    text: str
+
+
+Beside = Callable[[str], Module | None]
+"""From the name of a module to the file beside the script that it is; None where there is none worth following."""
+
+
+def follow(
+    tree: ast.Module,
+    spot: Callable[[ast.AST], Place],
+    lines: Lines | None = None,
+    beside: Beside | None = None,
+) -> Flow:
     """What a script does: its own lines first, then every function that they never reach, with unknown arguments; with
-    the `source` only those in which something happens that a rule asks for."""
+    the `lines` only those in which something happens that a rule asks for. What it calls of files `beside` it is
+    followed into them."""
     follower = Follower(spot)
-    follower.source = None if source is None else source.splitlines()
+    follower.frame.spot = follower.main = spot
+    follower.beside = beside
+    follower.telling = None if lines is None else telling_lines(lines)
     try:
         follower.run(tree.body)
         names = follower.frame.names
@@ -42,6 +68,16 @@ def follow(tree: ast.Module, spot: Callable[[ast.AST], Place], source: str | Non
     return follower.flow
 
 
+def is_telling(text: str) -> bool:
+    """Whether a file has something that a rule asks for."""
+    return _TELLING.search(text) is not None
+
+
+def telling_lines(lines: Lines) -> list[int]:
+    """The numbers of the lines that have something a rule asks for, in order."""
+    return [lines.position(found.start())[0] for found in _TELLING.finditer(lines.text)]
+
+
 class Follower(Evaluator):
     """Runs statements without effect."""
 
@@ -49,11 +85,17 @@ class Follower(Evaluator):
         super().__init__(spot)
         self.functions: list[Value] = []
         """Every function and method, in the order of the file."""
-        self.source: list[str] | None = None
+        self.telling: list[int] | None = None
+        """Lines that have something a rule asks for; None where every line counts."""
         self.reached: set[Any] = set()
         self.entry: Any = None
         """The function as another module may call it, with unknown arguments."""
         self.active: list[Any] = []
+        self.beside: Beside | None = None
+        self.main: Callable[[ast.AST], Place] | None = None
+        """Of the script itself, whose `__main__` counts."""
+        self.modules: dict[str, Frame | None] = {}
+        """By name, what is bound in files beside the script."""
         self.objects: dict[int, Value] = {}
         """By class, the first object of it."""
 
@@ -81,12 +123,13 @@ class Follower(Evaluator):
 
     def _tells(self, node: Any, owner: Value | None) -> bool:
         """Whether a function, or the `__init__` of its class, has something that a rule asks for."""
-        if self.source is None:
+        if self.telling is None:
             return True
         start = _init_of(owner) if owner is not None else None
         nodes = (node,) if start is None or start is node else (node, start)
         return any(
-            _TELLING.search(line) for each in nodes for line in self.source[each.lineno - 1 : each.end_lineno]
+            bisect_left(self.telling, each.lineno) < bisect_right(self.telling, each.end_lineno)
+            for each in nodes
         )
 
     def _object_of(self, owner: Value, node: ast.AST) -> Value:
@@ -101,9 +144,10 @@ class Follower(Evaluator):
         node = function.node
         if node in self.active or len(self.active) >= DEEPEST:
             return None
-        frame, path = self.frame, self.path
+        frame, path, spot = self.frame, self.path, self.spot
         outer = function.frame if isinstance(function.frame, Frame) else _outermost(frame)
         self.frame = Frame(outer=outer)
+        self.spot = _outermost(outer).spot or spot
         self.path = (*path, Block("function", function, place=self.spot(node)))
         self.active.append(node)
         self.reached.add(node)
@@ -115,8 +159,34 @@ class Follower(Evaluator):
             returned = self.frame.returned
         finally:
             self.active.pop()
-            self.frame, self.path = frame, path
+            self.frame, self.path, self.spot = frame, path, spot
         return either(tuple(returned)) if returned else None
+
+    def found_elsewhere(self, callee: Value) -> Value:
+        """A function or class of another file of the folder, where that is what an imported name means."""
+        module, _, name = callee.name.rpartition(".")
+        if self.beside is None or not module:
+            return callee
+        if module not in self.modules:
+            self.modules[module] = None  # files that import one another
+            self.modules[module] = self._names_of(module)
+        names = self.modules[module]
+        found = names.names.get(name) if names is not None else None
+        return found if found is not None and found.made in ("function", "class") else callee
+
+    def _names_of(self, name: str) -> Frame | None:
+        module = self.beside(name) if self.beside is not None and len(self.modules) <= MOST_MODULES else None
+        if module is None:
+            return None
+        frame, path, spot, functions = self.frame, self.path, self.spot, self.functions
+        self.frame, self.path, self.spot, self.functions = Frame(spot=module.spot), (), module.spot, []
+        self.flow.texts.append(module.text)
+        try:
+            self.run(module.tree.body)
+            return self.frame
+        finally:
+            # Functions that the script never calls are followed when that file is checked itself.
+            self.frame, self.path, self.spot, self.functions = frame, path, spot, functions
 
     def create(
         self, made_of: Value, given: tuple[Value, ...], named: dict[str, Value], node: ast.AST
@@ -224,7 +294,8 @@ class Follower(Evaluator):
 
     def _branch(self, test: Value, body: list[ast.stmt], other: list[ast.stmt], node: ast.If) -> None:
         if _is_main(test):
-            self.run(body)
+            if _outermost(self.frame).spot is self.main or self.main is None:
+                self.run(body)
             return
         if test.constant is True or test.constant is False:
             self.run(body if test.constant else other)

@@ -1,11 +1,12 @@
 """Names and what they hold while a script is followed."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.checks.document import UNKNOWN
+from trimtab.checks.place import Place
 from trimtab.checks.read.flow.values import Value
 from trimtab.checks.read.scopes import parts
 
@@ -18,13 +19,15 @@ class Frame:
 
     names: dict[str, Value] = field(default_factory=dict[str, Value])
     outer: "Frame | None" = None
+    spot: Callable[[ast.AST], Place] | None = None
+    """Of a whole file: where its nodes are."""
     globals: set[str] = field(default_factory=set[str])
     returned: list[Value] = field(default_factory=list[Value])
     owner: Value | None = None
     """The class in whose body the function is written."""
 
     def find(self, name: str) -> Value | None:
-        """What a name holds here or further out; None where nothing is known of it."""
+        """What a name holds here or further out; None if nothing is known of it."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.names:
@@ -71,7 +74,7 @@ def loosened(value: Value) -> Value:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Whether statements never come to their end: they return, raise or go on with the next turn."""
+    """Whether statements never come to their end: they return, raise or continue with the next turn."""
     if not body:
         return False
     last = body[-1]

@@ -1,8 +1,7 @@
 """The training loops of a script: where gradients are made, and what else happens in the same turn."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from trimtab.checks.read.flow.roles import innermost_loop, is_optimizer, is_periodic, is_scaler, is_schedule
 from trimtab.checks.read.flow.values import Block, Event, Flow, Value
@@ -10,8 +9,7 @@ from trimtab.checks.read.flow.values import Block, Event, Flow, Value
 CLEARS: Final = frozenset({"zero_grad", "zero_gradients", "clear_gradients"})
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """One loop with a backward pass in it."""
 
     block: Block

@@ -1,13 +1,12 @@
 """Cross entropies of a script, as a function or as a module that was made before."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from trimtab.checks.read.flow.values import Event, Flow, Value
 
 
-@dataclass(frozen=True, slots=True)
-class CrossEntropy:
+class CrossEntropy(NamedTuple):
     """One call of a loss over classes."""
 
     event: Event

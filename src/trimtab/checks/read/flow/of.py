@@ -1,13 +1,9 @@
-"""The flow of a document, empty where there is none to follow."""
-
-from typing import Final
+"""The flow of a document, empty if there is none to follow."""
 
 from trimtab.checks.document import Document
-from trimtab.checks.read.flow.values import Flow
-
-_EMPTY: Final = Flow(is_whole=False)
+from trimtab.checks.read.flow.values import EMPTY, Flow
 
 
 def flow_of(document: Document) -> Flow:
     """What a script does; nothing of any other file."""
-    return document.flow if isinstance(document.flow, Flow) else _EMPTY
+    return EMPTY if document.flow is None else document.flow

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trimtab.checks.read.flow.evaluate import is_module
+from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.values import Block, Event, Value, walk
 
 OPTIMIZERS: Final = frozenset(

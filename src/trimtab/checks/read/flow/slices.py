@@ -35,7 +35,7 @@ def cut(value: Value) -> tuple[Value, Any, Any] | None:
 
 
 def bounds_of(node: ast.expr) -> tuple[Any, Any] | None:
-    """Start and end of the one part of an index that cuts, behind `:` or `...`; None where there is not one."""
+    """Start and end of the one part of an index that cuts, behind `:` or `...`; None if there is not one."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     found: list[tuple[Any, Any]] = []
     for at, part in enumerate(parts):

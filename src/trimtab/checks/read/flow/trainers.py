@@ -36,7 +36,7 @@ def _must_fail(event: Event) -> bool:
 
 
 def configuration(trainer: Value) -> Value | None:
-    """The call that makes its arguments; None where it cannot be seen, or some of its arguments cannot."""
+    """The call that makes its arguments; None if it cannot be seen, or some of its arguments cannot."""
     given = trainer.argument(1, "args")
     found = [each for each in options(given) if each.made == "call" and each.last.endswith(_CONFIGURATIONS)]
     return found[0] if len(found) == 1 and len(options(given)) == 1 and not found[0].has_rest else None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import merge
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
@@ -14,7 +14,7 @@ Made = Literal[
 ]  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Value:
     """One object, by how it was made. Two names hold the same object where they hold the same Value."""
 
@@ -31,13 +31,13 @@ class Value:
     has_rest: bool = False
     """Whether `*args` or `**kwargs` may add arguments that cannot be seen."""
     constant: Any = UNKNOWN
-    node: Any = field(default=None, repr=False)
+    node: Any = field(default=None)
     """The function or class that it is; None for anything else."""
     place: Place | None = None
     index: int = 0
     """When it was made: larger than that of every event before."""
-    fields: dict[str, "Value"] = field(default_factory=dict[str, "Value"], repr=False)
-    frame: Any = field(default=None, repr=False)
+    fields: dict[str, "Value"] = field(default_factory=dict[str, "Value"])
+    frame: Any = None
     """Of a function: the names around it."""
 
     @property
@@ -57,7 +57,7 @@ class Value:
         return (*of, *self.args, *self.keywords.values())
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Block:
     """A stretch of a script with an inside: each time that it is entered, it is another Block."""
 
@@ -72,7 +72,7 @@ class Block:
     place: Place | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Event:
     """Something happens: a call, or a value set on an object (`model.config.use_cache = False`)."""
 
@@ -101,7 +101,7 @@ class Event:
         return ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Flow:
     """A whole script."""
 
@@ -112,8 +112,17 @@ class Flow:
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
     """Names of the script itself that hold a number, a text or a truth at its end."""
 
-    answers: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    texts: list[str] = field(default_factory=list[str])
+    """Other files that were followed."""
+    holders: list[Value] = field(default_factory=list[Value])
+    """Functions and classes, which hold pieces of the syntax tree."""
+    answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """What several rules ask, kept by the one that asks first."""
+
+    def release(self) -> None:
+        """Lets go of the syntax tree, which is many times as large as all else."""
+        for value in self.holders:
+            value.node = value.frame = None
 
     def named(self, *names: str) -> Iterator[Event]:
         """Calls by the last part of their name, in the order in which they happen."""
@@ -131,6 +140,10 @@ class Flow:
                 index.setdefault((event.kind, event.name), []).append(event)
         lists = [found for name in dict.fromkeys(names) if (found := index.get((kind, name))) is not None]
         return iter(lists[0]) if len(lists) == 1 else merge(*lists, key=_order)
+
+
+EMPTY: Final = Flow(is_whole=False)
+"""Of a file that is no script."""
 
 
 def _order(event: Event) -> int:

@@ -1,0 +1,33 @@
+"""The examples that one step consumes, as rows of ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.types import DroppedExample, Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class TextGlobalBatch:
+    """The `types.GlobalBatch` of tasks on text."""
+
+    source: Ragged
+    """Source ids, end symbol included."""
+    target: Ragged
+    """Target ids, end symbol included."""
+    corpus: np.ndarray
+    line: np.ndarray
+    position: int
+    dropped: tuple[DroppedExample, ...] = ()
+    prompt: np.ndarray | None = None
+    """For each example, how many leading target tokens the model is given and do not count, int32; None for none."""
+
+    @property
+    def num_targets(self) -> int:
+        """Target tokens that count in the loss, of the whole step."""
+        return int(self.target.offsets[-1]) - (0 if self.prompt is None else int(self.prompt.sum()))
+
+    @property
+    def num_tokens(self) -> int:
+        """Real source and target tokens."""
+        return int(self.source.offsets[-1] + self.target.offsets[-1])

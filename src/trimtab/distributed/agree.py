@@ -1,0 +1,62 @@
+"""What ranks must agree on before any of them acts: facts of one process, such as a clock, a signal or a file.
+
+With one rank nothing is called.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+from trimtab.distributed.ranks import Ranks
+from trimtab.errors import RunFailed
+from trimtab.types import Batch, fill
+
+Result = TypeVar("Result")
+
+
+def on_any(flag: bool, ranks: Ranks) -> bool:
+    """Whether the flag is set on any rank."""
+    return flag if ranks.world_size == 1 else ranks.sum_ints([flag])[0] > 0
+
+
+def of_first(number: float, ranks: Ranks) -> float:
+    """The number that the first rank has, to the last bit."""
+    if ranks.world_size == 1:
+        return number
+    sent = torch.tensor([number], dtype=torch.float64)
+    ranks.broadcast([sent])
+    return float(sent)
+
+
+def micro_batches(batches: Sequence[Batch], ranks: Ranks) -> tuple[int, float]:
+    """How many micro-batches a step has on all ranks together, and the share of their slots that is in use; `batches`
+    are those of this rank."""
+    if ranks.world_size == 1:
+        return len(batches), fill(batches)
+    mine = (len(batches), sum(each.num_tokens for each in batches), sum(each.num_slots for each in batches))
+    count, tokens, slots = ranks.sum_ints(mine)
+    return count, tokens / slots
+
+
+def first_ahead(
+    ranks: Ranks, work: Callable[[], Result], *, then: Callable[[], Result] | None = None
+) -> Result:
+    """What `work` gives on the first rank, and once it is done there what it (or `then`) gives on the others: for work
+    that leaves files which the others read.
+
+    Where it fails on the first rank, all others raise RunFailed.
+    """
+    if ranks.world_size == 1:
+        return work()
+    if not ranks.is_first:
+        if ranks.sum_ints([0])[0]:
+            raise RunFailed("the first rank has failed; its message says why")
+        return (then or work)()
+    failed = 1
+    try:
+        result = work()
+        failed = 0
+    finally:
+        ranks.sum_ints([failed])
+    return result

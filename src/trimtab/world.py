@@ -1,0 +1,82 @@
+"""The processes that a loop of your own runs in, found without loading torch: `torch.distributed` is only looked at
+where the loop has loaded it.
+
+Words are those of PyTorch: a *rank* is the number of a process, the *world size* how many there are.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from trimtab.errors import InputError, input_error
+
+Ranks = Literal["all", "alone"] | Any
+"""Who takes part: all ranks of the default process group, this process alone, or the ranks of a process group."""
+
+
+def launched_processes() -> int:
+    """How many processes a launcher (torchrun, `accelerate launch`) says it has started: `WORLD_SIZE`, else 1."""
+    text = os.environ.get("WORLD_SIZE", "")
+    return int(text) if text.isdecimal() and int(text) > 0 else 1
+
+
+def group_of(ranks: Ranks, *, part: str) -> "ProcessGroup | None":
+    """The process group that `part` works over; None for one process.
+
+    Raises InputError where a launcher has started several processes and none of them has joined a group: they would
+    train apart from one another and nobody would notice.
+    """
+    if ranks == "alone":
+        return None
+    dist: Any = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        group = ProcessGroup(dist, None if ranks == "all" else ranks)
+        return group if group.world_size > 1 else None
+    if launched_processes() > 1:
+        raise no_group(part)
+    return None
+
+
+def no_group(part: str) -> InputError:
+    """Of several processes that are not joined."""
+    return input_error(
+        f"{part}: there are several processes, and no process group that joins them",
+        got=f"WORLD_SIZE={os.environ.get('WORLD_SIZE')}, and torch.distributed is not initialized",
+        allowed="a process group over all of them, or one process",
+        fix="call torch.distributed.init_process_group() first (Accelerate, Lightning and the Trainer do), or pass "
+        '`ranks="alone"` where each process trains a model of its own',
+    )
+
+
+class ProcessGroup:
+    """A process group of `torch.distributed` that is initialised and this process belongs to."""
+
+    def __init__(self, dist: Any, group: Any) -> None:
+        self.dist, self.group = dist, group
+        self.world_size = int(dist.get_world_size(group))
+        self.rank = int(dist.get_rank(group))
+
+    def gathered(self, numbers: Sequence[float]) -> list[list[float]]:
+        """The numbers of every rank, in the order of ranks: the same list on each of them. Waits for all of them, and
+        for the GPU where the group has no backend for the CPU."""
+        torch: Any = sys.modules["torch"]
+        mine = torch.tensor([float(each) for each in numbers], dtype=torch.float64, device=self.device)
+        rows = [torch.empty_like(mine) for _ in range(self.world_size)]
+        self.dist.all_gather(rows, mine, group=self.group)
+        return [row.tolist() for row in rows]
+
+    def broadcast_text(self, text: str) -> str:
+        """The text of the first rank."""
+        parts = [text]
+        self.dist.broadcast_object_list(parts, group=self.group, group_src=0, device=self.device)
+        return parts[0]
+
+    @property
+    def device(self) -> Any:
+        """Where the group can send small numbers: on the CPU where it has a backend for it."""
+        torch: Any = sys.modules["torch"]
+        kinds = [each.partition(":")[0] for each in self.dist.get_backend_config(self.group).split(",")]
+        if "cpu" in kinds:
+            return torch.device("cpu")
+        return torch.device(kinds[0], torch.accelerator.current_device_index())

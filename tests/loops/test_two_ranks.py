@@ -1,0 +1,121 @@
+"""Two processes that share a model, in each kind of loop: both take the same steps, those of one large batch."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("accelerate")
+pytest.importorskip("transformers")
+pytest.importorskip("lightning")
+
+from tests.loops import pages
+from tests.loops.small_loops import EVEN_SIZES, SIZES, micro_batches, model_of_all, summed
+
+ROOT = Path(__file__).parent.parent.parent
+MOST_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """What each of two ranks found in every loop, in one pair of processes."""
+    folder = tmp_path_factory.mktemp("loops")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [start(folder, rank, port) for rank in (0, 1)]
+    try:
+        for process in processes:
+            output, _ = process.communicate(timeout=MOST_SECONDS)
+            assert process.returncode == 0, output.decode()[-4000:]
+    finally:
+        for process in processes:
+            process.kill()
+    return [torch.load(folder / f"rank{rank}.pt", weights_only=False) for rank in (0, 1)]
+
+
+def start(folder, rank, port):
+    environment = os.environ | {
+        "GLOO_SOCKET_IFNAME": "lo",  # gloo listens on the machine itself, whatever its network is
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": "2",
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "ACCELERATE_USE_CPU": "true",
+    }
+    command = [sys.executable, "-m", "tests.loops.small_loops", folder]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def of(ranks, loop):
+    """What both found in a loop, which neither failed in."""
+    errors = [found["error"] for rank in ranks for found in rank.values() if "error" in found]
+    assert errors == []
+    return [rank[loop] for rank in ranks]
+
+
+def one_large_batch(sizes):
+    """Loss and gradients of all micro-batches of all ranks at once."""
+    model = model_of_all()
+    batches = [batch for rank in sorted(sizes) for batch in micro_batches(sizes[rank])]
+    loss = summed(model)(torch.cat(batches)) / sum(map(len, batches))
+    loss.backward()
+    return loss.detach(), {name: each.grad for name, each in model.named_parameters()}
+
+
+@pytest.mark.parametrize("loop", ["uneven_in_ddp", "with_accelerate"])
+def test_accumulation_over_uneven_ranks_is_that_of_one_large_batch(ranks, loop):
+    loss, gradients = one_large_batch(SIZES)
+    for found in of(ranks, loop):
+        torch.testing.assert_close(found["loss"], loss, rtol=1e-6, atol=0)
+        assert found["gradients"].keys() == gradients.keys()
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(found["gradients"][name], gradient, rtol=1e-6, atol=1e-12)
+
+
+def test_a_sharded_model_is_accumulated_and_clipped_over_all_its_shards(ranks):
+    loss, gradients = one_large_batch(EVEN_SIZES)
+    norm = torch.nn.utils.get_total_norm(gradients.values())
+    for found in of(ranks, "sharded_over_ranks"):
+        torch.testing.assert_close(found["loss"], loss, rtol=1e-6, atol=0)
+        torch.testing.assert_close(found["norm"], norm, rtol=1e-6, atol=0)
+        assert (float(found["clipped"]), found["apply"]) == (1.0, True)
+        for name, gradient in gradients.items():
+            clipped = gradient * 1e-3 / norm
+            torch.testing.assert_close(found["gradients"][name], clipped, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("loop", ["guarded_in_ddp", "guarded_in_the_trainer", "guarded_in_lightning"])
+def test_a_loss_that_is_off_on_one_rank_is_refused_on_both_and_their_weights_stay_equal(ranks, loop):
+    first, second = of(ranks, loop)
+    assert [each if isinstance(each, str) else each[1] for each in first["refused"]] == ["S902"]
+    assert first == second
+
+
+REFUSALS = {
+    "one rank has nothing": ("batches: is empty", "an error on rank 0"),
+    "no model": ("model: is needed", "model: is needed"),
+    "bare model": ("sums no gradients over ranks", "sums no gradients over ranks"),
+    "sharded and uneven": ("3, 2 micro-batches, by rank", "3, 2 micro-batches, by rank"),
+    "two states": ("on rank 0, others than on 1", "on rank 1, others than on 0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_work_is_refused_on_every_rank(ranks, name):
+    for found, said in zip(of(ranks, "refusals"), REFUSALS[name], strict=True):
+        assert said in found[name]
+        assert "\n  allowed " in found[name]
+
+
+@pytest.mark.parametrize("name", pages.examples())
+def test_the_code_of_each_page_trains_one_model_on_both_ranks(ranks, name):
+    first, second = of(ranks, name)
+    assert first["weights"] == second["weights"]
