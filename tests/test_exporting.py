@@ -72,16 +72,12 @@ REFUSED = {
         {"model.decoder_positions": "sinusoidal"},
     ),
     "all at once": (
-        {
-            **of_model(norm="rms", activation="swiglu", positions="rotary", tie_embeddings="none"),
-            "data.transforms": [{"kind": "normalize"}],
-        },
+        of_model(norm="rms", activation="swiglu", positions="rotary", tie_embeddings="none"),
         {
             "model.norm": "layer",
             "model.activation": "relu",
             "model.tie_embeddings": "all",
             "model.positions": "sinusoidal",
-            "data.transforms.0": "length",
         },
     ),
 }
