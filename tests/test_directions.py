@@ -35,7 +35,12 @@ def test_both_directions_are_one_corpus_more_on_the_same_files(tmp_path):
     assert len(forward) == len(backward) == 200
     assert forward.pair(3) == tuple(reversed(backward.pair(3)))
     assert (forward.tags, backward.tags) == (("<2de>",), ("<2en>",))
-    assert set(sources.fingerprints) == {"data.train.0", "data.train.0 reversed", "tokenizer"}
+    assert set(sources.fingerprints) == {
+        "data.train.0",
+        "data.train.0 reversed",
+        "data.valid.valid",
+        "tokenizer",
+    }
 
 
 def test_both_directions_are_learned(run):

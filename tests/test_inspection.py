@@ -146,3 +146,37 @@ def test_the_pairs_of_a_language_model_are_inspected_as_it_reads_them(tmp_path, 
 def test_texts_alone_are_no_pairs_to_inspect(tmp_path):
     with pytest.raises(InputError, match="trimtab inspects pairs"):
         inspect_recipe(load_recipe(language_recipe(tmp_path)))
+
+
+def test_every_file_that_is_wrong_is_named_at_once_as_training_does(folder):
+    (folder / "a.en").write_bytes(b"\xff\xfe not text\n")
+    (folder / "v.de").write_text("one line\n")
+    with pytest.raises(InputError) as caught:
+        inspected(folder)
+    told = [problem.what for problem in caught.value.problems]
+    assert len(told) >= 2
+    assert any("a.en" in each for each in told)
+    assert any("v.de" in each for each in told)
+
+
+def test_lines_are_those_of_the_file_its_header_included(folder):
+    rows = [(f"word number {n}", f"Wort Nummer {n}") for n in range(40)]
+    rows[2] = rows[30] = ("", "leer")
+    rows[9] = rows[4]
+    (folder / "t.tsv").write_text("en\tde\n" + "".join("\t".join(row) + "\n" for row in rows))
+    train = "data.train=[{pairs: t.tsv, source: en, target: de}]"
+    report = inspected(folder, train, "data.tokenizer.vocabulary_size=286")
+    (corpus,) = report.train
+    assert [each.line for each in corpus.dropped["empty_source"].examples] == [4, 32]
+    assert {group.lines for group in report.checks.corpora[0].repeats.groups} == {(6, 11), (4, 32)}
+    assert (folder / "t.tsv").read_text().splitlines()[4 - 1] == "\tleer"
+
+
+def test_a_source_that_is_its_target_is_a_problem_and_no_figure_among_others(folder):
+    (folder / "a.de").write_text((folder / "a.en").read_text())
+    report = inspected(folder)
+    (problem,) = report.problems
+    assert problem.endswith("a: source is target in 100.0% of its pairs: the model learns to copy")
+    assert render(report).endswith("problems\n  " + report.problems[0])
+    own = inspected(folder, "data.train=[{source: a.en, target: a.en}]")
+    assert own.problems == (), "one file for both sides is said by D106"

@@ -2,8 +2,10 @@ import pytest
 
 from tests.short_run import SHORT, log, model_sha, newest_state
 from tests.small_run import small_recipe
+from tests.training.small_line import Told
 from trimtab import launch
 from trimtab.checkpoint import retention
+from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.config.load import load_recipe
@@ -157,6 +159,36 @@ def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, 
     ) as told:
         train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
     assert "more\n" not in str(told.value)
+
+
+FEW = {"data.tokenizer": {"byte_fallback": False}}
+
+
+def test_what_the_check_knows_is_said_before_the_first_step_and_written_down(tmp_path):
+    """Source and target are one file: nothing but the recipe shows it, and it trains well."""
+    recipe = small_recipe(tmp_path, **SHORT, **{"data.train.0.target": "train.en", **FEW})
+    told = Told()
+    run = train(recipe, out=tmp_path / "run", progress=told).run
+    assert [finding.code for finding in told.findings][:1] == ["D106"]
+    assert [each["code"] for each in read_journal(run / "findings.jsonl")][:1] == ["D106"]
+
+
+def test_an_error_of_the_check_ends_it_before_anything_is_read(tmp_path):
+    recipe = small_recipe(tmp_path, **SHORT)
+    (tmp_path / "train.en").unlink()
+    with pytest.raises(RunFailed, match=r"`trimtab check` finds .*S104 warmup.*trimtab: allow CODE because"):
+        train(recipe, overrides=["step.schedule.warmup=4 steps"], out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_call_starts_a_run_and_goes_on_with_it(recipe, tmp_path):
+    """As the script of a job does that is put into its queue again."""
+    for length in (4, 6):
+        overrides = {"length": f"{length} steps"}
+        state = train(recipe, overrides=overrides, out=tmp_path / "run", resume="auto").state
+        assert state.step == length
+    with pytest.raises(InputError, match="already contains a run"):
+        train(recipe, out=tmp_path / "run")
 
 
 def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):

@@ -82,3 +82,8 @@ def __getattr__(name: str) -> "Any":
 
         return getattr(import_module(HOMES[name]), name)
     raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is, also before any of it was fetched."""
+    return sorted(__all__)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 
 def one_line(text: str) -> str:
@@ -147,7 +148,7 @@ def unreadable(error: OSError, path: Path | str) -> InputError:
         f"{path}: cannot be read",
         got=error.strerror or str(error),
         allowed="a file that you may read" if denied else "a readable disk",
-        fix=f"ask its owner for permission, run `chmod -R u+rX {path}` if it is yours, or name another"
+        fix=f"ask its owner for permission, run `chmod -R u+rX {quote(str(path))}` if it is yours, or name another"
         if denied
         else "check that the disk works, or name another",
         where=str(error.filename or path),
@@ -180,3 +181,10 @@ class Interrupted(Terminated):
     """The same after Ctrl-C. Exit code 130."""
 
     exit_code = 130
+
+
+class StartAgain(Terminated):
+    """SIGUSR1 arrived, as a batch system sends it before the time of a job is over; the run has saved and waits to be
+    started again. Exit code 99."""
+
+    exit_code = 99

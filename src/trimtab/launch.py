@@ -1,18 +1,21 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
 from trimtab.build import Parts, build
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.checkpoint.run_folder import RunFolder, is_started
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.load import LoadedRecipe, load_recipe
+from trimtab.checks.check_recipe import check_recipe
+from trimtab.config.given_path import path_text, run_folder
+from trimtab.config.load import FROM_DICT, LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
@@ -26,6 +29,7 @@ from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
 from trimtab.tasks.task_of import open_datasets
+from trimtab.training.comparison import compared_anew
 from trimtab.training.early_checks import (
     check_exports,
     check_metrics,
@@ -54,6 +58,8 @@ from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 from trimtab.world import launched_processes
 
+A_RECIPE = "a recipe, which is a YAML file, or a dict"
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -70,15 +76,18 @@ class RunResult:
 
 
 def train(
-    recipe: LoadedRecipe | Path | str,
+    recipe: LoadedRecipe | Path | str | Mapping[str, Any],
     *,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     out: Path | str | None = None,
-    resume: bool = False,
+    resume: bool | Literal["auto"] = False,
     progress: Progress | None = None,
     ranks: Ranks = ONE_RANK,
 ) -> RunResult:
     """Trains what a recipe says into the folder `out` (by default `runs/` and the recipe's name).
+
+    Recipe and overrides may be dicts, see `load_recipe`. `resume="auto"` resumes a run that is there and starts one
+    where there is none, as a job that is put into its queue again needs it.
 
     Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
     and a folder that all of them reach; the first one writes into it and reports progress.
@@ -89,12 +98,21 @@ def train(
     if ranks is ONE_RANK:
         refuse_several_processes()
     progress = (progress or Silent()) if ranks.is_first else Silent()
-    loaded = recipe if isinstance(recipe, LoadedRecipe) else load_recipe(recipe, overrides)
-    folder = Path(out) if out is not None else Path("runs") / loaded.path.stem
+    if not isinstance(recipe, LoadedRecipe):
+        named = (
+            Path(FROM_DICT)
+            if isinstance(recipe, Mapping)
+            else path_text(recipe, name="recipe", allowed=A_RECIPE)
+        )
+        recipe = load_recipe(recipe, overrides, begun=run_folder(named, out) if resume else None)
+    loaded, folder = recipe, run_folder(recipe.path, out)
+    if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
+        resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
+    found = () if resume else checked(loaded, progress)
     with lines_added(loaded), RunFolder.for_ranks(folder, resume=resume, ranks=ranks) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
-        return train_in(run, resolve_paths(loaded), progress=progress, ranks=ranks)
+        return train_in(run, resolve_paths(loaded), progress=progress, found=found, ranks=ranks)
 
 
 def refuse_several_processes() -> None:
@@ -109,10 +127,33 @@ def refuse_several_processes() -> None:
         )
 
 
-def train_in(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks = ONE_RANK) -> RunResult:
-    """Trains in an open run folder, from its newest checkpoint where it has one."""
+def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
+    """What `trimtab check` finds in the recipe as it is trained, notes aside; RunFailed where there is an error."""
+    found = [finding for finding in check_recipe(loaded) if finding.severity != "note"]
+    if errors := [finding for finding in found if finding.severity == "error"]:
+        for finding in found:
+            progress.finding(finding)
+        raise RunFailed(
+            "`trimtab check` finds what would spoil the run; nothing was trained: "
+            + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
+            + "; to train all the same, write `# trimtab: allow CODE because ...` beside the key"
+        )
+    return found
+
+
+def train_in(
+    run: RunFolder,
+    recipe: Recipe,
+    *,
+    progress: Progress,
+    found: Sequence[Finding] = (),
+    ranks: Ranks = ONE_RANK,
+) -> RunResult:
+    """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log."""
     # The first rank makes the tokenizer and mends what a killed process left; the others find it done.
     prepared = first_ahead(ranks, lambda: prepare(run, recipe, progress=progress, ranks=ranks))
+    for finding in found:
+        prepared.held.tell(finding)
     state, recorder = begin(prepared)
     return run_to_the_end(prepared, state, recorder)
 
@@ -181,14 +222,17 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
     if run.writes:
         run.write_recipe(render_recipe(parts.recipe))
-    state = TrainState() if checkpoint is None else restore(parts, checkpoint)
+    state, changes = TrainState(), list[Finding]()
+    if checkpoint is not None:
+        state, marks = restore(parts, checkpoint), checkpoint.fingerprints
+        state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
     if run.writes:
         forget(run, state, from_nothing=checkpoint is None)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
     prepared.held.pass_on_to(recorder.finding)
-    for finding in rate_jumps(parts, state, newest_line(run)):
+    for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     prepared.progress.message(describe(parts, state))
     if parts.stop_rule.reached(state):
@@ -253,7 +297,10 @@ def run_preflight(parts: Parts, recorder: Recorder) -> None:
 
 
 def smoke(
-    recipe: LoadedRecipe | Path | str, *, overrides: Sequence[str] = (), progress: Progress | None = None
+    recipe: LoadedRecipe | Path | str | Mapping[str, Any],
+    *,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    progress: Progress | None = None,
 ) -> float:
     """Overfits one window for some seconds and gives the last loss; raises RunFailed if it does not fall."""
     refuse_several_processes()

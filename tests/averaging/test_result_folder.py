@@ -28,9 +28,12 @@ def test_it_is_never_written_beside_other_things(run, tmp_path):
     for folder in (tmp_path / "new", tmp_path):
         check_result_place(folder)
     (tmp_path / "README.md").write_text("mine")
-    for folder, words in ((tmp_path, "README.md"), (run, "already contains a run")):
-        with pytest.raises(InputError, match=words):
+    for folder, words in ((tmp_path, "README.md"), (run, "checkpoints")):
+        with pytest.raises(InputError, match="not empty") as caught:
             check_result_place(folder)
+        (problem,) = caught.value.problems
+        assert words in problem.got
+        assert "--resume" not in problem.fix, "`average` has no such option"
 
 
 @pytest.mark.parametrize("was_there", [False, True])

@@ -86,6 +86,24 @@ def test_a_finding_is_shown_whole():
     assert stream.getvalue() == "warning[S901] loss-spike: loss is 9\n  why  w\n  fix  f\n"
 
 
+def test_a_finding_that_comes_again_is_one_line_unless_it_says_something_new():
+    stream = io.StringIO()
+    progress = ConsoleProgress(stream)
+    for message, fix in (("30%", "f"), ("35%", "f"), ("40%", "g")):
+        progress.finding(
+            Finding(code="E903", name="loops", severity="warning", message=message, why="w", fix=fix)
+        )
+    assert stream.getvalue().splitlines() == [
+        "warning[E903] loops: 30%",
+        "  why  w",
+        "  fix  f",
+        "warning[E903] loops: 35%",
+        "warning[E903] loops: 40%",
+        "  why  w",
+        "  fix  g",
+    ]
+
+
 class Broken(io.StringIO):
     """A log on a full disk, or a terminal that has gone."""
 

@@ -12,7 +12,7 @@ def test_the_recipe_goes_to_stdout_and_the_rest_to_stderr(call, tmp_path):
     result = call("convert", written(tmp_path))
     assert result.exit_code == 0
     assert parse_recipe(result.stdout).recipe.model.dim == 512
-    assert "average_decay has no counterpart" in result.stderr
+    assert "src_vocab has no counterpart" in result.stderr
     assert f"{tmp_path / 'config.yaml'}:" in result.stderr
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from trimtab.cli.stop_signals import run_stoppable
 
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGUSR1: 99}
 LINES = {
     signal.SIGINT: "stopped: by Ctrl-C\n",
     signal.SIGTERM: "stopped: by SIGTERM\n",
     signal.SIGHUP: "stopped: by the end of its terminal\n",
+    signal.SIGUSR1: "stopped: by SIGUSR1\n",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 @dataclass(frozen=True)
 class Report:
     pairs: int
-    nothing_left: bool = False
+    problems: tuple[str, ...] = ()
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_report_is_printed(call, calls, recipe):
 
 
 def test_json_is_json(call, calls, recipe):
-    assert json.loads(call("data", "inspect", recipe, "--json").stdout) == {"pairs": 7, "nothing_left": False}
+    assert json.loads(call("data", "inspect", recipe, "--json").stdout) == {"pairs": 7, "problems": []}
 
 
 def test_a_wrong_recipe_is_exit_code_2(call, calls, recipe):
@@ -37,10 +37,10 @@ def test_a_wrong_recipe_is_exit_code_2(call, calls, recipe):
     assert calls == []
 
 
-def test_nothing_left_to_train_on_is_exit_code_1(call, calls, recipe, stand_in):
+def test_a_problem_such_as_nothing_left_to_train_on_is_exit_code_1(call, calls, recipe, stand_in):
     stand_in(
         "inspection",
-        inspect_recipe=lambda loaded, **named: Report(pairs=0, nothing_left=True),
+        inspect_recipe=lambda loaded, **named: Report(pairs=0, problems=("nothing is left",)),
         render=lambda report: "none",
     )
     result = call("data", "inspect", recipe)

@@ -72,3 +72,11 @@ def test_what_goes_wrong_in_a_run_has_its_exit_code(call, stand_in, recipe, erro
     stand_in("launch", train=train)
     result = call("train", recipe, "--resume")
     assert (result.exit_code, result.stderr) == (code, f"error: {error}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "how"), [((), False), (("--resume",), True), (("--auto-resume",), "auto")]
+)
+def test_how_a_run_that_is_there_is_taken(call, calls, recipe, options, how):
+    assert call("train", recipe, *options).exit_code == 0
+    assert calls[0][2] == how

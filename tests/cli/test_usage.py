@@ -14,6 +14,9 @@ from tests.cli.refusal import has_four_parts, refused
         ("replay run", ["--step: missing", "The step to repeat"]),
         ("--nothing", ["--nothing: no such option"]),
         ("train a.yaml --ou x", ["--ou: no such option", "did you mean `--out`?"]),
+        ("train a.yaml --lr 1e-4", ["--lr: no such option", "`step.optimizer.learning_rate=VALUE`"]),
+        ("train a.yaml --seed 4", ["`seed=VALUE`"]),
+        ("train a.yaml --warmup-steps=5", ["`step.schedule.warmup=VALUE`"]),
         ("translate run --input", ["--input: needs a value"]),
         ("translate run --sample=3", ["--sample: takes no value"]),
         (

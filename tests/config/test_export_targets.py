@@ -5,9 +5,11 @@ import pytest
 
 from tests.language_run import language_recipe
 from tests.small_run import small_recipe
+from trimtab.config.context import ContextTransform
 from trimtab.config.export_targets import ExportTarget, facts_of, obstacles
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.render import render_recipe
+from trimtab.config.transforms import NormalizeTransform
 from trimtab.errors import InputError
 
 TRANSLATORS = [each for each in get_args(ExportTarget) if facts_of(each).takes("encoder_decoder")]
@@ -32,10 +34,14 @@ def test_hugging_face_has_no_class_for_rms_gates_and_turned_positions(tmp_path):
 
 
 @pytest.mark.parametrize("target", TRANSLATORS)
-def test_what_changes_text_outside_the_tokenizer_stands_in_every_way(tmp_path, target):
-    transforms = [{"kind": "length"}, {"kind": "normalize"}, {"kind": "protect"}]
-    found = keys(tmp_path, target, **{"data.transforms": transforms})
-    assert found == ["data.transforms.1", "data.transforms.2"]
+def test_other_sentences_before_a_line_stand_in_every_way_and_what_trimtab_does_to_lines_in_none(
+    tmp_path, target
+):
+    transforms = [{"kind": kind} for kind in ("length", "normalize", "protect")]
+    assert keys(tmp_path, target, **{"data.transforms": transforms}) == []
+    model = load_recipe(small_recipe(tmp_path)).recipe.model
+    (problem,) = obstacles(target, model=model, transforms=(NormalizeTransform(), ContextTransform()))
+    assert problem.what.startswith("data.transforms.1: puts other sentences before each line")
 
 
 def test_a_recipe_says_what_its_model_is_meant_for_and_keeps_saying_it(tmp_path):

@@ -216,3 +216,23 @@ def is_well_said(error: InputError | None) -> bool:
         return True
     placed = all(problem.where.startswith(("r.yaml", "command line")) for problem in error.problems)
     return placed and not any(word in str(error) for word in JARGON)
+
+
+def test_recipe_and_overrides_may_be_dicts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = {
+        "data": {
+            "train": [{"source": "ü.en", "target": "a.de"}],
+            "valid": {"source": "v.en", "target": "v.de"},
+        },
+        "model": {"preset": "tiny"},
+        "length": "1000 steps",
+    }
+    loaded = load_recipe(
+        recipe, {"step.optimizer.learning_rate": 3e-5, "data.train.0.tags": ["<ui>"], "seed": 7}
+    )
+    assert loaded.recipe.step.optimizer.learning_rate == 3e-5
+    assert (loaded.recipe.data.train[0].source, loaded.recipe.data.train[0].tags) == ("ü.en", ("<ui>",))
+    assert (loaded.recipe.seed, loaded.folder) == (7, tmp_path)
+    with pytest.raises(InputError, match=r"step\.optimiser: unknown key"):
+        load_recipe(recipe, {"step.optimiser": {}})

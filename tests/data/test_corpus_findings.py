@@ -135,3 +135,17 @@ def test_a_drift_is_told_with_blank_lines_among_it(found, name):
     (finding,) = found(lost(blanked(demo_pairs(2000), name), 800), VALID)
     assert finding.code == "D206"
     assert abs(int(finding.where.rsplit(":", 1)[1]) - 801) < 24
+
+
+def test_targets_that_are_their_sources_are_told_and_names_and_numbers_are_not(found):
+    """Of two files, so that only their lines show it."""
+    copied = [(source, source) for source, _ in TRAIN]
+    assert "D211" in [finding.code for finding in found(copied, VALID)]
+    few = [
+        (source, source) if number % 3 == 0 else (source, target)
+        for number, (source, target) in enumerate(TRAIN)
+    ]
+    assert "D211" not in [finding.code for finding in found(few, VALID)]
+    alone = [(source, source) for source, _ in TRAIN]
+    codes = [finding.code for finding in found(alone, VALID, tags=["<2de>"])]
+    assert codes.count("D211") == 1

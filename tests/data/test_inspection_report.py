@@ -23,7 +23,7 @@ CORPUS = CorpusReport(
     target=SIDE,
     target_per_source=1.05,
     too_long=4,
-    dropped={"length": Reason(6, (example(6, "one", "eins"),)), "too_long": Reason(4, ())},
+    dropped={"length": Reason(6, (example(7, "one", "eins"),)), "too_long": Reason(4, ())},
     same_share=0.25,
     duplicate_share=0.125,
 )
@@ -65,7 +65,7 @@ def test_a_report_is_plain_enough_for_json():
 
 
 def test_an_example_is_cut_and_shows_control_characters():
-    shown = example(0, "x" * 100, "a\x00\x1b[2J\nb" + "\u2028" * 100)
+    shown = example(1, "x" * 100, "a\x00\x1b[2J\nb" + "\u2028" * 100)
     assert shown.line == 1
     assert shown.source == "x" * 80
     assert shown.target.startswith(r"a\x00\x1b[2J\nb\u2028")

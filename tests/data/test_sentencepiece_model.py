@@ -68,7 +68,7 @@ def test_control_characters_and_a_long_line_survive():
 
 
 def test_half_a_character_is_named_with_its_line():
-    with pytest.raises(InputError, match="line 2 of 2 has half a character"):
+    with pytest.raises(InputError, match="line 2 of 2 contains a lone surrogate"):
         small_tokenizer().encode(["whole", "half \ud83d"])
 
 

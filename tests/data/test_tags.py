@@ -88,6 +88,20 @@ def test_a_piece_of_text_is_no_tag():
     assert "trimtab tokenizer train --tag '<gui>'" in caught.value.problems[0].fix
 
 
+def test_a_tag_may_be_said_without_its_brackets(tmp_path):
+    tokenizer = tokenizer_with(tmp_path, "<ui>", "<help>", "web")
+    assert check_tags(["ui", "<help>", "web"], tokenizer, config=config(UI)) == ("<ui>", "<help>", "web")
+    with pytest.raises(InputError, match="no piece 'gui'"):
+        check_tags(["gui"], tokenizer, config=config(UI))
+
+
+def test_all_tags_of_the_vocabulary_are_named_the_nearest_first(tmp_path):
+    tokenizer = tokenizer_with(tmp_path, "<help>", "<web>", "<ui>")
+    with pytest.raises(InputError) as caught:
+        check_tags(["<wep>"], tokenizer, config=config(UI))
+    assert caught.value.problems[0].allowed == "its tags are <web>, <help>, <ui>"
+
+
 def tokenizer_with(folder, *symbols):
     config = SentencePieceTokenizer(vocabulary_size=400)
     return train_tokenizer(config, lines=sentences(300), symbols=symbols, out=folder)

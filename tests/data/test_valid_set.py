@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.small_run import small_sources, write_pairs
+from tests.small_run import small_pairs, small_sources, write_pairs
 from trimtab.data.valid_set import spread
 
 
@@ -29,6 +29,23 @@ def test_validation_sets_are_normalised_but_not_filtered_and_what_is_too_long_ha
     assert odd.too_long == 2
     assert ids(odd.source) == sources.tokenizer.encode(["the ship", "boat"])
     assert sources.valid["plain"].too_long == 0
+
+
+def test_the_fingerprint_follows_from_the_lines_and_how_they_are_scored_and_not_from_where_they_lie(tmp_path):
+    write_pairs(tmp_path, "same", small_pairs(24, seed=2))
+    write_pairs(tmp_path, "other", small_pairs(24, seed=3))
+    sets = {
+        "valid": {"source": "dev.en", "target": "dev.de"},
+        "same": {"source": "same.en", "target": "same.de"},
+        "other": {"source": "other.en", "target": "other.de"},
+        "characters": {"source": "dev.en", "target": "dev.de", "bleu_tokenizer": "char"},
+    }
+    _, sources = small_sources(tmp_path, **{"data.valid": sets})
+    marks = {name: valid.fingerprint for name, valid in sources.valid.items()}
+    assert marks["valid"] == marks["same"]
+    assert len(set(marks.values())) == 3
+    assert marks["valid"].startswith("24 pairs or rows, sha256 ")
+    assert sources.fingerprints["data.valid.other"] == marks["other"]
 
 
 @settings(max_examples=50, deadline=None)

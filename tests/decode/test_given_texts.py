@@ -56,7 +56,7 @@ def test_documents_are_lists_of_sentences_and_read_one_after_another():
     found = checked_documents(documents)
     assert (next(found), read) == (["0"], [0])
     assert list(found) == [["1"], ["2"]]
-    with pytest.raises(InputError, match="documents: one text"):
+    with pytest.raises(InputError, match="documents: a single text"):
         checked_documents("AB")
     found = checked_documents([["A"], "AB"])
     assert next(found) == ["A"]

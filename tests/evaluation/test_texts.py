@@ -84,7 +84,7 @@ def test_the_command_prints_them(run, capsys):
 
 def test_a_model_that_translates_is_refused(trained_run, tmp_path):
     (tmp_path / "a.txt").write_text("the ship\n")
-    with pytest.raises(InputError, match="not the run of a language model"):
+    with pytest.raises(InputError, match="no language model"):
         evaluate_text(str(trained_run), text=tmp_path / "a.txt")
 
 

@@ -32,7 +32,7 @@ def test_of_two_at_once_the_first_to_end_takes_the_name_and_the_other_is_told(tm
                 assert other != mine
                 (other / "a").write_text("early")
 
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         late()
     assert (tmp_path / "out" / "a").read_text() == "early"
     assert os.listdir(tmp_path) == ["out"]
@@ -44,7 +44,7 @@ def test_an_empty_folder_that_somebody_made_meanwhile_is_not_replaced(tmp_path):
             (draft / "a").write_text("b")
             (tmp_path / "out").mkdir()
 
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         write()
     assert os.listdir(tmp_path / "out") == []
 
@@ -123,7 +123,7 @@ def test_what_somebody_made_there_meanwhile_stays(tmp_path):
             (tmp_path / "out").mkdir()
             (tmp_path / "out" / "mine").write_text("")
 
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         write()
     assert os.listdir(tmp_path / "out") == ["mine"]
     assert os.listdir(tmp_path) == ["out"]

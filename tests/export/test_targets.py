@@ -28,3 +28,18 @@ def test_the_first_weights_are_exact_and_others_are_refused_with_those_there_are
     with pytest.raises(InputError) as caught:
         build_target(name, "int3")
     assert caught.value.problems[0].allowed == ", ".join(facts_of(name).weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("ct2", "ctranslate2"),
+        ("CTranslate", "ctranslate2"),
+        ("huggingface", "hf"),
+        ("torch-export", "torch_export"),
+    ],
+)
+def test_a_target_by_another_name_is_sent_to_the_one_that_is_meant(name, target):
+    with pytest.raises(InputError) as caught:
+        build_target(name)
+    assert caught.value.problems[0].fix == f"use --to {target}"

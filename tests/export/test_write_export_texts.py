@@ -145,7 +145,7 @@ def test_a_reference_a_taken_place_and_another_library_are_refused(text_run, tmp
         export_model(
             str(text_run), out=tmp_path / "out", source=tmp_path / "a.txt", reference=tmp_path / "a.txt"
         )
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export_model(str(text_run), out=tmp_path)
     (tmp_path / "none.txt").write_text("▁\n")
     with pytest.raises(InputError, match="no text to compare the export on"):

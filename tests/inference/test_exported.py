@@ -3,13 +3,15 @@ import shutil
 
 import pytest
 
-from tests.small_run import small_pairs
+from tests.export.runs import trained
+from tests.small_run import small_pairs, write_pairs
 from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.evaluation.pairs import score
 from trimtab.evaluation.translations import evaluate
 from trimtab.export.manifest import MANIFEST, RECIPE
 from trimtab.export.open_export import is_export
+from trimtab.exporting import export_model
 from trimtab.inference import ExportedModel, load_translator, open_model
 
 LINES = [source for source, _ in small_pairs(60, seed=9)]
@@ -124,3 +126,34 @@ def test_a_folder_without_its_card_is_no_export(exported_run, tmp_path):
     (copy / MANIFEST).unlink()
     with pytest.raises(InputError):
         open_model(str(copy))
+
+
+@pytest.fixture(scope="module")
+def prepared_run(tmp_path_factory):
+    """A run whose lines are normalized, and whose numbers are protected."""
+    folder = tmp_path_factory.mktemp("prepared")
+    changes = {
+        "data.transforms": [{"kind": "normalize"}, {"kind": "protect", "patterns": ["number"], "symbols": 2}],
+        "data.tokenizer.vocabulary_size": 70,
+    }
+    pairs = [(f"{source} {n}", f"{target} {n}") for n, (source, target) in enumerate(small_pairs(40))]
+    write_pairs(folder, "numbers", pairs)
+    return trained(folder, **changes, **{"data.valid": {"source": "numbers.en", "target": "numbers.de"}})
+
+
+@pytest.mark.parametrize("target", ["hf", "ctranslate2", "onnx"])
+def test_an_export_prepares_lines_as_its_run_does(prepared_run, tmp_path, target):
+    """The run trained with them, and no export could be made of it."""
+    report = export_model(str(prepared_run), to=target, out=tmp_path / "out")
+    assert report.gate.passed
+    assert "it normalizes each line and puts symbols" in (tmp_path / "out" / "README.md").read_text()
+    lines = ["the \x07 small   ship 41", "old boat 7 7 8", "wind"]
+    both = [load_translator(str(each), beam=1, device="cpu") for each in (prepared_run, tmp_path / "out")]
+    run, exported = (translator.translate(lines) for translator in both)
+    assert exported == run
+    assert all("41" in translated[0] and translated[1].count("7") == 2 for translated in (run, exported))
+    scores = [
+        [each.log_probability for each in score(str(model), lines, run, device="cpu")]
+        for model in (prepared_run, tmp_path / "out")
+    ]
+    assert scores[1] == pytest.approx(scores[0], abs=1e-3)

@@ -60,7 +60,7 @@ def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_
     state = line.train()
     assert state.step == 160
     went_back = finding(line, "S907")
-    assert "steps 101 to 108 were refused" in went_back["message"]
+    assert "steps 101 to 108 were skipped" in went_back["message"]
     assert "continues from the healthy checkpoint of step 80" in went_back["message"]
     assert went_back["step"] == 80
     metrics = line.log("metrics")
@@ -97,7 +97,7 @@ def test_a_new_level_is_learned_and_no_step_of_it_refused_any_more(tmp_path):
     state = line.train()
     assert state.step == 160
     assert codes(line).count("S902") == 8
-    assert "steps 101 to 108 were refused" in finding(line, "S906")["message"]
+    assert "steps 101 to 108 were skipped" in finding(line, "S906")["message"]
     assert "S907" not in codes(line)
     assert state.skips == 8
 
@@ -128,7 +128,7 @@ def test_twenty_steps_that_are_no_number_leave_sound_weights_where_they_are(tmp_
 def test_a_run_that_is_refused_again_and_again_ends_with_a_diagnosis(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     line.poison(from_step=61, until_step=10**9)
-    with pytest.raises(RunFailed, match=r"the run ends at step 111: too many steps were refused") as ended:
+    with pytest.raises(RunFailed, match=r"the run ends at step 111: too many steps were skipped") as ended:
         line.train()
     assert "`trimtab replay RUN --step " in str(ended.value)
 

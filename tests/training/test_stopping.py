@@ -11,7 +11,7 @@ from trimtab.launch import train
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_run, tmp_path, number):
     recipe, run = trained_run.parent / "recipe.yaml", tmp_path / "run"
     before, during = signal.getsignal(number), []
@@ -23,7 +23,7 @@ def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_
 
     with pytest.raises(Terminated, match="after step 33; continue with --resume") as caught:
         train(recipe, out=run, progress=Told(watch=watch))
-    assert caught.value.exit_code == (130 if number == signal.SIGINT else 143)
+    assert caught.value.exit_code == {signal.SIGINT: 130, signal.SIGUSR1: 99}.get(number, 143)
     assert during == [signal.SIG_DFL]  # a second one ends it at once
     assert signal.getsignal(number) == before
     assert newest_state(run).step == 33

@@ -57,3 +57,36 @@ def test_the_named_set_chooses_and_by_default_the_first():
     assert with_best(TrainState(), scores, in_terms_of("loss")).best["set"] == "one"
     config = EvaluateConfig(best=Best(metric="loss", set="two"))
     assert with_best(TrainState(), scores, config).best["value"] == 3.0
+
+
+def after(evaluations, *, config=BY_CHRF, warming_up=()):
+    """The state after evaluations of (value, loss), the first at step 1."""
+    state, metric = TrainState(), config.best.metric
+    for step, (value, loss) in enumerate(evaluations, start=1):
+        scores = {"valid": {"loss": loss, metric: value}}
+        state = with_best(replace(state, step=step), scores, config, warming_up=step in warming_up)
+    return state.best
+
+
+def test_of_equal_scores_the_one_with_the_lower_loss_is_the_best():
+    """A score is rounded, and early in a run it may be the same while the loss falls."""
+    assert after([(1.138, 5.0), (1.138, 4.0), (1.138, 4.5)])["step"] == 2
+    assert after([(1.138, math.nan), (1.138, 4.0), (1.138, math.nan)])["step"] == 2
+    assert after([(80.0, 5.0), (80.0, 4.0)], config=in_terms_of("ter"))["step"] == 2
+    assert after([(1.138, 5.0), (2.0, 9.0)])["step"] == 2, "the loss only decides between equals"
+
+
+def test_patience_counts_no_evaluation_of_the_warmup_and_none_whose_loss_falls():
+    flat = [(0.0, 5.0), (0.0, 4.0), (0.0, 3.0)]
+    assert after(flat)["since"] == 0
+    assert after([*flat, (0.0, 3.0), (0.0, 3.00004)])["since"] == 2
+    falling = [(2.0, 5.0), (1.0, 4.0), (1.0, 4.0), (1.0, 3.0)]
+    assert after(falling, warming_up=(1, 2, 3))["since"] == 1
+    by_loss = in_terms_of("loss")
+    assert after([(3.0, 3.0), (4.0, 4.0), (5.0, 5.0)], config=by_loss, warming_up=(1, 2))["since"] == 1
+
+
+def test_a_best_of_an_older_version_has_no_loss_and_is_beaten_by_its_value_alone():
+    old = {"set": "valid", "metric": "chrf", "value": 30.0, "step": 1, "since": 1}
+    scores = {"valid": {"chrf": 30.0, "loss": 1.0}}
+    assert with_best(TrainState(step=2, best=old), scores, BY_CHRF).best == {**old, "since": 2}

@@ -8,7 +8,8 @@ import torch
 
 from tests.faults.killing import digest
 from tests.sentencepiece_files import piece, with_pieces
-from tests.small_run import small_parts, small_recipe
+from tests.small_run import small_parts, small_recipe, small_sources, write_pairs
+from trimtab.build import build
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.config.load import load_recipe
@@ -173,6 +174,35 @@ def real_pairs(folder, name, lines):
         text = lzma.decompress(opened.read()).decode().splitlines()
     (folder / name).write_text("".join(line + "\n" for line in text[lines]))
     return {"pairs": name, "source": 1, "target": 2}
+
+
+def test_on_other_text_the_vocabulary_is_that_of_the_old_run_and_new_tags_are_added(trained_run, tmp_path):
+    """Nothing but the start is written, and the text has other words: no piece of the old vocabulary moves."""
+    changes = {
+        "model": {"warm_start": f"{trained_run}@last"},
+        "data.tokenizer": None,
+        "data.train": [{"source": "other.en", "target": "other.de", "tags": ["<manual>"]}],
+    }
+    small_recipe(tmp_path)
+    write_pairs(tmp_path, "other", [("zzz xxx qqq", "the vvv kkk")] * 50)
+    told = []
+
+    class Told(Silent):
+        def message(self, text):
+            told.append(text)
+
+    recipe, sources = small_sources(tmp_path, **changes)
+    parts = build(recipe, sources)
+    warm_start(parts, progress=Told())
+    old, here = load_model(f"{trained_run}@last", device="cpu").tokenizer, sources.tokenizer
+    assert [here.piece(id) for id in range(old.num_ids)] == [old.piece(id) for id in range(old.num_ids)]
+    assert here.num_ids == old.num_ids + 1
+    assert here.symbols == ("<manual>",)
+    (said,) = told
+    assert said.endswith(
+        "66 of 67 pieces copied, 0 new ones from the old pieces that spell them, 1 new ones with first weights, "
+        "0 old ones dropped"
+    )
 
 
 @pytest.mark.slow

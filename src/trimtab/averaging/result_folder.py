@@ -13,7 +13,7 @@ from trimtab.averaging.members import Member
 from trimtab.checkpoint.disk_space import RESUME
 from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.lock import LOCK
-from trimtab.checkpoint.run_folder import RunFolder, check_free
+from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe
 from trimtab.data.input_file import open_input
@@ -23,7 +23,6 @@ from trimtab.errors import DiskFull, input_error, reading
 
 def check_result_place(folder: Path) -> None:
     """InputError, before the work, where something is there: a result that is given up half made goes as a whole."""
-    check_free(folder)
     with reading(folder):
         taken = sorted({*os.listdir(folder)} - {LOCK}) if folder.is_dir() else []
     if taken:

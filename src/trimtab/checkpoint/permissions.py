@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 
 from trimtab.errors import InputError, input_error
 
@@ -38,8 +39,8 @@ def not_ours_to_write(folder: Path, *, got: str, where: Path) -> InputError:
         f"{folder}: a run cannot be trained there, because some of it is not readable and writable",
         got=got,
         allowed="a folder that you may read and write, with all files of the run",
-        fix=f"ask its owner for permission, or run `chmod -R u+rwX {folder}` if it is yours; or copy it to a folder of "
-        "your own and train there with --out",
+        fix=f"ask its owner for permission, or run `chmod -R u+rwX {quote(str(folder))}` if it is yours; or copy "
+        "it to a folder of your own and train there with --out",
         where=str(where),
     )
 

@@ -57,7 +57,7 @@ class RunFolder:
         Raises NothingToResume if there is no run, InputError if another process trains in it, or where it is
         not this process's to read and write.
         """
-        if not _is_started(path):
+        if not is_started(path):
             found = _what_lies_at(path)
             near = near_names(path)
             raise NothingToResume(
@@ -179,7 +179,8 @@ def check_free(path: Path) -> None:
         )
 
 
-def _is_started(path: Path) -> bool:
+def is_started(path: Path) -> bool:
+    """Whether there is a run to resume, or one that died before it had anything to lose."""
     if not os.path.isdir(path):
         return False
     return RunFolder(path).is_run or os.path.lexists(path / LOCK)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from trimtab.checks.conversion.draft import Draft, plain
 from trimtab.checks.conversion.language_model import write_language_model
@@ -57,7 +58,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
         raise input_error(
             f"{document.path}: already a trimtab recipe",
             allowed="a configuration of another tool",
-            fix=f"train it: `trimtab train {document.path}`",
+            fix=f"train it: `trimtab train {quote(document.path)}`",
         )
     runs = chosen.describe(in_dialect(document, chosen.dialect), _surroundings(Path(document.path)))
     trained = [run for run in runs if _trains(run)]

@@ -23,8 +23,14 @@ from trimtab.cli.train import train
 from trimtab.cli.translate import translate
 from trimtab.cli.usage import CommandGroup
 
+_HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+"""Of every command below, too."""
 app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=CommandGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=_HELP,
 )
 tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
 data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect training data.")

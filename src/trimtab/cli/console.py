@@ -26,6 +26,7 @@ class ConsoleProgress:
         self._rewrites = self._stream.isatty()
         self._written_at = -float("inf")
         self._pending = False
+        self._shown: set[tuple[str, str, str]] = set()
 
     def message(self, text: str) -> None:
         """One line about what happens now."""
@@ -51,8 +52,10 @@ class ConsoleProgress:
         self._line(evaluation_line(scores))
 
     def finding(self, finding: Finding) -> None:
-        """A finding with its reason and its fix."""
-        self._line(str(finding))
+        """A finding with its reason and its fix; one line where both were shown before, as at the last evaluation."""
+        text, page = str(finding), (finding.code, finding.why, finding.fix)
+        self._line(text.partition("\n")[0] if page in self._shown else text)
+        self._shown.add(page)
 
     def close(self) -> None:
         """Ends the line that was being rewritten."""

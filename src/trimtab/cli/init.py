@@ -4,6 +4,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -34,7 +35,9 @@ def init(
         typer.echo(text, nl=False)
         return
     write_new(out, text)
-    typer.echo(f"{out}: put your files under `data`, then `trimtab train {out} --smoke`", err=True)
+    typer.echo(
+        f"{out}: put your files under `data`, then `trimtab train {quote(str(out))} --smoke`", err=True
+    )
 
 
 def demo(

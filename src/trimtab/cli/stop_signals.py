@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a terminal that goes away end a command with one line and their exit code, at any moment."""
+"""Ctrl-C, SIGTERM, SIGUSR1 and the end of its terminal end a command with one line and an exit code, at any moment."""
 
 import atexit
 import os
@@ -11,16 +11,23 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 GRACE_SECONDS = 10.0
 """What a command may take to remove what is half made. A second signal ends it at once."""
 _BY_SIGNALS = 128
 """And the number of the signal is the exit code, as shells count."""
-_NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "the end of its terminal"}
+_START_AGAIN = {signal.SIGUSR1: 99}
+"""SIGUSR1 comes from a batch system before the time of a job is over, which then puts it into its queue again."""
+_NAMES = {
+    signal.SIGINT: "Ctrl-C",
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGHUP: "the end of its terminal",
+    signal.SIGUSR1: "SIGUSR1",
+}
 
 
 def run_stoppable(command: Callable[[], int]) -> int:
-    """Runs a command and gives its exit code, 128 and the signal's number where one has ended it.
+    """Runs a command and gives its exit code, 128 and the signal's number where one has ended it, 99 for SIGUSR1.
 
     The signal raises in the command, so that what is half made can be removed. Whatever the command makes of that, it
     ends: an exception that became another one, or none, on its way through other code, is no traceback.
@@ -39,8 +46,8 @@ def run_stoppable(command: Callable[[], int]) -> int:
             stop.tell(signal.SIGINT)  # unless it was one of ours, and is reported
         if stop.number is None:
             raise
-        return _BY_SIGNALS + stop.number
-    return code if stop.number is None else _BY_SIGNALS + stop.number
+        return _code(stop.number)
+    return code if stop.number is None else _code(stop.number)
 
 
 class _Stopped(KeyboardInterrupt):
@@ -111,4 +118,9 @@ def _ignore_signals() -> None:
 
 
 def _end(number: int) -> NoReturn:
-    os._exit(_BY_SIGNALS + number)
+    os._exit(_code(number))
+
+
+def _code(number: int) -> int:
+    """The exit code after a signal."""
+    return _START_AGAIN.get(signal.Signals(number), _BY_SIGNALS + number)

@@ -90,7 +90,7 @@ def inspect(
 ) -> None:
     """Count the examples, what would be dropped and why, and list lines that are not translations or repeat.
 
-    Exit code 1 if every pair would be dropped.
+    Exit code 1 if every pair would be dropped, or if source and target are the same text.
     """
     from trimtab.config.load import load_recipe
 
@@ -99,5 +99,5 @@ def inspect(
 
     report = inspect_recipe(loaded, limit=limit, progress=ConsoleProgress())
     typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2) if as_json else render(report))
-    if report.nothing_left:
+    if report.problems:
         raise typer.Exit(1)

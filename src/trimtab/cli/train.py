@@ -1,6 +1,7 @@
 """`trimtab train`: a recipe becomes a run."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,15 +24,20 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume from the newest checkpoint of the run.")
     ] = False,
+    auto_resume: Annotated[
+        bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
+    ] = False,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
     ] = False,
 ) -> None:
     """Train a model."""
+    from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
-    loaded = load_recipe(recipe, overrides or ())
-    if smoke and (resume or out is not None):
+    going_on = resume or auto_resume
+    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if going_on else None)
+    if smoke and (going_on or out is not None):
         raise input_error(
             "--smoke: does not keep a run",
             got="--smoke with --resume or --out",
@@ -46,11 +52,12 @@ def train(
             loss = launch.smoke(loaded, progress=progress)
             typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
-        result = launch.train(loaded, out=out, resume=resume, progress=progress)
+        how = resume or ("auto" if auto_resume else False)
+        result = launch.train(loaded, out=out, resume=how, progress=progress)
     finally:
         progress.close()
     use = next_command(loaded.recipe)
-    typer.echo(f"{result.run}: {result.state.step} steps; {use} {result.run}`")
+    typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
 

@@ -52,6 +52,13 @@ def usage_problem(error: Any) -> Problem:
     """What the parser says, in four parts."""
     help_call = f"`{error.ctx.command_path if error.ctx else 'trimtab COMMAND'} --help`"
     match type(error).__name__:
+        case "NoSuchOption" if key := _key_meant(error):
+            return Problem(
+                what=f"{error.option_name}: no such option",
+                got=error.option_name,
+                allowed=f"keys of the recipe as KEY=VALUE, and the options that {help_call} shows",
+                fix=f"write `{key}=VALUE`",
+            )
         case "NoSuchOption":
             near = " or ".join(f"`{each}`" for each in error.possibilities or ())
             return Problem(
@@ -79,6 +86,22 @@ def usage_problem(error: Any) -> Problem:
             return _bad_value(error, help_call)
         case _:
             return _bad_words(error, help_call)
+
+
+def _key_meant(error: Any) -> str:
+    """The key of the recipe that an option is called like, here or in other tools; only where keys can be given."""
+    if error.ctx is None or all(each.name != "overrides" for each in error.ctx.command.params):
+        return ""
+    from trimtab.config.nearest import WORDS_OF_OTHERS  # late: it loads the recipe's settings
+    from trimtab.config.places import known_keys
+
+    word = error.option_name.lstrip("-").replace("-", "_").lower()
+    named = [key for key in known_keys() if key in (word, word.replace("_", "."))]
+    last = [key for key in known_keys() if key.rpartition(".")[2] == word]
+    return (
+        named
+        or ([WORDS_OF_OTHERS[word]] if word in WORDS_OF_OTHERS else last[:1] if len(last) == 1 else [""])
+    )[0]
 
 
 def _bad_value(error: Any, help_call: str) -> Problem:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.config.documents import document_contradictions
+from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
@@ -193,6 +194,16 @@ def _output_multiplier(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
+def _for_exports(recipe: Recipe) -> str:
+    """What the exports of the recipe ask for besides, where each side has a vocabulary of its own."""
+    untied = recipe.model.model_copy(update={"tie_embeddings": "decoder"})
+    found = [
+        problem for target in recipe.export for problem in obstacles(target, model=untied, transforms=())
+    ]
+    fixes = [each.fix for each in found if each.what.startswith("model.tie_embeddings:")]
+    return f" and {fixes[0].removeprefix('set ')}" if fixes else ""
+
+
 def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:
     """What cannot be shared where the source has a vocabulary of its own."""
     if recipe.data.source_tokenizer is None:
@@ -204,7 +215,8 @@ def _two_vocabularies(recipe: Recipe) -> Iterator[Complaint]:
             what="one matrix cannot hold two vocabularies",
             got="all" + ("" if written else ", the default") + ", beside `data.source_tokenizer`",
             allowed="decoder (target and output share one), or none",
-            fix="set `model.tie_embeddings: decoder`, or remove `data.source_tokenizer` to share one vocabulary",
+            fix=f"set `model.tie_embeddings: decoder`{_for_exports(recipe)}, or remove `data.source_tokenizer` to "
+            "share one vocabulary",
         )
     for index, corpus in enumerate(recipe.data.train):
         if corpus.both_directions:

@@ -77,9 +77,10 @@ class DecoderModel(Settings):
     stream has the precision of the weights: float32, or bfloat16 under `precision: bf16`."""
 
     warm_start: str | None = None
-    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
-    model must be the same except for dropout and tied matrices; the vocabulary may differ and is mapped piece by piece
-    (arXiv 2402.09977). The path is relative to the recipe's folder."""
+    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What
+    `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for
+    dropout and tied matrices; a vocabulary that is written otherwise is mapped piece by piece (arXiv 2402.09977). The
+    path is relative to the recipe's folder."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""

@@ -14,12 +14,13 @@ ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
 
 PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 GATED_ACTIVATIONS = ("swiglu", "geglu")
-CHANGES_TEXT = {
-    "normalize": "changes each line before the tokenizer does",
-    "protect": "puts symbols into each line and takes them out of the translation",
-    "context": "puts other sentences before each line",
+CHANGES_TEXT = {"context": "puts other sentences before each line"}
+"""Transforms that no export has, and what they do to a translation."""
+AROUND_THE_MODEL = {
+    "normalize": "normalizes each line",
+    "protect": "puts symbols for URLs, numbers and the like into each line and the text back into its translation",
 }
-"""Transforms that a translation needs, and what they do to it."""
+"""Transforms that trimtab applies to the lines of an export, from the recipe in its folder; a library does not."""
 
 
 @runtime_checkable
@@ -121,9 +122,11 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
         if (got := getattr(model, key)) != value:
             yield _no_llama(key, got, value)
     if model.activation not in GATED_ACTIVATIONS:
-        yield _no_llama("activation", model.activation, " or ".join(GATED_ACTIVATIONS))
+        yield _no_llama(
+            "activation", model.activation, " or ".join(GATED_ACTIVATIONS), fix=GATED_ACTIVATIONS[0]
+        )
     if model.qk_norm and model.bias:
-        yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false")
+        yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false", fix="false")
 
 
 def _program_obstacles(model: Any) -> Iterator[Problem]:
@@ -133,7 +136,7 @@ def _program_obstacles(model: Any) -> Iterator[Problem]:
             what="model.prefix: a torch.export program cannot see where a prefix ends",
             got=model.prefix,
             allowed="causal",
-            fix="train with another `model.prefix` to export for torch_export",
+            fix="set `model.prefix: causal` to export for torch_export",
         )
 
 
@@ -141,26 +144,37 @@ def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
     """Pegasus and MarianMT: see `export/hf/marian.py`."""
     before = model.norm_position == "before"
     if model.norm != "layer":
-        yield _refused("model.norm", model.norm, "layer", "hf")
+        yield _refused("model.norm", model.norm, ("layer",), "hf")
     if model.activation not in PLAIN_ACTIVATIONS:
-        yield _refused("model.activation", model.activation, ", ".join(PLAIN_ACTIVATIONS), "hf")
-    if before and model.tie_embeddings != "all":
-        yield _refused("model.tie_embeddings", model.tie_embeddings, "all, with norm_position: before", "hf")
+        yield _refused("model.activation", model.activation, PLAIN_ACTIVATIONS, "hf")
     tables = tuple(each.kind for each in KINDS if each.adds_vectors and (before or not each.is_trained))
     hint = "" if before else ", with norm_position: after"
-    if model.positions not in tables:
-        yield _refused("model.positions", model.positions, " or ".join(tables) + hint, "hf")
     own = model.decoder_positions
+    if before and model.tie_embeddings != "all":
+        # `all` is no way out where each side has a vocabulary of its own.
+        wanted = {"norm_position": "after"}
+        sine = tables[0]
+        wanted |= {"positions": sine} if model.positions != sine else {}
+        wanted |= {"decoder_positions": sine} if own not in (None, sine) else {}
+        fix = " and ".join(f"`model.{key}: {value}`" for key, value in wanted.items())
+        yield Problem(
+            what="model.tie_embeddings: no class of transformers computes this exactly with the norm before",
+            got=model.tie_embeddings,
+            allowed="all, with one vocabulary for both sides; any, with norm_position: after",
+            fix=f"set {fix} to export for hf",
+        )
+    if model.positions not in tables:
+        yield _refused("model.positions", model.positions, tables, "hf", hint=hint)
     allowed = (*tables, NoPositions.kind) if before else tables
     if own is not None and own not in allowed:
-        yield _refused("model.decoder_positions", str(own), " or ".join(allowed) + hint, "hf")
+        yield _refused("model.decoder_positions", str(own), allowed, "hf", hint=hint)
 
 
 def _bias_obstacles(target: ExportTarget) -> Callable[[Any], Iterator[Problem]]:
     """Positions that add something to the scores of attention, which the exported graphs have no place for."""
 
     def found(model: Any) -> Iterator[Problem]:
-        without = ", ".join(each.kind for each in KINDS if not each.has_bias)
+        without = tuple(each.kind for each in KINDS if not each.has_bias)
         for key, settings in zip(
             ("positions", "decoder_positions"), model.all_position_settings, strict=True
         ):
@@ -174,10 +188,10 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
     for number, transform in enumerate(transforms):
         if transform.kind in CHANGES_TEXT:
             yield Problem(
-                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an exported tokenizer cannot",
+                what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an export cannot",
                 got=f"kind: {transform.kind}",
-                allowed="transforms that filter or corrupt training pairs: length, ratio, character_run, denoise",
-                fix="train without it; `data.tokenizer.normalization` normalises inside the tokenizer",
+                allowed="normalize, protect, and what only training has: length, ratio, character_run, denoise",
+                fix="train without it",
             )
 
 
@@ -203,20 +217,21 @@ def _another_kind(kind: str, target: ExportTarget) -> Problem:
     )
 
 
-def _no_llama(key: str, got: str, allowed: str) -> Problem:
+def _no_llama(key: str, got: str, allowed: str, fix: str = "") -> Problem:
     return Problem(
         what=f"model.{key}: neither LlamaForCausalLM nor Qwen3ForCausalLM computes this exactly",
         got=got,
         allowed=allowed,
-        fix=f"train with another `model.{key}` to export for hf",
+        fix=f"set `model.{key}: {fix or allowed}` to export for hf",
     )
 
 
-def _refused(key: str, got: str, allowed: str, target: ExportTarget) -> Problem:
+def _refused(key: str, got: str, allowed: Sequence[str], target: ExportTarget, *, hint: str = "") -> Problem:
+    """The error for a value that the target cannot express; the fix is the first that it can."""
     whose = "no class of transformers" if target == "hf" else f"no export for {target}"
     return Problem(
         what=f"{key}: {whose} computes this exactly",
         got=got,
-        allowed=allowed,
-        fix=f"train with another `{key}` to export for {target}",
+        allowed=" or ".join(allowed) + hint,
+        fix=f"set `{key}: {allowed[0]}` to export for {target}",
     )

@@ -28,3 +28,8 @@ def path_texts(given: object, *, name: str, allowed: str) -> list[str]:
     """The same for one path or several."""
     several = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
     return [path_text(each, name=name, allowed=allowed) for each in several]
+
+
+def run_folder(recipe: Path | str, out: Path | str | None) -> Path:
+    """Where the run of a recipe file lies: in `out`, or in `runs/` under the recipe's name."""
+    return Path(out) if out is not None else Path("runs") / Path(recipe).stem

@@ -1,5 +1,6 @@
 """A recipe file to a checked `Recipe`; every problem at once, each with its line and column."""
 
+import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,11 @@ from trimtab.config.overrides import apply_overrides
 from trimtab.config.problems import Complaint, complaints_about
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
+from trimtab.config.warm_start import with_start
 from trimtab.errors import InputError, Problem, input_error, unreadable
 
+FROM_DICT = "recipe.yaml"
+"""What a recipe is called that is no file."""
 MAX_BYTES = 1_000_000
 """A recipe is a page or two; a file beyond this is something else."""
 
@@ -37,19 +41,43 @@ class LoadedRecipe:
     notes: tuple[str, ...] = ()
     """What nobody wrote and is not the usual default, since that does not fit the run; a line each."""
 
+    text: str = ""
+    """What is written in the file."""
+    tree: Any = None
+    """What is written in the file and on the command line, as plain values."""
+
     def where(self, path: str) -> str:
         """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
         return _where(path, str(self.path), self.positions, self.overridden)
 
 
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
-    """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong."""
-    path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file"))
-    return parse_recipe(_read_text(path), path=path, overrides=overrides)
+def load_recipe(
+    path: Path | str | Mapping[str, Any],
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    begun: Path | None = None,
+) -> LoadedRecipe:
+    """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong.
+
+    A recipe may also be a dict, whose relative paths start from the working directory; and overrides a dict by dotted
+    key, such as `{"step.optimizer.learning_rate": 3e-4}`.
+    `begun` is the folder of the run where the recipe is for one that resumes: what `model.warm_start` fills in is then
+    what the run has.
+    """
+    if isinstance(overrides, Mapping):
+        overrides = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    if isinstance(path, Mapping):  # JSON is YAML too
+        return parse_recipe(json.dumps(path, indent=1, ensure_ascii=False), overrides=overrides, begun=begun)
+    path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file, or a dict"))
+    return parse_recipe(_read_text(path), path=path, overrides=overrides, begun=begun)
 
 
 def parse_recipe(
-    text: str, *, path: Path = Path("recipe.yaml"), overrides: Sequence[str] = ()
+    text: str,
+    *,
+    path: Path = Path(FROM_DICT),
+    overrides: Sequence[str] = (),
+    begun: Path | None = None,
 ) -> LoadedRecipe:
     """The same from a text; `path` is for messages and for the folder that relative paths start from.
 
@@ -70,8 +98,9 @@ def parse_recipe(
             where=f"{path}:1:1",
         )
     tree, overridden = apply_overrides(value, tuple(overrides))
-    found = complaints_about(tree)
-    recipe = None if found else Recipe.model_validate(tree)
+    started = with_start(tree, folder=path.absolute().parent, begun=begun)
+    found = complaints_about(started.tree)
+    recipe = None if found else Recipe.model_validate(started.tree)
     notes: tuple[str, ...] = ()
     if recipe is not None:
         recipe, notes = fitted(recipe)
@@ -84,7 +113,9 @@ def parse_recipe(
         folder=path.absolute().parent,
         positions=read.positions,
         overridden=overridden,
-        notes=notes,
+        notes=(*started.notes, *notes),
+        text=text,
+        tree=tree,
     )
 
 

@@ -84,10 +84,11 @@ class EncoderDecoderModel(Settings):
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
     warm_start: str | None = None
-    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. The
-    model must be the same except for dropout and tied matrices. The vocabulary may differ and is mapped piece by piece:
-    a piece in both keeps its vector, a new one gets the mean of the pieces that the old tokenizer splits it into (arXiv
-    2402.09977). The path is relative to the recipe's folder."""
+    """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What
+    `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for
+    dropout and tied matrices. Another vocabulary is mapped piece by piece: a piece in both keeps its vector, a new one
+    gets the mean of the pieces that the old tokenizer splits it into (arXiv 2402.09977). The path is relative to the
+    recipe's folder."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""

@@ -1,5 +1,7 @@
 """A language model trained on pairs only: it writes after a separator and cannot continue a text without one."""
 
+from shlex import quote
+
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
@@ -18,5 +20,5 @@ def refuse_pairs_alone(recipe: Recipe, *, name: str, instead: str | None = None)
             f"{name}: was trained on pairs only, with {SEPARATOR} between source and target in every row",
             got="a text without one, which it has never learned to continue",
             allowed="a language model with a `text` among data.train",
-            fix=f"{instead or f'translate with it: `trimtab translate {name}`'}, or train on a `text` too",
+            fix=f"{instead or f'translate with it: `trimtab translate {quote(name)}`'}, or train on a `text` too",
         )

@@ -56,7 +56,8 @@ class EvaluateConfig(Settings):
     """Which weights to evaluate, and what `RUN`, `RUN@last` and `RUN@500` mean: the trained weights, or their moving
     average (`step.ema`). The others are then `RUN@500:raw` or `RUN@500:ema`."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after this many evaluations in a row without a new best."""
+    """Stop after this many evaluations in a row without a new best; those in the warmup do not count, and of equal
+    scores the one with the lower loss is the better."""
 
 
 class CheckpointConfig(Settings):

@@ -5,13 +5,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FOR_THE_GROUP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FOR_THE_GROUP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 """What a terminal or a cluster sends to a whole group of processes, and means for the one that leads it."""
 
 
 @contextmanager
 def block_signals() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP are handled when the body has ended, and blocked in processes that it starts.
+    """Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 are handled when the body has ended, and blocked in processes that it starts.
 
     A process that takes them must unblock them. In a thread the body is never broken off anyway: Python handles signals
     in the main one. That one has to put its handlers off too, because a blocked signal is delivered to another thread

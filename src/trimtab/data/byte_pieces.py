@@ -7,7 +7,7 @@ So everything that reads sentencepiece models reads it too. The numbers of the f
 import struct
 from collections.abc import Sequence
 
-NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 """Types of pieces."""
 CHARACTERS = 4
 """The kind of model that splits a text into characters; each is then spelled in bytes."""
@@ -32,6 +32,12 @@ def byte_model(symbols: Sequence[str]) -> bytes:
             _bytes(3, normalizer),
         ]
     )
+
+
+def with_more(model: bytes, pieces: Sequence[tuple[str, int]]) -> bytes:
+    """A model with pieces of these types behind its own, whose ids stay as they are: what follows a message is merged
+    with it."""
+    return model + b"".join(_bytes(1, _piece(piece, kind)) for piece, kind in pieces)
 
 
 def _piece(text: str, kind: int) -> bytes:

@@ -1,7 +1,7 @@
 """What is wrong with the corpora of a run: sides that drift apart, repeats, validation lines in training."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -109,9 +109,18 @@ def _shared(train: Sequence[Corpus], valid: Sequence[Corpus], scans: Mapping[int
             read = (
                 scans[id(pairs.pairs)].exchanged() if isinstance(pairs, ReversedPairs) else scans[id(pairs)]
             )
-            yield find_shared(scans[id(held.pairs)], read, names=(held.name, corpus.name))
+            found = find_shared(scans[id(held.pairs)], read, names=(held.name, corpus.name))
+            places = [
+                (held.line_number(here - 1), corpus.line_number(there - 1)) for here, there in found.places
+            ]
+            yield replace(found, places=tuple(places))
 
 
 def _checks(corpus: Corpus, scan: Scan) -> CorpusChecks:
     alignment = None if corpus.is_monolingual else look_at_alignment(corpus, scan, place=corpus.place)
-    return CorpusChecks(corpus.name, alignment, find_repeats(scan))
+    repeats = find_repeats(scan)
+    groups = [
+        replace(group, lines=tuple(corpus.line_number(line - 1) for line in group.lines))
+        for group in repeats.groups
+    ]
+    return CorpusChecks(corpus.name, alignment, replace(repeats, groups=tuple(groups)))

@@ -112,6 +112,11 @@ class Corpus:
         """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
         return self.pairs.place(line)
 
+    def line_number(self, line: int) -> int:
+        """Where a pair stands in its file, counted from 1 and with the header, as an editor shows it."""
+        number = self.place(line).rpartition(":")[2]
+        return int(number) if number.isdecimal() else line + 1
+
     def check(self, limit: int = 1000) -> None:
         """Reads the first `limit` lines and as many spread over the rest, the last one too.
 

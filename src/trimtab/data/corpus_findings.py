@@ -8,11 +8,13 @@ from trimtab.data.alignment import quick_lines
 from trimtab.data.checks import QUICK_LINES, NamedPairs, quick_alignment, quick_shared, swapped_among
 from trimtab.data.checks_report import drift_in_words
 from trimtab.data.corpus import Corpus
+from trimtab.data.inspection_report import COPIES
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import (
     LINE_OUT_OF_ALL_PROPORTION,
     NUL_IN_TEXT,
     SIDES_APART,
+    TARGET_COPIES_SOURCE,
     VALIDATION_IN_TRAINING,
 )
 
@@ -23,6 +25,8 @@ LEAST_SHARED = 10
 OUT_OF_ALL_PROPORTION = 2**18
 """Bytes of a line that is no sentence; the index knows how long lines are, so nothing of it is read."""
 MOST_PLACES = 5
+COPY_LINES = 1000
+"""Lines of each corpus that are looked at for copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Ite
     yield from validation_in_training(train, valid)
     yield from lines_out_of_proportion(train)
     yield from lines_with_zeros(train)
+    yield from copies(train)
     for corpus in train:
         if corpus.is_reversed or corpus.is_monolingual:
             continue
@@ -62,6 +67,20 @@ def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Ite
             )
     for each in swapped_among(train, valid):
         yield _apart(f"{each.name}: source and target seem to be exchanged, compared with {each.other}")
+
+
+def copies(train: Sequence[Corpus]) -> Iterator[Finding]:
+    """A warning for each corpus of two languages in which most targets are their sources."""
+    for corpus in train:
+        lines = quick_lines(len(corpus), most=COPY_LINES)
+        if corpus.is_reversed or corpus.is_monolingual or not lines:
+            continue
+        same = sum(source == target for source, target in corpus.several(lines))
+        if same / len(lines) > COPIES:
+            yield TARGET_COPIES_SOURCE.found(
+                f"{corpus.name}: source is target in {same:,} of {len(lines):,} pairs (bound {COPIES:.0%})",
+                where=corpus.place(lines[0]),
+            )
 
 
 def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Iterator[Finding]:

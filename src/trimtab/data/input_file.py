@@ -4,6 +4,7 @@ import difflib
 import os
 import stat
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO
 
 from trimtab.errors import InputError, input_error
@@ -25,7 +26,7 @@ def open_input(path: Path) -> BinaryIO:
             f"{path}: cannot be read",
             got="no permission",
             allowed=_ALLOWED,
-            fix=f"give yourself the right to read it: chmod u+r {path}",
+            fix=f"give yourself the right to read it: chmod u+r {quote(str(path))}",
         ) from None
     except (OSError, ValueError) as error:  # a name too long, a NUL in it, a device that does not answer
         raise input_error(

@@ -123,7 +123,8 @@ class _Seen:
         """Counts a pair that is not trained on; the first ones are kept to be shown, as the file has them."""
         self.dropped[reason] += 1
         if len(self.examples[reason]) < MOST_EXAMPLES:
-            self.examples[reason].append(example(line, *self.corpus.pair(line)))
+            number = self.corpus.line_number(line)
+            self.examples[reason].append(example(number, *self.corpus.pair(line)))
 
     def summary(self, tokenizer: SentencePiece) -> CorpusReport:
         counts = sorted(self.dropped.items(), key=lambda each: (-each[1], each[0]))
@@ -138,6 +139,7 @@ class _Seen:
             too_long=self.dropped.get(TOO_LONG, 0),
             dropped={reason: Reason(count, tuple(self.examples[reason])) for reason, count in counts},
             same_share=self.num_same / max(1, self.num_lines),
+            in_one_language=self.corpus.is_monolingual,
             duplicate_share=1 - len(set(self.pair_hashes)) / max(1, self.num_lines),
         )
 

@@ -7,6 +7,8 @@ from trimtab.data.checks_report import render_checks
 from trimtab.data.stages import StageShares, render_shares
 
 MOST_EXAMPLES = 3
+COPIES = 0.5
+"""A larger share of pairs whose source is their target is a mistake; names and numbers make up a few per cent."""
 _EXAMPLE_CHARACTERS = 80
 
 
@@ -42,7 +44,7 @@ class Example:
     """A pair to look at, each side cut short."""
 
     line: int
-    """In the corpus, from 1."""
+    """In the file, from 1, its header included."""
     source: str
     target: str
 
@@ -75,6 +77,8 @@ class CorpusReport:
     """Share of pairs whose source is their target."""
     duplicate_share: float
     """Share of pairs that an earlier one repeats, both sides exactly."""
+    in_one_language: bool = False
+    """Whether one file is both sides, on purpose."""
     both_directions: bool = False
     """Whether the corpus is read from target to source too, on the same lines."""
 
@@ -107,14 +111,25 @@ class Report:
     """Whether source and target share `max_tokens`."""
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """What nobody wants to train on, a line each."""
+        copies = [
+            f"{corpus.name}: source is target in {corpus.same_share:.1%} of its pairs: the model learns to copy"
+            for corpus in (*self.train, *self.valid)
+            if corpus.same_share > COPIES and not corpus.in_one_language
+        ]
+        nothing = ["nothing is left to train on: every pair is dropped"] if self.nothing_left else []
+        return (*copies, *nothing)
+
+    @property
     def nothing_left(self) -> bool:
         """Whether every pair that was looked at is dropped."""
         return not any(corpus.kept for corpus in self.train)
 
 
 def example(line: int, source: str, target: str) -> Example:
-    """A pair with its line counted from 0, made fit to be shown: control characters escaped, long text cut."""
-    return Example(line + 1, _shown(source), _shown(target))
+    """A pair with its line in the file, made fit to be shown: control characters escaped, long text cut."""
+    return Example(line, _shown(source), _shown(target))
 
 
 def render(report: Report) -> str:
@@ -132,8 +147,8 @@ def render(report: Report) -> str:
         parts.append(render_shares(report.stages))
     if report.checks is not None:
         parts.append(render_checks(report.checks))
-    if report.nothing_left:
-        parts.append("nothing is left to train on: every pair is dropped")
+    if report.problems:
+        parts.append("\n".join(["problems", *(f"  {each}" for each in report.problems)]))
     return "\n\n".join(parts)
 
 

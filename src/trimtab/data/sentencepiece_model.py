@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,8 @@ from trimtab.errors import input_error, reading
 MODEL_FILE = "sentencepiece.model"
 CARD_FILE = "tokenizer.json"
 
+MOST_NAMED = 30
+"""Tags that a message lists."""
 _PIECES = ("pad", "bos", "eos")
 _ERRORS_ONLY = 2
 # Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
@@ -110,17 +113,18 @@ class SentencePiece:
         return self._processor.id_to_piece(id)
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
-        """The id of a piece; InputError with the nearest of `tags`, or of all symbols, if there is none."""
+        """The id of a piece; InputError with `tags`, or all symbols, the nearest first, if there is none."""
         found = self._processor.piece_to_id(piece)
         if found == self.unknown and piece != self.piece(self.unknown):
             known = self.symbols if tags is None else tags
-            near = difflib.get_close_matches(piece, known) or list(known)
+            near = list(dict.fromkeys([*difflib.get_close_matches(piece, known), *known]))
+            named = ", ".join(near[:MOST_NAMED]) + " ..." * (len(near) > MOST_NAMED)
             raise input_error(
                 f"the vocabulary has no piece {piece!r}",
                 got=piece,
-                allowed=f"its tags are {', '.join(near)}" if near else "it has no tags",
+                allowed=f"its tags are {named}" if near else "it has no tags",
                 fix="a tokenizer must know its tags when it is trained: train another with "
-                f"`trimtab tokenizer train --tag '{piece}'`, or drop this one",
+                f"`trimtab tokenizer train --tag {quote(piece)}`, or drop this one",
             )
         return found
 

@@ -23,10 +23,16 @@ def always_tagged(config: DataConfig) -> bool:
     return all(corpus.tags and (corpus.reverse_tags or not corpus.both_directions) for corpus in config.train)
 
 
-def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> None:
-    """Raises InputError for a tag that the vocabulary does not have, or has as a piece of ordinary text or as the
-    separator, which is put between texts and before none."""
+def meant_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> tuple[str, ...]:
+    """The tags as the vocabulary spells them: `ui` is `<ui>` where there is no tag `ui`."""
     known = vocabulary_tags(tokenizer, config)
+    return tuple(f"<{tag}>" if tag not in known and f"<{tag}>" in known else tag for tag in tags)
+
+
+def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> tuple[str, ...]:
+    """The tags that are meant, see `meant_tags`. Raises InputError for a tag that the vocabulary does not have, or has
+    as a piece of ordinary text or as the separator, which is put between texts and before none."""
+    known, tags = vocabulary_tags(tokenizer, config), meant_tags(tags, tokenizer, config=config)
     for tag in tags:
         tokenizer.id(tag, tags=known)
         if tag not in known:
@@ -37,6 +43,7 @@ def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataCon
                 allowed=" or ".join(known) or "none, because the vocabulary has no tags",
                 fix="take a tag of the vocabulary, or leave it out" if known else "leave it out",
             )
+    return tags
 
 
 def vocabulary_tags(tokenizer: SentencePiece, config: DataConfig) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import sentencepiece
 
 from trimtab.config.reserved import meaning_of
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.data.added_pieces import with_missing
 from trimtab.data.cache import committed
 from trimtab.data.corpus import Corpus
 from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiece, load_tokenizer
@@ -112,8 +113,9 @@ def adopt_tokenizer(
 ) -> SentencePiece:
     """Copies the model that `config.path` names into the folder `out`.
 
-    Raises InputError if it is no usable model, has another size than the recipe asks for, or lacks a symbol or a
-    piece.
+    A symbol or a piece that the tokenizer of a run, which is a folder, does not have is added at its end.
+    Raises InputError if it is no usable model, has another size than the recipe asks for, or is a file that lacks a
+    symbol or a piece.
     """
     assert config.path is not None, "adopt_tokenizer needs a path"
     try:
@@ -121,7 +123,11 @@ def adopt_tokenizer(
     except InputError as error:
         problems = [replace(each, what=f"{key}.path: {each.what}") for each in error.problems]
         raise InputError(*problems) from None
-    if "vocabulary_size" in config.model_fields_set and config.vocabulary_size != tokenizer.num_ids:
+    before = tokenizer.num_ids
+    if Path(config.path).expanduser().is_dir():
+        tokenizer = with_missing(tokenizer, symbols=symbols, pieces=pieces)
+    sizes = (before, tokenizer.num_ids)
+    if "vocabulary_size" in config.model_fields_set and config.vocabulary_size not in sizes:
         raise input_error(
             f"{key}.vocabulary_size: {config.path} has another size",
             got=f"{tokenizer.num_ids} pieces in the model, vocabulary_size {config.vocabulary_size}",

@@ -1,5 +1,7 @@
 """A validation set, whole, as text and as ids."""
 
+import hashlib
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +39,17 @@ class ValidSet:
     def rows(self) -> int:
         """Rows that the loss is measured on."""
         return len(self.target)
+
+    @property
+    def fingerprint(self) -> str:
+        """What its scores depend on: how many pairs, and a sha256 of their text, their ids, tags and tokenizer."""
+        mark = hashlib.sha256(
+            json.dumps([self.sources, self.references, self.tags, self.bleu_tokenizer]).encode()
+        )
+        for rows in (self.source, self.target):
+            mark.update(np.ascontiguousarray(rows.values))
+            mark.update(np.ascontiguousarray(rows.offsets))
+        return f"{len(self.sources) or self.rows:,} pairs or rows, sha256 {mark.hexdigest()[:32]}"
 
     @property
     def targets(self) -> int:

@@ -20,7 +20,7 @@ def context() -> multiprocessing.context.BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["trimtab.data.worker_pool"])
+    found.set_forkserver_preload(["trimtab.data.preloaded"])
     return found
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from trimtab.metrics.metric import Score
 
@@ -53,5 +54,5 @@ class DemoReport:
             f"{self.parameters / 1e6:.1f}M parameters, {self.training_seconds:.0f} s of training, "
             f"{self.seconds:.0f} s in all",
             f"the run is in {self.run}; try",
-            f"  echo 'Opens a dialog to insert a table.' | trimtab translate {self.run}",
+            f"  echo 'Opens a dialog to insert a table.' | trimtab translate {quote(str(self.run))}",
         ]

@@ -79,7 +79,7 @@ def score_pairs(
 ) -> Iterator[PairScore]:
     """The same for a model that is loaded."""
     sources, targets = _checked_sides(sources, targets)
-    model.look_at(tags)
+    tags = model.look_at(tags)
     return _in_blocks(model, sources, targets, tags)
 
 

@@ -12,6 +12,7 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.data.reference_rows import reference_rows
 from trimtab.data.spool import STANDARD_INPUT, spooled
+from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
 from trimtab.errors import input_error
 from trimtab.evaluation.report import BLEU_AND_CHRF, EvaluationReport, RequestedMetrics, Timing, report_on
@@ -44,7 +45,8 @@ def evaluate(
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     model = open_model(run)
-    translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tuple(tags))
+    tags = meant_tags(tags, model.tokenizers.source, config=model.recipe.data)
+    translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tags)
     started = time.perf_counter()
     outputs = translator.translate(sources)
     seconds = time.perf_counter() - started
@@ -54,7 +56,7 @@ def evaluate(
         sources=sources,
         references=references,
         timing=Timing(seconds=seconds, num_tokens=tokens),
-        loss=reference_loss(model, sources, references, tags=tuple(tags)),
+        loss=reference_loss(model, sources, references, tags=tags),
         metrics=metrics,
         gpus=int(model.device.type == "cuda"),
     )

@@ -10,6 +10,7 @@ from trimtab import __version__
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.corpora import ParallelFiles
+from trimtab.config.export_targets import AROUND_THE_MODEL
 from trimtab.config.pairs_alone import learns_pairs_alone
 from trimtab.config.render import render_recipe
 from trimtab.config.reserved import SEPARATOR
@@ -49,17 +50,28 @@ def translator_words(trained: Trained, name: str, *, tags: Sequence[str]) -> Car
     """Of a model that translates lines, with the tags before them that it never saw a line without."""
     shape, millions = trained.recipe.model, trained.model.num_parameters() / 1e6
     command = shlex.join(["trimtab", "translate", name, *(each for tag in tags for each in ("--tag", tag))])
+    before = f"In training every line had tags before it, such as `{' '.join(tags)}`.\n\n" if tags else ""
     return CardWords(
         pipeline="translation",
         hub_tags=("translation", "trimtab"),
         about=f"A transformer encoder-decoder of {millions:.2f} million parameters, {shape.dim} wide, "
         f"{shape.encoder_layers} + {shape.decoder_layers} layers, {trained.tokenizer.num_ids} pieces",
-        before_use=f"In training every line had tags before it, such as `{' '.join(tags)}`.\n\n"
-        if tags
-        else "",
+        before_use=before + around_the_model(trained.recipe),
         after_use=f"Or `{command}`.",
         scores=_translation_scores(trained),
         samples="lines",
+    )
+
+
+def around_the_model(recipe: Recipe) -> str:
+    """What has to be done to lines outside the library, and who does it; nothing where nothing has to be done."""
+    done = [AROUND_THE_MODEL[each.kind] for each in recipe.data.transforms if each.kind in AROUND_THE_MODEL]
+    if not done:
+        return ""
+    return (
+        f"The model reads lines that trimtab has prepared: it {' and '.join(done)}, as `data.transforms` in "
+        "`trimtab/recipe.yaml` says. `trimtab translate` does that; the code below, which knows the library alone, "
+        "does not.\n\n"
     )
 
 

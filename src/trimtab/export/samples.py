@@ -12,6 +12,7 @@ from trimtab.data.corpus import Corpus, open_corpora
 from trimtab.data.exact_text import ExactText
 from trimtab.data.formats.passage import cuts
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.transforms.apply import build_transforms
 from trimtab.errors import InputError, Problem
 from trimtab.export.target import Trained
 
@@ -151,6 +152,9 @@ def _lines(corpus: Corpus, trained: Trained, share: int) -> Iterator[GateLine]:
 
 
 def _line(source: str, target: str, tags: tuple[str, ...], trained: Trained) -> GateLine | None:
+    """The pair as the model reads it, behind the transforms that trimtab applies to the lines of an export."""
+    pipeline = build_transforms(trained.recipe.data.transforms)
+    source, target = pipeline.apply_source(source), pipeline.apply_reference(source, target)
     if not (source.strip() and target.strip()) or _is_taken(source, trained.tokenizers):
         return None
     ids = trained.tokenizers.source.encode_with_tags([source], tags)[0]

@@ -1,5 +1,6 @@
 """The targets of exports by their names."""
 
+from difflib import get_close_matches
 from typing import assert_never, get_args
 
 from trimtab.config.export_targets import ExportTarget, facts_of
@@ -13,6 +14,26 @@ from trimtab.export.torch_export.target import TorchExport
 
 TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 
+ALSO_CALLED = {
+    "ct2": "ctranslate2",
+    "huggingface": "hf",
+    "transformers": "hf",
+    "marian": "hf",
+    "llama": "hf",
+    "ort": "onnx",
+    "onnxruntime": "onnx",
+    "pt2": "torch_export",
+    "pytorch": "torch_export",
+}
+"""What others call the targets."""
+
+
+def meant(name: str) -> str:
+    """The target that an unknown name is likely to mean; all of them where it is like none."""
+    word = name.lower().replace("-", "").replace(" ", "").replace("_", "")
+    near = get_close_matches(word, [*ALSO_CALLED, *TARGETS], n=1, cutoff=0.6)
+    return ALSO_CALLED.get(near[0], near[0]) if near else " or --to ".join(TARGETS)
+
 
 def build_target(name: str, quantization: str = EXACT) -> Target:
     """The target of a name; InputError if there is none, or none with such weights."""
@@ -22,7 +43,7 @@ def build_target(name: str, quantization: str = EXACT) -> Target:
             f"--to {name}: unknown target",
             got=name,
             allowed=" or ".join(TARGETS),
-            fix=f"use --to {TARGETS[0]}",
+            fix=f"use --to {meant(name)}",
         )
     check_kind(quantization, target=name, kinds=facts_of(known).weights)
     match known:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import torch
 
@@ -12,6 +13,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.exact_text import ExactText
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
@@ -47,25 +49,28 @@ class ExportedModel:
 
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate; as that of a run."""
-        self.look_at(tags)
+        tags = self.look_at(tags)
+        pipeline = build_transforms(self.recipe.data.transforms)
         on_gpu = self.device.type == "cuda"
         setup = TranslationSetup(
             model=self.engine,
             tokenizer=Tagged(self.tokenizers, tags),
             device=self.device,
-            normalise=str,
+            normalise=pipeline.apply_source,
             max_tokens=self.recipe.data.max_tokens,
             search=search,
             batch_tokens=GPU_BATCH_TOKENS if on_gpu else CPU_BATCH_TOKENS * search.beam,
             encode_target=self.tokenizers.target.encode,
         )
-        return Translator(setup, DocumentCounts())
+        return Translator(setup, DocumentCounts(), pipeline.restorer())
 
-    def look_at(self, tags: tuple[str, ...] | list[str]) -> None:
-        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
-        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+    def look_at(self, tags: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+        """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises
+        InputError for a tag that is none."""
+        tags = check_tags(tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
+        return tags
 
     def log_probabilities(self, source: Ragged, target: Ragged) -> list[float]:
         """Summed log-probability of each row of target ids after its row of source ids."""
@@ -124,8 +129,8 @@ def _goes_on(folder: Path) -> InputError:
         f"{folder}: an exported language model translates nothing",
         got="task: language_model",
         allowed="an export of a model that translates",
-        fix=f"continue a text with it, `trimtab generate {folder}`, "
-        f"or measure one, `trimtab evaluate {folder} --text FILE`",
+        fix=f"continue a text with it, `trimtab generate {quote(str(folder))}`, "
+        f"or measure one, `trimtab evaluate {quote(str(folder))} --text FILE`",
     )
 
 
@@ -135,5 +140,5 @@ def translates(spec: str) -> InputError:
         f"{spec}: a translation model, which cannot continue a prompt",
         got="an encoder-decoder",
         allowed="a language model: `task: language_model` in its recipe",
-        fix=f"translate with it: `trimtab translate {spec}`",
+        fix=f"translate with it: `trimtab translate {quote(spec)}`",
     )

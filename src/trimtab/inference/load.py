@@ -67,7 +67,7 @@ class LoadedModel:
         Raises InputError for a tag that the vocabulary does not have.
         """
         pipeline = build_transforms(self.recipe.data.transforms)
-        self.look_at(tags)
+        tags = self.look_at(tags)
         tokenizer = Tagged(self.tokenizers, tags)
         setup = recorded(
             translation_setup(self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search)
@@ -75,11 +75,13 @@ class LoadedModel:
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
         return Translator(setup, DocumentCounts(), pipeline.restorer(), context)
 
-    def look_at(self, tags: Sequence[str]) -> None:
-        """Logs a warning where no line of the training was tagged so; InputError for a tag that is none."""
-        check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+    def look_at(self, tags: Sequence[str]) -> tuple[str, ...]:
+        """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises
+        InputError for a tag that is none."""
+        tags = check_tags(tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
+        return tags
 
 
 def load_model(spec: str, *, device: str | None = None) -> LoadedModel:

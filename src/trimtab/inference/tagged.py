@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from trimtab.data.tokenizers import Tokenizers
 
+CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"}
+"""Unicode's category Cc but for the tab; what ends a line is a space already."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
@@ -47,5 +50,7 @@ class Tagged:
         return [row if len(row) > len(self.tags) + 1 else row[-1:] for row in rows]
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Text of each row of ids."""
-        return self.inner.target.decode(rows)
+        """Text of each row of ids, without control characters: a model that samples can spell any byte, and a terminal
+        obeys some."""
+        texts = self.inner.target.decode(rows)
+        return [text if text.isprintable() else text.translate(CONTROLS) for text in texts]

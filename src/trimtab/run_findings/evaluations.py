@@ -212,6 +212,22 @@ EVALUATION_NOT_FINITE = RunFinding(
     symptoms=("the validation loss is nan",),
 )
 
+VALIDATION_CHANGED = RunFinding(
+    code="E907",
+    name="validation-changed",
+    severity="warning",
+    when="where a run goes on",
+    seen="a run resumes with other validation lines, another metric or another search than its best evaluation had",
+    why="Scores of different texts cannot be compared: the best checkpoint and the patience would follow from which"
+    " text is easier.",
+    fix="nothing, if the change is meant: the next evaluation is the first to compare with; otherwise put the old"
+    " set back",
+    home="training/comparison.py",
+    symptoms=(
+        "the best checkpoint is not the best",
+        "stopped too early",
+    ),
+)
 
 ALL = (
     SOURCE_IGNORED,
@@ -224,4 +240,5 @@ ALL = (
     TAGS_UNLIKE_TRAINING,
     TRANSLATIONS_REPEAT_THEMSELVES,
     EVALUATION_NOT_FINITE,
+    VALIDATION_CHANGED,
 )

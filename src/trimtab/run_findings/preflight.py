@@ -145,6 +145,21 @@ NUL_IN_TEXT = RunFinding(
     ),
 )
 
+TARGET_COPIES_SOURCE = RunFinding(
+    code="D211",
+    name="target-copies-source",
+    severity="warning",
+    when="before the first step",
+    seen="in more than half of the pairs of a corpus the target is the source",
+    why="The model learns to copy: the loss falls to almost nothing, and translations repeat their input.",
+    fix="give the target's own file; `trimtab data inspect RECIPE` counts such pairs in each corpus",
+    home="data/corpus_findings.py",
+    symptoms=(
+        "copies the source",
+        "loss zero",
+    ),
+)
+
 SYMBOLS_CLASH = RunFinding(
     code="D208",
     name="symbols-clash",
@@ -308,6 +323,7 @@ ALL = (
     SIDES_APART,
     LINE_OUT_OF_ALL_PROPORTION,
     NUL_IN_TEXT,
+    TARGET_COPIES_SOURCE,
     SYMBOLS_CLASH,
     TEXT_CHANGES_IN_THE_TOKENIZER,
     FIRST_LOSS_OFF,

@@ -23,6 +23,7 @@ MAY_CHANGE = (
     "recipe.guard",
     "recipe.data.workers",
     "recipe.data.valid",
+    "data.valid",
     "recipe.step.compile",
     "recipe.step.cuda_graph",
 )

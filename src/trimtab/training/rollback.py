@@ -123,7 +123,7 @@ def rewound(spoilt: Spoilt, *, refused: tuple[int, int], to: int, masked: tuple[
     seen = "no step was accepted before"
     if spoilt.then is not None:
         then = spoilt.then
-        seen = f"the window of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
+        seen = f"the batch of step {then.step} has a loss of {spoilt.now:.4g} now, {then.loss:.4g} then"
     return REWOUND.found(
         f"steps {refused[0]} to {refused[1]} were skipped, and the weights are worse than before: {seen}; "
         f"the run resumes from the healthy checkpoint of step {to} and leaves out steps {masked[0]} to {masked[1]}"

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from trimtab.errors import Interrupted, Terminated
+from trimtab.errors import Interrupted, StartAgain, Terminated
 from trimtab.training.record import Recorder
 from trimtab.types import TrainState
 
 
 @contextmanager
 def stopping(recorder: Recorder) -> Iterator[list[int]]:
-    """The first SIGTERM or Ctrl-C ends the run after the step at hand, with a checkpoint; the second ends it now.
+    """The first signal ends the run after the step at hand, with a checkpoint; the second ends it now.
 
     Gives the numbers of those that came.
     """
@@ -38,11 +38,15 @@ def stopping(recorder: Recorder) -> Iterator[list[int]]:
 def stopped(signals: Sequence[int], state: TrainState) -> Terminated:
     """What a run ends with that was asked to stop and has saved."""
     how = f"after step {state.step}; continue with --resume"
-    return Interrupted(f"by Ctrl-C {how}") if signal.SIGINT in signals else Terminated(f"by a signal {how}")
+    if signal.SIGINT in signals:
+        return Interrupted(f"by Ctrl-C {how}")
+    if signal.SIGUSR1 in signals:
+        return StartAgain(f"by SIGUSR1 {how}")
+    return Terminated(f"by a signal {how}")
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """SIGTERM, Ctrl-C, and a terminal that goes away, except those that the process ignores (by
-    nohup, or a script that runs it in the background)."""
-    known = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    """SIGTERM, Ctrl-C, a terminal that goes away, and SIGUSR1, but for those that the process was told to live on
+    without (by nohup, or a script that runs it in the background)."""
+    known = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]

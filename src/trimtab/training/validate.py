@@ -19,6 +19,9 @@ from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
 from trimtab.types import TrainState
 
+LOSS_DIGITS = 4
+"""Losses that differ by less are equal."""
+
 
 def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     """Scores every validation set, once for each step; the state then knows the best evaluation so far."""
@@ -35,7 +38,11 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     look_at_average(parts, state, recorder)
     recorder.start_clock()
     state = replace(state, evaluated=state.step)
-    return with_best(state, scores, parts.recipe.evaluate, ranks=recorder.ranks) if scores else state
+    if not scores:
+        return state
+    warmup = parts.recipe.step.schedule.warmup
+    warming_up = warmup is not None and parts.clock.share(warmup, state) < 1
+    return with_best(state, scores, parts.recipe.evaluate, warming_up=warming_up, ranks=recorder.ranks)
 
 
 def score_set(
@@ -88,22 +95,42 @@ def with_best(
     scores: Mapping[str, Mapping[str, Any]],
     config: EvaluateConfig,
     *,
+    warming_up: bool = False,
     ranks: Ranks = ONE_RANK,
 ) -> TrainState:
     """The state with the best evaluation so far, and how many have passed since; `scores` by validation set. Every rank
-    goes by the score that the first one found."""
+    goes by the scores that the first one found.
+
+    Of evaluations with the same value the one with the lower loss is the best: scores are rounded, and early in a run
+    they hardly move while the loss falls. None in the warmup counts against `evaluate.patience`.
+    """
     best = config.best
     name = best.set or next(iter(scores))
     value = of_first(scores[name][best.metric], ranks)
+    loss = of_first(scores[name].get("loss", math.nan), ranks)
     sign = -1 if metric_of(best.metric).lower_is_better else 1
-    # Scores of a run are of the raw weights unless they say otherwise.
-    averaged = {"weights": "ema"} if config.weights == "ema" else {}
-    compared = {"set": name, "metric": best.metric, **averaged}
-    same = {key: state.best.get(key) for key in ("set", "metric", "weights") if key in state.best} == compared
-    old = state.best["value"] if same else None
+    compared = compared_by(config, name)
+    old = state.best if is_compared(state.best, compared) else None
     if not math.isfinite(value):
         value = -sign * math.inf
-    if old is None or sign * value > sign * old:
-        new = {**compared, "value": value, "step": state.step, "since": 0}
+    tie_breaker = {} if best.metric == "loss" else {"loss": loss}
+    if old is None or _rank(sign * value, loss) > _rank(sign * old["value"], old.get("loss", -math.inf)):
+        new = {**compared, "value": value, **tie_breaker, "step": state.step, "since": 0}
         return replace(state, best=new)
-    return replace(state, best={**state.best, "since": state.best.get("since", 0) + 1})
+    return replace(state, best={**state.best, "since": state.best.get("since", 0) + (not warming_up)})
+
+
+def compared_by(config: EvaluateConfig, name: str) -> dict[str, str]:
+    """Of what evaluations are compared: the set, the metric, and the weights where they are not the trained ones."""
+    averaged = {"weights": "ema"} if config.weights == "ema" else {}
+    return {"set": name, "metric": config.best.metric, **averaged}
+
+
+def is_compared(best: Mapping[str, Any], compared: Mapping[str, str]) -> bool:
+    """Whether the best so far was chosen by these."""
+    return {key: best[key] for key in ("set", "metric", "weights") if key in best} == compared
+
+
+def _rank(value: float, loss: float) -> tuple[float, float]:
+    """What the better evaluation has more of; a loss that is no number is the worst."""
+    return value, -math.inf if math.isnan(loss) else -round(loss, LOSS_DIGITS)

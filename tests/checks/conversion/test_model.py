@@ -1,6 +1,6 @@
 import pytest
 
-from tests.checks.conversion.made import OPENNMT, made, recipe
+from tests.checks.conversion.made import OPENNMT, lacking, made, recipe
 from tests.checks.conversion.test_corpora import MAMMOTH
 
 
@@ -47,3 +47,13 @@ def test_dropout_on_attention_is_named():
 def test_only_the_decoder_may_share():
     text = OPENNMT.replace("share_embeddings: true\nshare_decoder", "share_decoder")
     assert recipe(text).model.tie_embeddings == "decoder"
+
+
+def test_where_training_began_from_weights_the_way_to_do_so_here_is_named():
+    text = OPENNMT + "train_from: run/model_step_1000.pt\n"
+    assert "train_from" not in lacking(text)
+    assert any(
+        "`model.warm_start: RUN` begins with those of a run of trimtab" in note for note in made(text).notes
+    )
+    assert "# warm_start: RUN, in the place of train_from" in made(text).recipe_text
+    assert recipe(text).model.warm_start is None

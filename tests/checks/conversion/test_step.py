@@ -1,6 +1,6 @@
 import pytest
 
-from tests.checks.conversion.made import OPENNMT, made, recipe
+from tests.checks.conversion.made import OPENNMT, lacking, made, recipe
 
 
 def test_tokens_of_a_step_are_batch_times_accumulation_times_devices():
@@ -49,3 +49,15 @@ def test_lengths_intervals_and_seed_are_taken_over():
         5000,
     )
     assert (whole.checkpoint.keep, whole.seed) == (5, 3435)
+
+
+def test_early_stopping_and_the_moving_average_have_counterparts():
+    text = OPENNMT + "early_stopping: 4\n"
+    assert recipe(text).evaluate.patience == 4
+    assert recipe(text).step.ema.decay == pytest.approx(0.9995)
+    assert recipe(text + "average_every: 8\n").step.ema.every == 8
+    assert not {"early_stopping", "average_decay"} & {*lacking(text)}
+    off = OPENNMT.replace("average_decay: 0.0005", "average_decay: 0") + "early_stopping: 0\n"
+    assert (recipe(off).evaluate.patience, recipe(off).step.ema) == (None, None)
+    nested = "src_vocab: v\ntraining: {early_stopping: 3, compute_dtype: fp32}\nmodel: {architecture: transformer}\n"
+    assert recipe(nested).evaluate.patience == 3

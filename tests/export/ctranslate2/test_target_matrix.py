@@ -6,7 +6,6 @@ import pytest
 
 from tests.export.runs import of_model, trained
 from tests.export.variants import variant
-from tests.small_run import small_recipe
 from trimtab.config.export_targets import facts_of
 from trimtab.config.load import load_recipe
 from trimtab.export.ctranslate2.target import CTranslate2
@@ -47,10 +46,6 @@ EXACT = {
     "a source matrix": {"tie_embeddings": "decoder"},
     "three matrices": {"tie_embeddings": "none"},
 }
-REFUSED = {
-    "normalize": [{"kind": "normalize"}],
-    "protect": [{"kind": "protect"}],
-}
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +83,6 @@ def test_rounded_weights_are_near_and_never_the_same(loaded, lines, tmp_path, ki
     assert found.passed, found.render()
     assert BOUND < found.worst_token < bound
     assert found.loss.chrf > 60
-
-
-@pytest.mark.parametrize("transforms", REFUSED.values(), ids=REFUSED)
-def test_what_changes_text_outside_the_tokenizer_is_refused_by_name(loaded, tmp_path, transforms):
-    recipe = load_recipe(small_recipe(tmp_path, **{"data.transforms": transforms})).recipe
-    (problem,) = CTranslate2().supports(recipe, loaded.tokenizers)
-    assert problem.what.startswith("data.transforms.0: ")
-    assert problem.got == f"kind: {transforms[0]['kind']}"
-    assert "length" in problem.allowed
-    assert problem.fix
 
 
 def test_two_vocabularies_and_tags_come_out_exact(tmp_path):

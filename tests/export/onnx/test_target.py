@@ -14,7 +14,6 @@ from tests.export.runs import trained
 from tests.export.variants import variant
 from tests.small_run import small_pairs, small_recipe, write_pairs
 from trimtab.config.export_targets import facts_of
-from trimtab.config.transforms import NormalizeTransform
 from trimtab.errors import InputError, RunFailed
 from trimtab.evaluation.translations import evaluate
 from trimtab.export import write_export as module
@@ -128,12 +127,6 @@ def test_a_vocabulary_of_the_sources_own_and_tags_come_out_exact(tmp_path):
     assert {"source.spm", "target.spm"} <= set(os.listdir(tmp_path / "onnx"))
     sides = [load_translator(str(each), tags=["<2de>"], device="cpu") for each in (run, tmp_path / "onnx")]
     assert sides[0].translate(LINES) == sides[1].translate(LINES)
-
-
-def test_a_run_that_changes_text_before_its_tokenizer_is_refused_by_name(loaded):
-    data = loaded.recipe.data.model_copy(update={"transforms": (NormalizeTransform(kind="normalize"),)})
-    (problem,) = Onnx().supports(loaded.recipe.model_copy(update={"data": data}), loaded.tokenizers)
-    assert problem.what.startswith("data.transforms.0: ")
 
 
 def test_a_kind_of_weights_that_there_is_not_is_refused(trained_run, tmp_path):

@@ -41,7 +41,7 @@ def test_of_a_long_text_the_beginning_is_read_with_the_end_symbol(opened):
 
 def test_fingerprints_name_data_tokenizer_and_labels(opened):
     _, datasets = opened
-    assert set(datasets.fingerprints) == {"data.train.0", "tokenizer", "labels"}
+    assert set(datasets.fingerprints) == {"data.train.0", "data.valid.valid", "tokenizer", "labels"}
     assert datasets.epoch_size == "180 examples of 3 labels"
 
 

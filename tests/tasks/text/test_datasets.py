@@ -35,7 +35,7 @@ def test_everything_that_a_recipe_names_is_opened(tmp_path):
     assert len(source) == len(target) == 200
     assert int(source.max()) <= 32
     assert sources.targets_per_epoch == int(target.sum())
-    assert set(sources.fingerprints) == {"data.train.0", "tokenizer"}
+    assert set(sources.fingerprints) == {"data.train.0", "data.valid.valid", "tokenizer"}
 
 
 def test_how_splits_are_drawn_is_one_of_what_a_run_goes_on_with(tmp_path):

@@ -16,7 +16,7 @@ def write_language_model(draft: Draft) -> None:
     draft.note(NOT_YET)
     note_adapter(draft)
     if draft.run.setting("task") is None:
-        draft.note("what is learnt cannot be read there; a language model is assumed")
+        draft.note("what is learned cannot be read there; a language model is assumed")
     draft.account(draft.run.setting("task"))
     draft.say("task: language_model")
     draft.say()

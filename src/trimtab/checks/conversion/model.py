@@ -44,6 +44,14 @@ def write_model(draft: Draft) -> None:
     _write_activation(draft)
     _write_tying(draft)
     draft.account(draft.run.setting("shared_vocabulary"))
+    write_start(draft)
+
+
+def write_start(draft: Draft) -> None:
+    """Says how to begin from weights; those of another tool cannot be read."""
+    start = draft.key("train_from", "training.train_from")
+    if start is not None and start.value:
+        draft.say(comment=f"warm_start: RUN, in the place of {draft.origin(start)}", level=1)
 
 
 def _misfit(values: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Step, length, evaluation, checkpoints and seed of a recipe, from the concepts alone."""
 
-from trimtab.checks.conversion.draft import Draft
+from trimtab.checks.conversion.draft import Draft, number
 from trimtab.checks.conversion.rates import write_optimizer, write_schedule
 from trimtab.checks.setting import Setting
 
@@ -25,6 +25,7 @@ def write_step(draft: Draft, *, longest: int) -> None:
     write_optimizer(draft)
     write_schedule(draft)
     _write_clip(draft)
+    _write_moving_average(draft)
 
 
 def budgets(draft: Draft) -> tuple[int, int, str]:
@@ -63,6 +64,7 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
         level=1,
         comment="" if has_validation else "of nothing, until data.valid is filled",
     )
+    _write_patience(draft)
     draft.say()
     draft.say("checkpoint:")
     _write_every(draft, "save_steps", "save_strategy")
@@ -126,6 +128,24 @@ def _write_clip(draft: Draft) -> None:
         why = "there it is multiplied by the number of parameters, so that nothing is ever clipped"
     comment = "; ".join(part for part in (draft.origin(clip), why) if part)
     draft.say(f"clip: {{kind: global_norm, at: {at:g}}}", level=1, comment=comment)
+
+
+def _write_moving_average(draft: Draft) -> None:
+    """A moving average of the weights: what counts there is the share of the new ones, here that of the old."""
+    share = draft.key("average_decay", "training.average_decay")
+    if share is not None and isinstance(share.value, int | float) and 0 < share.value < 1:
+        comment = f"{draft.origin(share)} {number(share.value)}, the share of the new weights"
+        every = draft.key("average_every", "training.average_every")
+        often = f", every: {every.value}" if every is not None and every.value in range(2, 10**6) else ""
+        draft.say(f"ema: {{decay: {1 - share.value:.6g}{often}}}", level=1, comment=comment)
+
+
+def _write_patience(draft: Draft) -> None:
+    """Evaluations without a new best, after which the run ends."""
+    names = ("early_stopping", "early_stopping_patience", "patience")
+    patience = draft.key(*names, *(f"training.{name}" for name in names))
+    if patience is not None and isinstance(patience.value, int) and patience.value > 0:
+        draft.put("patience", int(patience.value), level=1, source=patience)
 
 
 def _write_every(draft: Draft, concept: str, strategy: str) -> None:

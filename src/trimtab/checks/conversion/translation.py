@@ -52,7 +52,10 @@ def _write_loss(draft: Draft) -> None:
 def _tell_differences(draft: Draft) -> None:
     begun = draft.run.setting("from_scratch")
     if begun is not None and begun.value is False:
-        draft.note("it continues from other weights there; a recipe begins with random ones")
+        draft.note(
+            "it continues from other weights there, which are not read: this recipe begins with random ones, and "
+            "`model.warm_start: RUN` begins with those of a run of trimtab"
+        )
     adapter = draft.take("adapter")
     if adapter is not None and adapter.value != "none":
         draft.note(f"the adapter ({adapter.value}) has no counterpart yet: the whole model is trained")

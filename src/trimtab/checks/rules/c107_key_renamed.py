@@ -12,8 +12,8 @@ RULE = Rule(
     code="C107",
     name="key-renamed",
     severity="warning",
-    message="`{key}` is an old name from {library} {version} on",
-    why="The old name still works, with a warning, until the library takes it away; then the run no longer "
+    message="`{key}` was renamed in {library} {version}",
+    why="The old name still works, with a warning, until the library removes it; then the run no longer "
     "starts.",
     evidence=(
         Maintainer(

@@ -16,8 +16,8 @@ RULE = Rule(
     code="C108",
     name="key-removed",
     severity="error",
-    message="`{key}` is gone from {library} {version} on{installed}",
-    why="The library has taken the key away: from that version on the run does not start, or the key does "
+    message="`{key}` was removed in {library} {version}{installed}",
+    why="The library has removed the key: from that version on the run does not start, or the key does "
     "nothing.",
     evidence=(
         Maintainer(

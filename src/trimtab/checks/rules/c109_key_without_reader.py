@@ -14,8 +14,8 @@ RULE = Rule(
     name="key-without-reader",
     severity="warning",
     message="{tool} accepts `{key}`, but nothing reads it: {reason}",
-    why="The key is declared, so it is no error to write it, but it changes nothing: whoever tunes it "
-    "compares a run with itself.",
+    why="The key is declared, so it is no error to write it, but it changes nothing: tuning it compares a "
+    "run with itself.",
     evidence=(
         Maintainer(
             "https://github.com/Helsinki-NLP/mammoth/blob/dea5665/mammoth/trainer.py",

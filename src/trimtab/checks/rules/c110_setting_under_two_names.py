@@ -12,8 +12,7 @@ RULE = Rule(
     name="setting-under-two-names",
     severity="warning",
     message="{says}",
-    why="Two keys decide one thing, the tool takes one of them and does not say that it leaves the other "
-    "out.",
+    why="Two keys decide one thing, the tool uses one of them and silently ignores the other.",
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/core/builders/base.py",

@@ -12,8 +12,8 @@ RULE = Rule(
     name="schedule-option-without-effect",
     severity="warning",
     message="`{key}` has no effect: {says}",
-    why="The key belongs to another schedule than the one that is configured, so the learning rate does not "
-    "do what the file says, and nothing tells.",
+    why="The key belongs to another schedule than the one that is configured, so the learning rate does "
+    "not follow the file, and no message says so.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/utils/optimizers.py",

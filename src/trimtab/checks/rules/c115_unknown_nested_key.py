@@ -12,7 +12,7 @@ RULE = Rule(
     code="C115",
     name="unknown-nested-key",
     severity="error",
-    message="`{name}` in `{holder}` is no argument that is known there: did you mean `{meant}`?",
+    message="`{name}` in `{holder}` is not a known argument there: did you mean `{meant}`?",
     why="Nobody checks such a mapping when the file is read: it is handed on, and a misspelled "
     "word is either ignored or fails deep in another library.",
     evidence=(

@@ -11,7 +11,7 @@ RULE = Rule(
     code="C116",
     name="key-too-new",
     severity="error",
-    message="`{key}` is known from {library} {version} on, and {installed} is used here",
+    message="`{key}` needs {library} {version} or newer, but this is {installed}",
     why="An older version refuses the key or drops it, so the run does not do what the file says.",
     evidence=(
         Arithmetic("A dataclass takes the fields that it has, and raises TypeError for any other."),

@@ -14,8 +14,8 @@ RULE = Rule(
     name="batch-or-length-refused",
     severity="error",
     message="{says}: {tool} refuses to start",
-    why="Batch, accumulation and length hang together, and the tool stops where they contradict each other "
-    "or where a stream has no end.",
+    why="Batch, accumulation and length depend on each other, and the tool stops where they contradict "
+    "each other or where a stream has no end.",
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/validation.py",

@@ -30,7 +30,7 @@ RULE = Rule(
             "OmegaConf, which reads the YAML of LLaMA-Factory, raises ConstructorError for a repeated key.",
         ),
     ),
-    fix=Fix("keep the one that is meant, and take the other out"),
+    fix=Fix("keep the one you mean and remove the other"),
     bad=Example("axolotl.yaml", _BAD),
     good=Example("axolotl.yaml", _BAD.replace("learning_rate: 1.0e-4\n", "")),
     symptoms=("setting has no effect", "value is not used", "found duplicate key"),

@@ -22,9 +22,9 @@ RULE = Rule(
     name="thousands-of-sentences-in-a-batch",
     severity="warning",
     message="`{key}: {size}` counts sentences here ({unit}), about {tokens} tokens of ordinary text",
-    why="The size is one that is usual for tokens, but the default unit of this family of tools is the "
-    "sentence. Such a batch is some twenty times as large as meant: it runs out of memory, or the run sees "
-    "its data many times over.",
+    why="The size is usual for tokens, but the default unit of this family of tools is the sentence. Such "
+    "a batch is some twenty times as large as meant: it runs out of memory, or the run sees its data "
+    "many times over.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/opts.py",

@@ -31,8 +31,7 @@ RULE = Rule(
         ),
     ),
     fix=Fix(
-        "write whole numbers in the same proportion: 7 and 3 for 0.7 and 0.3; to leave a corpus out, "
-        "remove it"
+        "write whole numbers in the same proportion: 7 and 3 for 0.7 and 0.3; to skip a corpus, remove it"
     ),
     bad=Example("opennmt.yaml", _YAML.format(news=0.7, web=0.3)),
     good=Example("opennmt.yaml", _YAML.format(news=7, web=3)),

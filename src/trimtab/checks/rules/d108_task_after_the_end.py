@@ -32,7 +32,7 @@ RULE = Rule(
     bad=Example("mammoth.yaml", _YAML.format(step=60000)),
     good=Example("mammoth.yaml", _YAML.format(step=10000)),
     tips=("S1-12",),
-    symptoms=("one language is never learnt", "translates into nonsense for one pair"),
+    symptoms=("one language is never learned", "translates into nonsense for one pair"),
 )
 
 

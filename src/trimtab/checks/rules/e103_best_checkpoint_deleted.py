@@ -21,8 +21,8 @@ RULE = Rule(
     name="best-checkpoint-deleted",
     severity="warning",
     message="only the last {keep} checkpoints are kept, and {reason}",
-    why="What is kept goes by age alone here. The checkpoint with the best validation is worth more than the "
-    "last ones, and is gone when it is wanted.",
+    why="Only age decides what is kept here. The checkpoint with the best validation is worth more than "
+    "the last ones, and is gone when you need it.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/models/model_saver.py",

@@ -23,10 +23,11 @@ RULE = Rule(
     code="E108",
     name="evaluation-mode-left-on",
     severity="error",
-    message="`eval()` here is never undone before training continues: dropout stays off, and batch norm stands still",
-    why="The mode of a module stays until it is set again. After the first validation the model trains without "
-    "dropout, "
-    "and batch norm uses its running statistics: the run is regularised up to there only, and overfits behind it.",
+    message="`eval()` here is never undone before training continues: dropout stays off, and batch norm is "
+    "frozen",
+    why="The mode of a module stays until it is set again. After the first validation the model trains "
+    "without dropout, and batch norm uses its running statistics: the run is regularised up to there "
+    "only, and overfits after it.",
     evidence=(
         Maintainer(
             "https://github.com/aws-samples/amazon-codeguru-python-detectors/pull/64",
@@ -36,7 +37,8 @@ RULE = Rule(
         Arithmetic("Validated every 500 of 100,000 steps, 99.5% of the run has a dropout of 0."),
     ),
     fix=Fix(
-        "call `{model}.train()` behind the evaluation, or at the start of each epoch and behind each evaluation in it"
+        "call `{model}.train()` after the evaluation, or at the start of each epoch and after each "
+        "evaluation in it"
     ),
     bad=Example("train.py", _SCRIPT.format(back="")),
     good=Example("train.py", _SCRIPT.format(back="        model.train()\n")),

@@ -17,10 +17,9 @@ RULE = Rule(
     code="E110",
     name="end-token-that-never-comes",
     severity="warning",
-    message="`eos_token_id={value}` is no token: generation never ends before its length limit",
-    why="`generate` stops a text when it writes this id. None has a negative one, so every answer is filled up to "
-    "the limit "
-    "with whatever comes after its end. For measurements of speed that is wanted; for answers it is not.",
+    message="`eos_token_id={value}` is not a token: generation never ends before its length limit",
+    why="`generate` stops a text when it writes this id. None has a negative one, so every answer "
+    "continues past its end up to the limit. That is right for speed measurements, wrong for answers.",
     evidence=(Arithmetic("Ids are 0 to the size of the vocabulary less 1."),),
     fix=Fix("write `eos_token_id=tokenizer.eos_token_id`, or leave it out"),
     bad=Example("infer.py", _SCRIPT.format(end="-1")),

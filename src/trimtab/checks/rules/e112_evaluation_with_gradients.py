@@ -21,9 +21,9 @@ RULE = Rule(
     name="evaluation-with-gradients",
     severity="note",
     message="the evaluation runs without `torch.no_grad()`: activations are kept for a backward pass that never comes",
-    why="`eval()` switches dropout and batch norm over, and not the recording of gradients. Every forward pass "
-    "keeps its "
-    "activations until its result is gone: slower, and with less room for a larger batch.",
+    why="`eval()` switches dropout and batch norm over, and not the recording of gradients. Every forward "
+    "pass keeps its activations until its result is gone: slower, and with less memory for a larger "
+    "batch.",
     evidence=(
         Maintainer(
             "https://github.com/aws-samples/amazon-codeguru-python-detectors/pull/74",

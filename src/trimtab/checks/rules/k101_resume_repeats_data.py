@@ -16,7 +16,7 @@ RULE = Rule(
     code="K101",
     name="resume-repeats-data",
     severity="warning",
-    message="`{key}: true`: a resumed run begins its data again from the start",
+    message="`{key}: true`: a resumed run starts its data from the beginning",
     why="What was trained on before the interruption comes again, and the end of the epoch is left out, each "
     "time the run is resumed. With one epoch or less the last examples are never seen.",
     evidence=(

@@ -17,8 +17,8 @@ RULE = Rule(
     name="only-one-checkpoint",
     severity="note",
     message="only one checkpoint is kept",
-    why="The one before is deleted when the newest is there. If that holds a model that has just diverged, or "
-    "cannot be read, there is no other. Two or three cost only room on the disk.",
+    why="The one before is deleted when the newest is there. If that holds a model that has just diverged, "
+    "or cannot be read, there is no other. Two or three only cost disk space.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/issues/35525",

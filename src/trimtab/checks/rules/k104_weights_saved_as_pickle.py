@@ -15,8 +15,8 @@ RULE = Rule(
     name="weights-saved-as-pickle",
     severity="warning",
     message="`{key}: false` saves weights as pickle",
-    why="Whoever loads such a file runs what is in it, and newer releases refuse to. A damaged file may load "
-    "without a word. safetensors holds the same numbers.",
+    why="Loading such a file runs the code in it, and newer releases refuse to. A damaged file may load "
+    "silently. safetensors holds the same numbers.",
     evidence=(
         Maintainer(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/utils/schemas/model.py",

@@ -18,7 +18,7 @@ RULE = Rule(
     name="checkpoint-cannot-be-resumed",
     severity="warning",
     message="checkpoints hold the model alone (`{key}: true`), but the run is to be resumed ({resume})",
-    why="Optimizer, schedule and random state are missing: a resumed run from such a checkpoint starts "
+    why="Optimizer, schedule and random state are missing: a run resumed from such a checkpoint starts "
     "Adam's moments from zero at full learning rate, or does not start.",
     evidence=(
         Maintainer(

@@ -15,8 +15,8 @@ RULE = Rule(
     code="K106",
     name="resumed-without-a-word",
     severity="note",
-    message="if {folder} holds a checkpoint, LLaMA-Factory resumes from it unasked",
-    why="That is what one wants after a crash. After a change of data, template or learning rate the old run "
+    message="if {folder} holds a checkpoint, LLaMA-Factory resumes from it automatically",
+    why="That is right after a crash. After a change of data, template or learning rate the old run "
     "continues instead of a new one starting, and if it was finished nothing is trained at all.",
     evidence=(
         Maintainer(

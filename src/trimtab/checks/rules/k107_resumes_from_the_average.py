@@ -19,8 +19,8 @@ RULE = Rule(
     severity="note",
     message="with `{key}: {value}` checkpoints hold the averaged weights only, beside the optimizer's state "
     "of the others",
-    why="For translating that is what one wants. A run that is resumed continues from the average with moments "
-    "that belong to other weights, and starts a new average: it is not the run that was interrupted.",
+    why="For translation that is right. A run that is resumed continues from the average with moments that "
+    "belong to other weights, and starts a new average: it is not the run that was interrupted.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/models/model_saver.py",

@@ -37,8 +37,7 @@ RULE = Rule(
         ),
     ),
     fix=Fix(
-        "set the number of steps above {begun} by as many as are to be trained, or start the count "
-        "anew{reset}"
+        "set the number of steps above {begun} by as many as are to be trained, or restart the count{reset}"
     ),
     bad=Example("opennmt.yaml", _YAML.format(steps=50000)),
     good=Example("opennmt.yaml", _YAML.format(steps=150000)),

@@ -20,9 +20,9 @@ RULE = Rule(
     code="K109",
     name="averaged-without-statistics",
     severity="warning",
-    message="weights are averaged, but the running statistics of {norm} are not made again",
+    message="weights are averaged, but the running statistics of {norm} are not recomputed",
     why="The averaged network has other activations than any of those it was averaged from; with old means "
-    "and variances it can be worse than each of them. Layer norms have no such statistics.",
+    "and variances it can be worse than any of them. Layer norms have no such statistics.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/optim/swa_utils.py",

@@ -17,8 +17,8 @@ RULE = Rule(
     name="checkpoint-at-every-step",
     severity="warning",
     message="a checkpoint every {saves} steps: {count} of them in {steps} steps",
-    why="Training waits for each, and each is as large as the model and twice that again for Adam. What a "
-    "crash would cost is less than what saving costs.",
+    why="Training waits for each, and each is as large as the model and twice that again for Adam. Saving "
+    "costs more than a crash would.",
     evidence=(
         Arithmetic(
             "A model of 1 billion parameters with fp32 weights and Adam's moments is 12 GB a checkpoint: 6 "

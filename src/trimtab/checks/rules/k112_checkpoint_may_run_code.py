@@ -17,7 +17,7 @@ RULE = Rule(
     code="K112",
     name="checkpoint-may-run-code",
     severity="note",
-    message="`torch.load(weights_only=False)` runs whatever code the file has, and only its `load_state_dict` is used",
+    message="`torch.load(weights_only=False)` runs any code in the file, but only its `load_state_dict` is used",
     why="A pickle is a program: opening one runs it. Weights and the state of an optimizer are tensors, numbers and "
     "lists, which `weights_only=True` reads as well, so that nothing is lost by it.",
     evidence=(

@@ -21,9 +21,9 @@ RULE = Rule(
     severity="warning",
     message="label smoothing {value}: with {vocabulary} tokens the loss cannot fall below {floor} nats, "
     "however good the model",
-    why="The best answer to a smoothed label gives the right token only {share} of the probability. 0.1 is "
-    "what translation and image models use; far above it, confidence and the order of hypotheses in beam "
-    "search suffer.",
+    why="The optimum for a smoothed label gives the right token only {share} of the probability. 0.1 is "
+    "what translation and image models use; far above it, confidence and the order of hypotheses in "
+    "beam search suffer.",
     evidence=(
         Arithmetic(
             "The target gives 1 - e + e/V to the right token and e/V to each other; the least cross entropy "

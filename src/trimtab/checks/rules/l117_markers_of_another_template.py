@@ -21,7 +21,8 @@ RULE = Rule(
     code="L117",
     name="markers-of-another-template",
     severity="error",
-    message="answers are looked for behind {marker}, which the template {template} never writes: every label is masked",
+    message="answers are expected after {marker}, which the template {template} never writes: every label is "
+    "masked",
     why="The loss counts what follows the marker of an answer. A marker that does not occur masks everything: the "
     "loss is 0 or "
     "NaN, or the examples are dropped.",

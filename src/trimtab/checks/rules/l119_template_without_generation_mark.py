@@ -24,7 +24,7 @@ RULE = Rule(
     "is masked",
     why="`{{% generation %}}` in the chat template marks the assistant's tokens. Without it no "
     "token is, "
-    "and nothing is learnt. Newer versions of TRL put a template with the mark in its place.",
+    "and nothing is learned. Newer versions of TRL put a template with the mark in its place.",
     evidence=(
         Maintainer(
             "https://github.com/QwenLM/Qwen3/issues/1522",

@@ -13,7 +13,7 @@ RULE = Rule(
     message="`{key}` and `adapter_name_or_path` are both set in an export: LLaMA-Factory refuses to merge "
     "into quantised weights",
     why="A merged weight is base plus adapter in full precision. Rounding the sum to 4 bits would lose most "
-    "of what the adapter learnt, so merge into the unquantised base first and quantise the result in a "
+    "of what the adapter learned, so merge into the unquantised base first and quantise the result in a "
     "second run.",
     evidence=(
         Maintainer(

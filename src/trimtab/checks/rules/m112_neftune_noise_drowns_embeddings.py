@@ -15,7 +15,7 @@ RULE = Rule(
     "{length} tokens), against an embedding norm of about {norm:.2f}",
     why="The noise is alpha / sqrt(3 L) per token whatever the width: tuned on chats of 512 tokens, where "
     "alpha 5 gives 0.13, it is 0.65 at 20 tokens. Gains are known for long chats, none for traditional "
-    "tasks; what is learnt from sentences may drown in it.",
+    "tasks; what is learned from sentences may drown in it.",
     evidence=(
         Arithmetic(
             "Uniform noise in alpha / sqrt(L d) * [-1, 1] has variance alpha^2 / (3 L d) per component, so "

@@ -16,7 +16,7 @@ RULE = Rule(
     name="pad-is-eos",
     severity="warning",
     message="the padding token is the end token, and {who} takes every padding token out of the labels",
-    why="The collator cannot tell the end of a text from padding, so that the end is never learnt: the model "
+    why="The collator cannot tell the end of a text from padding, so that the end is never learned: the model "
     "writes on and on. Nothing warns, and the loss looks right.",
     evidence=(
         Maintainer(

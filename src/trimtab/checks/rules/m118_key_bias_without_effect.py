@@ -11,9 +11,9 @@ RULE = Rule(
     name="key-bias-without-effect",
     severity="note",
     message="`{key}` gives queries, keys and values a bias, and that of the keys changes nothing",
-    why="It adds the same number to all scores of a query, which softmax takes away again. It gets no "
-    "gradient but rounding noise and weight decay, and in long runs of large models it can drift. Biases of "
-    "queries and values do something; whether they help is open.",
+    why="It adds the same number to all scores of a query, which softmax cancels. It gets no gradient but "
+    "rounding noise and weight decay, and in long runs of large models it can drift. Biases of queries "
+    "and values do something; whether they help is open.",
     evidence=(
         Arithmetic(
             "q (k_j + b) = q k_j + q b, and q b does not depend on j: softmax over j is the same. With "

@@ -12,7 +12,7 @@ RULE = Rule(
     name="four-and-eight-bits",
     severity="error",
     message="the base model is to be loaded in 4 bits and in 8 bits: {tool} refuses that",
-    why="One set of weights has one number of bits.",
+    why="A set of weights has a single bit width.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/utils/quantization_config.py",

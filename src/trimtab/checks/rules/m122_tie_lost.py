@@ -21,7 +21,7 @@ RULE = Rule(
     severity="warning",
     message="{what} of a model whose input and output embeddings are one matrix: from here on they are two",
     why="The configuration still says that they are tied. The two matrices are trained apart, and when the model is "
-    "saved and loaded again only one of them is kept: what was learnt in the other is lost.",
+    "saved and loaded again only one of them is kept: what was learned in the other is lost.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/main_classes/model",
@@ -35,7 +35,7 @@ RULE = Rule(
     fix=Fix("call `model.tie_weights()` afterwards, or use `model.resize_token_embeddings`"),
     bad=Example("train.py", _SCRIPT.format(tie="")),
     good=Example("train.py", _SCRIPT.format(tie="model.tie_weights()\n")),
-    symptoms=("nonsense after reload", "worse after loading", "new tokens are not learnt"),
+    symptoms=("nonsense after reload", "worse after loading", "new tokens are not learned"),
 )
 _HEADS = ("lm_head", "embed_out")
 

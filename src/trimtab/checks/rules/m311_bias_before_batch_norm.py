@@ -19,7 +19,7 @@ RULE = Rule(
     code="M311",
     name="bias-before-batch-norm",
     severity="note",
-    message="the bias of {layer} is taken off again by the {norm} behind it",
+    message="the bias of {layer} is removed by the {norm} after it",
     why="A batch norm subtracts the mean of each channel, and with it whatever constant was added before; "
     "its own shift does the work. The bias costs memory, time and a term of weight decay, and its gradient "
     "is zero.",

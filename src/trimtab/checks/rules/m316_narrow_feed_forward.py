@@ -19,8 +19,9 @@ RULE = Rule(
     name="narrow-feed-forward",
     severity="warning",
     message="the feed-forward layers are narrower ({inner}{default}) than the model ({width})",
-    why="Usual is four times the width: that is where most of a layer's parameters are. A narrower one is a "
-    "bottleneck that each layer's input has to pass; mostly the width was raised and this was left behind.",
+    why="Four times the width is usual: most of a layer's parameters are there. A narrower one is a "
+    "bottleneck that each layer's input has to pass; mostly the width was raised and this was left "
+    "behind.",
     evidence=(
         Arithmetic(
             "A layer has 4 d^2 parameters in attention and 2 d f in the feed-forward part: with f = 4 d that "

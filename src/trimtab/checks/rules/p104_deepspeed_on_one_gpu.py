@@ -10,7 +10,8 @@ RULE = Rule(
     code="P104",
     name="deepspeed-on-one-gpu",
     severity="note",
-    message="DeepSpeed runs on one GPU with nothing offloaded: there is nobody to share the state with",
+    message="DeepSpeed runs on one GPU with nothing offloaded: there is no other process to share the state "
+    "with",
     why="ZeRO divides optimizer state, gradients and weights among the processes. With one process it "
     "divides by one and adds its buffers. What helps on one GPU is offloading, 8-bit state, or gradients "
     "released in backward.",

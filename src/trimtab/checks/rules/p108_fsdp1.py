@@ -10,7 +10,7 @@ RULE = Rule(
     code="P108",
     name="fsdp1",
     severity="note",
-    message="this is FSDP's first version, which Axolotl is going to remove",
+    message="this is FSDP's first version, which Axolotl plans to remove",
     why="Version 2 shards each parameter by itself: memory is steadier, dtypes may be mixed, and checkpoints "
     "need no gathering. Without `fsdp_version: 2` Axolotl takes version 1.",
     evidence=(

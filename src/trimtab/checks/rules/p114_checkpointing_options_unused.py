@@ -12,8 +12,8 @@ RULE = Rule(
     name="checkpointing-options-unused",
     severity="warning",
     message="`{key}` is set, and gradient checkpointing is off",
-    why="The options are read only where checkpointing is on. Whoever writes them mostly believes that it "
-    "is, and wonders about the memory.",
+    why="The options are read only where checkpointing is on. They suggest that it is on, but memory use "
+    "stays high.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",

@@ -19,7 +19,7 @@ RULE = Rule(
     code="P303",
     name="copy-that-waits",
     severity="warning",
-    message="`non_blocking=True` copies from memory that is not pinned: the copy waits anyway",
+    message="`non_blocking=True` copies from memory that is not pinned: the copy still blocks",
     why="Only from page-locked memory can the GPU fetch by itself while the script continues. From other "
     "memory the driver first copies into a buffer of its own, and the call returns when that is done.",
     evidence=(

@@ -15,9 +15,10 @@ RULE = Rule(
     name="no-warmup",
     severity="warning",
     message="Adam trains a {what} from step 1 at its full rate of {rate:g}, without warm-up",
-    why="In a post-norm transformer the gradients near the output are large at the start, and Adam's second "
-    "moment is not yet an average, so a full rate can throw the model where it does not come back from. "
-    "Pre-norm models need it much less; where the placement of norms is unknown this is a note.",
+    why="In a post-norm transformer the gradients near the output are large at the start, and Adam's "
+    "second moment is not yet an average, so a full rate can push the model to a point from which it "
+    "does not recover. Pre-norm models need it much less; where the placement of norms is unknown this "
+    "is a note.",
     evidence=(
         Paper(
             "https://arxiv.org/abs/2002.04745",

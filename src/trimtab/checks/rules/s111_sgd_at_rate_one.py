@@ -11,8 +11,8 @@ RULE = Rule(
     name="sgd-at-rate-one",
     severity="warning",
     message="a transformer is trained by plain SGD at a rate of {rate:g}{default}",
-    why="SGD at 1.0 is the default of the OpenNMT family from the time of recurrent networks. A transformer "
-    "is trained with Adam and a warm-up; who leaves out `optim` gets this instead.",
+    why="SGD at 1.0 is the default of the OpenNMT family from the time of recurrent networks. A "
+    "transformer is trained with Adam and a warm-up; without `optim` you get this instead.",
     evidence=(
         Maintainer(
             "https://github.com/OpenNMT/OpenNMT-py/blob/97111d9/onmt/opts.py",

@@ -12,9 +12,9 @@ RULE = Rule(
     name="batch-of-too-many-tokens",
     severity="note",
     message="a step takes {tokens:,} tokens; above 4 to 8 million more data for each step rarely pays",
-    why="Beyond the critical batch size a step does not get better, only dearer. Where that lies depends on "
-    "the data and how far training has come: the largest runs use 16 million and more late in training, "
-    "mixtures of experts more again.",
+    why="Beyond the critical batch size a step gets more expensive but no better. Where that lies depends "
+    "on the data and how far training has come: the largest runs use 16 million and more late in "
+    "training, mixtures of experts more again.",
     evidence=(
         Folklore(
             "A list of practitioners for large models says not to exceed 4 to 8 million tokens with ordinary "

@@ -11,7 +11,7 @@ RULE = Rule(
     name="batch-finder-uncompensated",
     severity="warning",
     message="auto_find_batch_size may train with another batch than the {batch} that is written, and with "
-    "moved weights",
+    "changed weights",
     why="When memory runs out it takes a smaller micro-batch and starts again from step 0. It does not raise "
     "the accumulation to keep the batch, and does not put back the weights that were trained until then; "
     "nothing is logged.",

@@ -39,7 +39,7 @@ RULE = Rule(
     ),
     aliases=("ACC001",),
     tips=("S1-02", "S0-96"),
-    symptoms=("loss is noisy", "gradient norm jumps", "long sentences are learnt, short ones are not"),
+    symptoms=("loss is noisy", "gradient norm jumps", "long sentences are learned, short ones are not"),
 )
 
 _PREFIX = {"opennmt": "", "eole": "training."}

@@ -12,9 +12,9 @@ RULE = Rule(
     name="offloaded-optimizer-misused",
     severity="error",
     message="torchao's CPUOffloadOptimizer is used with {what}, which it does not support",
-    why="It copies the weights to the host when it is made and moves gradients there during backward. What "
-    "looks at the gradients on the GPU, or changes the weights behind its back, works on something else than "
-    "what is trained.",
+    why="It copies the weights to the host when it is made and moves gradients there during backward. Code "
+    "that reads the gradients on the GPU, or changes the weights without it, does not see what is "
+    "trained.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md",

@@ -14,7 +14,7 @@ RULE = Rule(
     severity="error",
     message="a learning rate of {rate:g} with {optimizer}: each step moves every weight by about that much",
     why="A step of Adam and its kin moves each weight by about the learning rate, whatever the gradient. Weights of a "
-    "transformer are about 0.02 in size: the first step destroys what was learnt. Such a number is a slip (`2e5` for "
+    "transformer are about 0.02 in size: the first step destroys what was learned. Such a number is a slip (`2e5` for "
     "`2e-5`), or the factor of another schedule (`noam` multiplies 2.0 with the width and the step).",
     evidence=(
         Arithmetic(

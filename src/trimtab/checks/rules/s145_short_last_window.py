@@ -18,8 +18,8 @@ RULE = Rule(
     code="S145",
     name="short-last-window",
     severity="note",
-    message="the last accumulated step of an epoch may have fewer than {size} batches and is divided by {size} all the "
-    "same",
+    message="the last accumulated step of an epoch may have fewer than {size} batches and is still divided by "
+    "{size}",
     why="Lightning divides each loss by `accumulate_grad_batches` and steps at the end of an epoch with what there is. "
     "A step of one batch then has a quarter of its gradient, and Adam takes it as a full one.",
     evidence=(

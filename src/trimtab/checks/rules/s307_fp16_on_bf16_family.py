@@ -14,7 +14,7 @@ RULE = Rule(
     message="{family} was pretrained in bf16, and this run calculates in fp16, whose largest number is "
     "65,504",
     why="These models have activations beyond the range of fp16. The loss becomes NaN, or the loss scaler "
-    "halves itself until nothing is learnt; small models may get through.",
+    "halves itself until nothing is learned; small models may get through.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/issues/23918",

@@ -12,8 +12,7 @@ RULE = Rule(
     code="S312",
     name="nan-filter-hides-nan",
     severity="note",
-    message="a loss of NaN is not logged: the Trainer puts the average of the losses before in its "
-    "place{because}",
+    message="a NaN loss is not logged: the Trainer logs the average of the previous losses instead{because}",
     why="`logging_nan_inf_filter` is on by default. A run whose loss is NaN from the first step on logs 0.0, "
     "looks perfect and has NaN weights in the end. Where NaN is to be expected, or something reads the logged "
     "loss to stop the run, it has to be seen.",

@@ -1,5 +1,7 @@
 """The data of a run, opened: labelled corpora, the vocabulary of the texts, the labels, the validation sets."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +124,12 @@ class LabelledSet:
         """Examples that the loss is measured on."""
         return len(self.text)
 
+    @property
+    def fingerprint(self) -> str:
+        """What its scores depend on: how many examples, and a sha256 of their texts and labels."""
+        mark = hashlib.sha256(json.dumps([self.texts, self.labels.tolist()]).encode())
+        return f"{len(self.texts):,} examples, sha256 {mark.hexdigest()[:32]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -147,6 +155,7 @@ class Labelled:
             f"data.train.{number}": f"{len(corpus):,} examples, sha256 {corpus.fingerprint[:32]}"
             for number, corpus in enumerate(self.corpora)
         }
+        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
         return {**data, "tokenizer": self.tokenizer.fingerprint, "labels": self.labels.fingerprint}
 
     @property

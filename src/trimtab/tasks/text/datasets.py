@@ -68,7 +68,7 @@ class TextDatasets:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What must not change when a run resumes, by name."""
+        """What must not change when a run resumes, by name; and the validation sets, whose scores are compared."""
         data: dict[str, str] = {}
         number = -1
         for corpus in self.corpora:
@@ -79,6 +79,7 @@ class TextDatasets:
                 f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
             )
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
+        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
         return {**data, **self.feed.fingerprints, **self.tokenizers.fingerprints}
 
     @property

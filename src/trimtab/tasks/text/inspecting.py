@@ -6,24 +6,18 @@ from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
-from trimtab.data.cache import default_cache
 from trimtab.data.checks import check_data
-from trimtab.data.corpus import open_corpora
 from trimtab.data.inspect import Report, inspect_data
 from trimtab.data.stages import plan_stages, shares_of
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.progress import Progress
-from trimtab.tasks.text.datasets import TextKind, keyed_files
+from trimtab.tasks.text.datasets import TextKind, open_all
 
 
 def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progress) -> Report:
     """Looks at `limit` pairs of each corpus as the task reads them; see `inspection.inspect_recipe`."""
     recipe = _hasty(recipe, limit)
-    place = {"root": Path.cwd(), "cache": default_cache()}
-    most = kind.passage_bytes(recipe.data)
-    train, valid = [
-        open_corpora(configs, keys=keys, passage_bytes=most, **place) for keys, configs in keyed_files(recipe)
-    ]
+    train, valid = open_all(recipe, passage_bytes=kind.passage_bytes(recipe.data))
     # Validation sets are called as the recipe calls them.
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
     pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]

@@ -20,10 +20,10 @@ WARNING = (0, 17)
 
 
 def put_task(told: Told, written: Written) -> None:
-    """Tells what is learnt; a model of images or sound is left open."""
-    learnt = written.settings.get("rl")
-    if learnt is not None and learnt.value is not None:
-        put(told, "task", learnt, "preference" if str(learnt.value) in PREFERENCES else None)
+    """Tells what is learned; a model of images or sound is left open."""
+    learned = written.settings.get("rl")
+    if learned is not None and learned.value is not None:
+        put(told, "task", learned, "preference" if str(learned.value) in PREFERENCES else None)
         return
     for key in ("reward_model", "process_reward_model"):
         if written.value(key) is True:

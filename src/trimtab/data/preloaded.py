@@ -1,0 +1,25 @@
+"""What the process that workers are forked from imports: all that they need, and a way to end without a word."""
+
+import pickle
+import sys
+from types import TracebackType
+
+import trimtab.data.worker_pool  # noqa: F401
+
+NOBODY_THERE = (EOFError, pickle.UnpicklingError, BrokenPipeError, ConnectionResetError)
+"""What a worker meets on its first line where the process that asked for it was killed meanwhile."""
+
+
+def end_quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Shows any other error of a worker's start; what goes wrong in its work comes another way."""
+    if not issubclass(kind, NOBODY_THERE):
+        sys.__excepthook__(kind, error, trace)
+
+
+def watch_start() -> None:
+    """To be called in the process that workers are forked from, and nowhere else."""
+    sys.excepthook = end_quietly
+
+
+if sys.argv[:1] == ["-c"] and "multiprocessing.forkserver" in sys.modules:
+    watch_start()
