@@ -60,5 +60,5 @@ def test_documents_are_lists_of_sentences_and_read_one_after_another():
         checked_documents("AB")
     found = checked_documents([["A"], "AB"])
     assert next(found) == ["A"]
-    with pytest.raises(InputError, match="document 2: one text"):
+    with pytest.raises(InputError, match="document 2: a single text"):
         next(found)

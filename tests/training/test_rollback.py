@@ -61,7 +61,7 @@ def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_
     assert state.step == 160
     went_back = finding(line, "S907")
     assert "steps 101 to 108 were skipped" in went_back["message"]
-    assert "continues from the healthy checkpoint of step 80" in went_back["message"]
+    assert "resumes from the healthy checkpoint of step 80" in went_back["message"]
     assert went_back["step"] == 80
     metrics = line.log("metrics")
     assert [each["step"] for each in metrics] == list(range(1, 161))

@@ -41,7 +41,7 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
     """
     skips = recorder.skips
     if skips.budget.over:
-        raise RunFailed(ended(recorder, state, "too many steps were refused"))
+        raise RunFailed(ended(recorder, state, "too many steps were skipped"))
     then, now = look_back(parts, recorder)
     worse = then is None or not now <= WORSE * then.loss
     if on_any(worse, recorder.ranks) or then is None:

@@ -76,7 +76,7 @@ class Launch:
     launcher: str
     """What starts it: `accelerate-launch`, `torchrun`, `deepspeed`, `python`; empty for a program of its own."""
     words: tuple[Word, ...]
-    """What stands behind it."""
+    """The text after it."""
     start: int
     end: int
 
