@@ -40,18 +40,28 @@ def instance_of(
     return value
 
 
-def whole_number(value: Any, *, name: str, least: int, fix: str) -> int:
+def callable_of(value: Any, *, name: str, allowed: str, fix: str) -> Any:
+    """The value, which can be called."""
+    if not callable(value):
+        raise wrong(name, "is no function", got=described(value), allowed=allowed, fix=fix)
+    return value
+
+
+def whole_number(value: Any, *, name: str, least: int, fix: str, most: int | None = None) -> int:
     """An int of at least `least`; numbers of NumPy and tensors with one whole number are ints too."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
-    if number is None or number < least:
+    large = most is not None and number is not None and number > most
+    if number is None or number < least or large:
+        what = "is too large" if large else "is too small"
         raise wrong(
             name,
-            "is no whole number" if number is None else "is too small",
+            "is no whole number" if number is None else what,
             got=described(value),
-            allowed=f"a whole number of at least {least}",
+            allowed=f"a whole number of at least {least}"
+            + ("" if most is None else f" and at most {most:,}"),
             fix=fix,
         )
     return number

@@ -15,6 +15,12 @@ Ranks = Literal["all", "alone"] | Any
 """Who takes part: all ranks of the default process group, this process alone, or the ranks of a process group."""
 
 
+PARTS = ("accumulate_batches", "the end of accumulate_batches", "Guard.judge")
+"""Calls in which ranks exchange numbers. Each sends which one it is, so that ranks in different calls are told so."""
+MOST_NUMBERS = 3
+"""That a rank gives in one of them. All calls send as many, since ranks that send more or fewer would fail or hang."""
+
+
 def launched_processes() -> int:
     """How many processes a launcher (torchrun, `accelerate launch`) says it has started: `WORLD_SIZE`, else 1."""
     text = os.environ.get("WORLD_SIZE", "")
@@ -25,17 +31,35 @@ def group_of(ranks: Ranks, *, part: str) -> "ProcessGroup | None":
     """The process group that `part` works over; None for one process.
 
     Raises InputError where a launcher has started several processes and none of them has joined a group: they would
-    train apart from one another and nobody would notice.
+    train apart from one another and nobody would notice. InputError for `ranks` of another kind, too.
     """
-    if ranks == "alone":
+    checked_ranks(ranks, part=part)
+    if isinstance(ranks, str) and ranks == "alone":
         return None
     dist: Any = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
-        group = ProcessGroup(dist, None if ranks == "all" else ranks)
+        group = ProcessGroup(dist, None if isinstance(ranks, str) else ranks)
         return group if group.world_size > 1 else None
     if launched_processes() > 1:
         raise no_group(part)
     return None
+
+
+def checked_ranks(ranks: Any, *, part: str) -> Ranks:
+    """What says who takes part; InputError for anything else."""
+    if isinstance(ranks, str):
+        known = ranks in ("all", "alone")
+    else:
+        dist: Any = sys.modules.get("torch.distributed")
+        known = dist is not None and dist.is_available() and isinstance(ranks, dist.ProcessGroup)
+    if not known:
+        raise input_error(
+            f"{part}: ranks: names no ranks",
+            got=repr(ranks),
+            allowed='"all", "alone", or a process group that this process belongs to (torch.distributed.new_group)',
+            fix='leave it out, or pass `ranks="alone"` where each process trains a model of its own',
+        )
+    return ranks
 
 
 def no_group(part: str) -> InputError:
@@ -44,8 +68,19 @@ def no_group(part: str) -> InputError:
         f"{part}: there are several processes, and no process group that joins them",
         got=f"WORLD_SIZE={os.environ.get('WORLD_SIZE')}, and torch.distributed is not initialized",
         allowed="a process group over all of them, or one process",
-        fix="call torch.distributed.init_process_group() first (Accelerate, Lightning and the Trainer do), or pass "
+        fix="call torch.distributed.init_process_group() first (Accelerate and the Trainer do; Lightning and Fabric do "
+        "where they know of all processes: pass them `devices=`, such as `devices=2` for two processes), or pass "
         '`ranks="alone"` where each process trains a model of its own',
+    )
+
+
+def out_of_step(called: Sequence[str]) -> InputError:
+    """Of ranks that are in calls of different parts, by rank."""
+    return input_error(
+        f"{called[0]}: the ranks are not in the same call",
+        got=", ".join(f"rank {rank} in {name}" for rank, name in enumerate(called)),
+        allowed="the same calls, in the same order, on every rank",
+        fix="call accumulate_batches and Guard.judge on all ranks in every step, never under `if rank == 0`",
     )
 
 
@@ -57,14 +92,20 @@ class ProcessGroup:
         self.world_size = int(dist.get_world_size(group))
         self.rank = int(dist.get_rank(group))
 
-    def gathered(self, numbers: Sequence[float]) -> list[list[float]]:
+    def gathered(self, numbers: Sequence[float], *, part: str) -> list[list[float]]:
         """The numbers of every rank, in the order of ranks: the same list on each of them. Waits for all of them, and
-        for the GPU where the group has no backend for the CPU."""
+        for the GPU where the group has no backend for the CPU. InputError where another rank is in another of PARTS."""
         torch: Any = sys.modules["torch"]
-        mine = torch.tensor([float(each) for each in numbers], dtype=torch.float64, device=self.device)
+        filled = [*numbers, *[0.0] * (MOST_NUMBERS - len(numbers))]
+        mine = torch.tensor([float(each) for each in (PARTS.index(part), *filled)], dtype=torch.float64)
+        mine = mine.to(self.device)
         rows = [torch.empty_like(mine) for _ in range(self.world_size)]
         self.dist.all_gather(rows, mine, group=self.group)
-        return [row.tolist() for row in rows]
+        found: list[list[float]] = [row.tolist() for row in rows]
+        called = [PARTS[round(row[0])] for row in found]
+        if len(set(called)) > 1:
+            raise out_of_step(called)
+        return [row[1 : 1 + len(numbers)] for row in found]
 
     def broadcast_text(self, text: str) -> str:
         """The text of the first rank."""

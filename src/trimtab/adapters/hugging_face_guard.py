@@ -12,11 +12,12 @@ from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
-from trimtab.arguments import instance_of, wrong
+from trimtab.arguments import callable_of, instance_of, wrong
 from trimtab.finding import Finding
 from trimtab.guard import Guard
 from trimtab.world import group_of
@@ -25,6 +26,9 @@ GUARD_FILE = "guard.json"
 """Beside `trainer_state.json` in each checkpoint."""
 UPDATES_IN_BACKWARD = ("DEEPSPEED", "MEGATRON_LM")
 """Engines that move the weights where no verdict could stop them."""
+
+TAKEN: WeakKeyDictionary[Guard, object] = WeakKeyDictionary()
+"""Guards that judge for a Trainer already."""
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +44,8 @@ def guard_trainer(
     step calls no optimizer: weights and moments stay, the learning rate continues. `tell` gets each finding; by default
     it is logged as a warning. Each look at the numbers waits for the GPU, once a step.
 
-    InputError for a Trainer that is guarded already, and under DeepSpeed or Megatron-LM, whose engines make the update
-    themselves.
+    InputError for a Trainer that is guarded already, for the guard of another Trainer, and under DeepSpeed or
+    Megatron-LM, whose engines make the update themselves.
     """
     trainer = instance_of(
         trainer,
@@ -57,6 +61,35 @@ def guard_trainer(
         allowed="a Guard, or nothing",
         fix="guard_trainer(trainer, Guard(OutlierRule(window=256)))",
     )
+    if tell is not None:
+        example = "guard_trainer(trainer, tell=lambda finding: print(finding.message))"
+        callable_of(
+            tell, name="guard_trainer: tell", allowed="a function of one Finding, or nothing", fix=example
+        )
+    refuse_other_engines(trainer)
+    if any(isinstance(each, _Watch) for each in trainer.callback_handler.callbacks):
+        raise wrong(
+            "guard_trainer: trainer",
+            "is guarded already",
+            got="a second guard",
+            allowed="one guard for each Trainer",
+            fix="call guard_trainer once",
+        )
+    if guard in TAKEN:
+        raise wrong(
+            "guard_trainer: guard",
+            "judges for another Trainer",
+            got="the guard of an earlier call of guard_trainer",
+            allowed="one guard for each Trainer, whose losses and norms it remembers",
+            fix="build a new one: guard_trainer(trainer, Guard())",
+        )
+    trainer.add_callback(_Watch(trainer, guard, tell or _log))
+    TAKEN[guard] = None
+    return guard
+
+
+def refuse_other_engines(trainer: Trainer) -> None:
+    """InputError for engines that move the weights by themselves."""
     engine = str(getattr(trainer.accelerator.distributed_type, "value", ""))
     if engine in UPDATES_IN_BACKWARD:
         raise wrong(
@@ -66,18 +99,6 @@ def guard_trainer(
             allowed="one process, DDP or FSDP",
             fix="train with FSDP (`fsdp=` in TrainingArguments), or without a guard",
         )
-    callbacks: list[Any] = trainer.callback_handler.callbacks
-    if any(isinstance(each, _Watch) for each in callbacks):
-        raise wrong(
-            "guard_trainer: trainer",
-            "is guarded already",
-            got="a second guard",
-            allowed="one guard for each Trainer",
-            fix="call guard_trainer once",
-        )
-    watch = _Watch(trainer, guard, tell or _log)
-    trainer.add_callback(watch)
-    return guard
 
 
 class _Watch(TrainerCallback):

@@ -6,7 +6,7 @@ trainer.fit(module)
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError:  # the package had this name before, and still has
     from pytorch_lightning.callbacks import Callback  # type: ignore[no-redef]
 
-from trimtab.arguments import instance_of, wrong
+from trimtab.arguments import callable_of, instance_of, wrong
 from trimtab.finding import Finding
 from trimtab.guard import Guard
 from trimtab.step.clip.gradients import norm_over_ranks
@@ -44,6 +44,13 @@ class GuardCallback(Callback):
             allowed="a Guard, or nothing",
             fix="GuardCallback(Guard(OutlierRule(window=256)))",
         )
+        if tell is not None:
+            callable_of(
+                tell,
+                name="GuardCallback: tell",
+                allowed="a function of one Finding, or nothing",
+                fix="GuardCallback(tell=lambda finding: print(finding.message))",
+            )
         self.tell = tell or _log
         self.losses: list[Tensor] = []
 
@@ -96,6 +103,17 @@ class GuardCallback(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on from a checkpoint."""
         self.guard.from_dict(state_dict)
+
+    if not TYPE_CHECKING:  # else every name would be an attribute for a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            """Names the other adapter where transformers takes this for one of its callbacks."""
+            if name.startswith("on_"):
+                raise AttributeError(
+                    f"GuardCallback is a callback of Lightning, and has no {name!r}: for the Trainer of transformers, "
+                    "call guard_trainer(trainer, guard) of trimtab.adapters.hugging_face_guard"
+                )
+            raise AttributeError(f"'GuardCallback' object has no attribute {name!r}")
 
 
 def _log(finding: Finding) -> None:

@@ -28,8 +28,7 @@ class Budget:
             self.refused.append(self.steps)
         while self.refused and self.refused[0] <= self.steps - self.window:
             self.refused.popleft()
-        # Below a warning's worth of one window it is too early for a share.
-        share = self.share
+        share = self.share_of_window
         if self.over:
             return self._finding("error", share)
         if share > self.warn_above and not self.warned:
@@ -41,13 +40,19 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """Of a whole window, even where there were fewer steps yet."""
+        """Share of the last `window` steps that were refused; of all steps where there were fewer yet."""
+        return len(self.refused) / max(1, min(self.steps, self.window))
+
+    @property
+    def share_of_window(self) -> float:
+        """Of a whole window, even where there were fewer steps yet: what the bounds apply to, since one refused step of
+        the first ten says little."""
         return len(self.refused) / self.window
 
     @property
     def over(self) -> bool:
         """Whether the run should stop."""
-        return self.share > self.stop_above
+        return self.share_of_window > self.stop_above
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint."""

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from trimtab.arguments import instance_of, whole_number
 from trimtab.finding import Finding
@@ -11,8 +11,9 @@ from trimtab.guard.budget import Budget
 from trimtab.guard.finite import non_finite
 from trimtab.guard.outlier import OutlierRule, OutlierWindow
 from trimtab.guard.over_ranks import number_of, whole_step
-from trimtab.guard.streak import CAP, Streak
-from trimtab.world import Ranks
+from trimtab.guard.saved_state import checked_state
+from trimtab.guard.streak import CAP, MOST_IN_A_ROW, Streak
+from trimtab.world import Ranks, checked_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class Verdict:
     weights are damaged (go back to an older checkpoint)."""
     over_budget: bool = False
     """So many of the last steps were refused that the run should stop."""
+
+    def __bool__(self) -> bool:
+        """The same as `apply`, so that `if guard.judge(loss, norm):` does what it says."""
+        return self.apply
 
 
 class Guard:
@@ -49,15 +54,16 @@ class Guard:
             allowed="an OutlierRule, or nothing for the usual one",
             fix=example,
         )
-        cap = whole_number(cap, name="Guard: cap", least=1, fix=f"leave it out ({CAP})")
+        fix = f"leave it out ({CAP})"
+        cap = whole_number(cap, name="Guard: cap", least=1, most=MOST_IN_A_ROW, fix=fix)
         self.outliers = OutlierWindow(rule)
         self.streak = Streak(cap)
         self.budget = Budget()
-        self.ranks = ranks
+        self.ranks = checked_ranks(ranks, part="Guard")
 
     def judge(self, loss: SupportsFloat, grad_norm: SupportsFloat) -> Verdict:
-        """The verdict on a step with this loss (nats per token) and this gradient norm before clipping: floats, or
-        tensors with one number.
+        """The verdict on a step with this loss (the *mean* per target, as `accumulate_batches` returns it; a sum would
+        follow the length of the batches) and this gradient norm before clipping: floats, or tensors with one number.
 
         What is refused enters no statistic; what is accepted does, so call it once a step, on every rank. Over several
         ranks the loss is the mean of theirs; their norms are equal where gradients are summed first, and else count as
@@ -95,18 +101,33 @@ class Guard:
         """A number that differs, but for chance, between two guards that would judge differently."""
         window = self.outliers
         memory = (window.rule, len(window.losses), sum(window.losses), sum(window.log_norms))
-        return zlib.crc32(repr((memory, self.streak, self.budget.steps, self.budget.share)).encode())
+        return zlib.crc32(repr((memory, self.streak, self.budget.steps, len(self.budget.refused))).encode())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for the checkpoint."""
         return {
+            "window": self.outliers.rule.window,
             "outliers": self.outliers.to_dict(),
             "streak": self.streak.to_dict(),
             "budget": self.budget.to_dict(),
         }
 
     def from_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a checkpoint; parts that are missing start again."""
-        self.outliers.from_dict(saved.get("outliers", {}))
-        self.streak.from_dict(saved.get("streak", {}))
-        self.budget.from_dict(saved.get("budget", {}))
+        """Goes on from a checkpoint, where `saved` is what `to_dict` gave. InputError for anything else, and for the
+        state of a guard with another window; this guard is then as it was."""
+        state = checked_state(saved, window=self.outliers.rule.window)
+        self.outliers.from_dict(state["outliers"])
+        self.streak.from_dict(state["streak"])
+        self.budget.from_dict(state["budget"])
+
+    if not TYPE_CHECKING:  # else every name would be an attribute for a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            """Names the adapters where a library takes the guard for one of its callbacks."""
+            if name.startswith("on_") or name in ("setup", "state_key"):
+                raise AttributeError(
+                    f"a Guard is no callback, and has no {name!r}: call guard_trainer(trainer, guard) of "
+                    "trimtab.adapters.hugging_face_guard for the Trainer of transformers, or pass "
+                    "callbacks=[GuardCallback(guard)] of trimtab.adapters.lightning_guard to that of Lightning"
+                )
+            raise AttributeError(f"'Guard' object has no attribute {name!r}")

@@ -14,6 +14,10 @@ NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution is so many median absolute deviations."""
 LEAST_NORM = 1e-30
 """A norm of zero counts as this, for its logarithm."""
+MOST_STEPS = 10_000
+"""Of the window, and before the rule speaks: a longer one would not speak within most runs."""
+MOST_DEVIATIONS, MOST_LEAST_DEVIATION = 50.0, 1.0
+"""Bounds of the other constants; beyond them hardly anything is an outlier, which only `math.inf` says openly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,9 @@ class OutlierRule:
     """The constants. Median and median absolute deviation (MAD) hold still while outliers come, and refused steps
     never enter the window: with mean and deviation over all steps, ten spikes in a cluster hide one another.
 
-    Raises InputError for values with which the rule could never speak, or would refuse every step.
+    Raises InputError for values with which the rule could hardly ever speak, or would refuse every step: steps are at
+    most 10,000, deviations at most 50 or exactly `math.inf`, which switches that half of the rule off, and least
+    deviations at most 1.
     """
 
     window: int = 128
@@ -39,15 +45,22 @@ class OutlierRule:
     many kinds has windows of more than four times the median that do no harm."""
 
     def __post_init__(self) -> None:
-        whole_number(
-            self.window, name="OutlierRule.window", least=2, fix="leave it out (128), or take 32 or more"
-        )
-        whole_number(self.active_from, name="OutlierRule.active_from", least=1, fix="leave it out (64)")
+        for name, least, fix in (
+            ("window", 2, "leave it out (128), or take 32 or more"),
+            ("active_from", 1, "leave it out (64)"),
+        ):
+            label = f"OutlierRule.{name}"
+            whole_number(getattr(self, name), name=label, least=least, most=MOST_STEPS, fix=fix)
         for name, usual in (("loss_deviations", 8), ("norm_deviations", 10)):
-            fix = f"leave it out ({usual}); math.inf switches this rule off"
-            real_number(getattr(self, name), name=f"OutlierRule.{name}", above=0.0, fix=fix)
+            fix = f"leave it out ({usual}); math.inf switches this half of the rule off"
+            if getattr(self, name) != math.inf:
+                label = f"OutlierRule.{name}"
+                real_number(getattr(self, name), name=label, above=0.0, most=MOST_DEVIATIONS, fix=fix)
         for name in ("least_loss_deviation", "least_norm_deviation"):
-            real_number(getattr(self, name), name=f"OutlierRule.{name}", least=0.0, fix="leave it out")
+            label = f"OutlierRule.{name}"
+            real_number(
+                getattr(self, name), name=label, least=0.0, most=MOST_LEAST_DEVIATION, fix="leave it out"
+            )
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ def whole_step(loss: float, grad_norm: float, *, memory: int, ranks: Ranks) -> t
     group = group_of(ranks, part="Guard.judge")
     if group is None:
         return loss, grad_norm
-    rows = group.gathered([loss, grad_norm, memory])
+    rows = group.gathered([loss, grad_norm, memory], part="Guard.judge")
     losses, norms, memories = (list(column) for column in zip(*rows, strict=True))
     if len(set(memories)) > 1:
         raise input_error(

@@ -10,6 +10,9 @@ from trimtab.run_findings.steps import REFUSED_IN_A_ROW
 CAP = 8
 """Refused steps in a row after which you must decide: a guard without a cap refuses forever after a shift."""
 
+MOST_IN_A_ROW = 1000
+"""A cap may be so many."""
+
 
 @dataclass(slots=True)
 class Streak:

@@ -2,6 +2,7 @@
 fault."""
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
-from trimtab.guard.outlier import OutlierRule
+from trimtab.guard.outlier import MOST_DEVIATIONS, OutlierRule
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.base_checkpoint import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.evidence import Column, Evidence, Measure
@@ -258,9 +259,14 @@ def rule_of(config: GuardConfig) -> OutlierRule:
     return OutlierRule(
         window=config.window,
         active_from=config.active_from,
-        loss_deviations=config.loss_deviations,
-        norm_deviations=config.norm_deviations,
+        loss_deviations=at_most(config.loss_deviations),
+        norm_deviations=at_most(config.norm_deviations),
     )
+
+
+def at_most(deviations: float) -> float:
+    """A bound that a rule takes; a recipe may have any, of which the largest never speak."""
+    return deviations if deviations <= MOST_DEVIATIONS else math.inf
 
 
 def _history(records: Records, *, before: int, window: int) -> tuple[Measure, ...]:

@@ -1,7 +1,7 @@
 """Exact accumulation for a loop of your own: the gradient of one large batch, however it is cut and over any ranks."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,9 +10,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from trimtab.arguments import described, whole_number, wrong
 from trimtab.errors import InputError, input_error
-from trimtab.step.summed_loss import refuse_mean, summed_loss
+from trimtab.step.mean_in_graph import SeenLoss, refuse_mean
+from trimtab.step.step_arguments import (
+    as_list,
+    counted,
+    gradient_wrappers,
+    refuse_own_division,
+    refuse_wrong_types,
+)
+from trimtab.step.summed_loss import summed_loss
+from trimtab.step.watched_passes import BackwardWatch, runs_through
 from trimtab.world import ProcessGroup, Ranks, group_of
 
 Own = TypeVar("Own")
@@ -42,27 +50,44 @@ def accumulate_batches(
     micro-batch, and every rank gets the mean over all of them. Ranks may have different numbers of targets and, but
     for sharded models, of micro-batches. `ranks="alone"` is for processes that each train a model of their own.
 
-    Raises InputError for a step without micro-batches, for a mean where it can be recognised, for several processes
-    without a process group or a wrapped model; over ranks, on all of them.
+    Raises InputError for a step without micro-batches; for several processes without a process group, without a wrapped
+    model, or with a loss that does not run through it; for a `backward` that does nothing; and for a mean where it is
+    certain. A mean is seen where it is PyTorch's own loss or `.mean()` with nothing but a sign, a division or another
+    precision after it, also beside other terms; and, in a step whose micro-batches have different numbers of targets,
+    by a constant that does not grow with them (`0.5 * mean`) or falls with them (`sum / number`). Not seen are such
+    constants where all micro-batches have as many targets or where they are tensors on a GPU, a mean of your own beside
+    other terms, and means in compiled code, reentrant checkpoints and autograd functions of your own.
     """
+    refuse_wrong_types(loss_of, num_targets, model, backward)
     group = group_of(ranks, part="accumulate_batches")
     step = Step.of(batches, num_targets, group)
     wrappers = [] if group is None else gradient_wrappers(model)
     refuse_own_division(backward)
     if group is not None:
         step.refuse_uneven(wrappers)
-    run_backward = Tensor.backward if backward is None else backward
     total: Tensor | None = None
+    seen: list[SeenLoss] = []
     for number, (batch, count) in enumerate(zip(step.batches, step.counts, strict=True)):
         with gradients_summed(wrappers, now=number == len(step.batches) - 1):
-            loss = summed_loss(loss_of(batch))
-            refuse_mean(loss, num_targets=count)
+            with runs_through(wrappers):
+                loss = summed_loss(loss_of(batch), num_targets=count)
+            refuse_mean(loss, num_targets=count, before=seen)
             share = loss / step.divisor
-            run_backward(share)
+            run_backward(share, backward)
         total = share.detach() if total is None else total + share.detach()
     assert total is not None
     total = total.to(torch.promote_types(total.dtype, torch.float32))
     return total if group is None else mean_over(total, group)
+
+
+def run_backward(share: Tensor, backward: Callable[[Tensor], object] | None) -> None:
+    """The backward pass of a micro-batch, by its own function or by yours."""
+    if backward is None:
+        share.backward()
+        return
+    watch = BackwardWatch(share)
+    backward(share)
+    watch.refuse()
 
 
 class Step(NamedTuple):
@@ -91,7 +116,7 @@ class Step(NamedTuple):
             if problem is not None:
                 raise problem
             return cls(listed, counts, max(1, sum(counts)), [len(listed)])
-        rows = group.gathered([len(listed), sum(counts), problem is not None])
+        rows = group.gathered([len(listed), sum(counts), problem is not None], part="accumulate_batches")
         failed = [rank for rank, row in enumerate(rows) if row[2]]
         if failed:
             raise problem or input_error(
@@ -115,96 +140,6 @@ class Step(NamedTuple):
             )
 
 
-def as_list(batches: Any) -> list[Any]:
-    """The micro-batches of one step; InputError for what is one batch, a whole loader, or nothing."""
-    example = "pass a list of batches, or `list(itertools.islice(iterator, 4))`"
-    several = "the micro-batches of one step: a list, a generator, or islice of an iterator"
-    if isinstance(batches, torch.utils.data.DataLoader):
-        raise wrong(
-            "accumulate_batches: batches",
-            "is a whole loader, not one step",
-            got=described(batches),
-            allowed=several,
-            fix="`iterator = iter(loader)` once, then `itertools.islice(iterator, 4)` in each step",
-        )
-    if isinstance(batches, Tensor | Mapping | str | bytes) or not isinstance(batches, Iterable):
-        what = "is one batch, or none" if isinstance(batches, Tensor | Mapping) else "holds no batches"
-        raise wrong("accumulate_batches: batches", what, got=described(batches), allowed=several, fix=example)
-    listed = list(batches)
-    if not listed:
-        raise wrong(
-            "accumulate_batches: batches",
-            "is empty",
-            got="no micro-batch"
-            if isinstance(batches, list | tuple)
-            else "an iterator that gave nothing more",
-            allowed="at least one micro-batch",
-            fix="end the epoch where the iterator is exhausted; an iterator can be used up only once",
-        )
-    return listed
-
-
-def counted(num_targets: Callable[[Any], int], batch: Any) -> int:
-    """The targets of one batch, as an int."""
-    count: Any = num_targets(batch)
-    if isinstance(count, float) and count.is_integer():
-        count = int(count)
-    if isinstance(count, Tensor) and count.numel() == 1 and float(count).is_integer():
-        count = int(count)
-    return whole_number(
-        count,
-        name="accumulate_batches: num_targets(batch)",
-        least=0,
-        fix='count the labels that are not ignored: `int((batch["labels"] != -100).sum())`',
-    )
-
-
-def gradient_wrappers(model: nn.Module | None) -> list[nn.Module]:
-    """The outermost modules that average gradients over ranks, as PyTorch's own engines do, and what builds on them."""
-    # Some builds of torch have no process groups, and this takes a while; here, there is a group already.
-    from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
-
-    kinds = (DistributedDataParallel, FullyShardedDataParallel, FSDPModule)
-    example = "pass `model=` what DistributedDataParallel, fully_shard, accelerator.prepare or fabric.setup returned"
-    if not isinstance(model, nn.Module):
-        raise wrong(
-            "accumulate_batches: model",
-            "is needed where several ranks train together",
-            got=described(model),
-            allowed="the wrapped model, through which `loss_of` runs",
-            fix=example,
-        )
-    found: list[nn.Module] = []
-    inner: set[int] = set()
-    for module in model.modules():
-        if isinstance(module, kinds) and id(module) not in inner:
-            found.append(module)
-            inner.update(id(each) for each in module.modules())
-    if not found:
-        raise wrong(
-            "accumulate_batches: model",
-            "sums no gradients over ranks",
-            got=f"{type(model).__name__} without DistributedDataParallel or FSDP in or around it",
-            allowed="the wrapped model, through which `loss_of` runs",
-            fix=example,
-        )
-    return found
-
-
-def refuse_own_division(backward: Any) -> None:
-    """InputError for Accelerate's `backward` where it divides the loss once more."""
-    owner = getattr(backward, "__self__", None)
-    times = getattr(owner, "gradient_accumulation_steps", 1)
-    if isinstance(times, int) and times > 1:
-        raise wrong(
-            "accumulate_batches: backward",
-            "divides the loss by itself",
-            got=f"{type(owner).__name__}(gradient_accumulation_steps={times})",
-            allowed="gradient_accumulation_steps=1, since the loss is divided already",
-            fix="leave gradient_accumulation_steps out, and do not use `accelerator.accumulate`",
-        )
-
-
 @contextmanager
 def gradients_summed(wrappers: list[nn.Module], *, now: bool) -> Iterator[None]:
     """Forward and backward passes within add to the gradients of this rank, and sum them over ranks only `now`."""
@@ -225,5 +160,5 @@ def gradients_summed(wrappers: list[nn.Module], *, now: bool) -> Iterator[None]:
 @torch.no_grad()
 def mean_over(total: Tensor, group: ProcessGroup) -> Float[Tensor, ""]:
     """The mean over ranks, the same on each, where `total` is."""
-    rows = group.gathered([float(total)])
+    rows = group.gathered([float(total)], part="the end of accumulate_batches")
     return torch.tensor(math.fsum(row[0] for row in rows) / len(rows)).to(total)

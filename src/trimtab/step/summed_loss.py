@@ -1,6 +1,6 @@
-"""A loss that is a sum over targets: what is no loss at all is refused, and a mean where its graph shows it."""
+"""What is no loss of one micro-batch: refused with what to return in its place."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 from jaxtyping import Float
@@ -8,79 +8,46 @@ from torch import Tensor
 
 from trimtab.arguments import described, wrong
 
-MEAN = 1
-"""The number of `reduction="mean"` in what autograd saves of a loss."""
-SAME_VALUE = ("ToCopy", "View", "UnsafeView", "Squeeze", "Unsqueeze", "Alias", "Clone", "Div")
-"""What leaves a mean a mean: another form or precision, and a division, since sums are made by multiplying."""
+NAME = "accumulate_batches: loss_of(batch)"
+ALLOWED = "a tensor with one number, summed over the targets of the batch"
 
 
-def summed_loss(loss: Any) -> Float[Tensor, ""]:
-    """The loss of a batch, one number that a gradient flows from."""
-    name, fix = "accumulate_batches: loss_of(batch)", 'return the loss itself, with reduction="sum"'
+def summed_loss(loss: Any, *, num_targets: int) -> Float[Tensor, ""]:
+    """The loss of a batch, one number that a gradient flows from; zero where there is nothing to sum over."""
     if not isinstance(loss, Tensor):
-        objective = getattr(loss, "objective", None)
-        inner = (
-            "its `.objective`"
-            if objective is not None
-            else "its `.loss`, as a sum"
-            if loss is not None
-            else ""
-        )
-        raise wrong(
-            name,
-            "is no tensor",
-            got=described(loss),
-            allowed="a tensor with one number, summed over the targets of the batch",
-            fix=f"return {inner}" if inner else fix,
-        )
+        raise wrong(NAME, "is no tensor", got=described(loss), allowed=ALLOWED, fix=in_place_of(loss))
     if loss.numel() != 1:
-        raise wrong(
-            name,
-            "is more than one number",
-            got=described(loss),
-            allowed="a tensor with one number, summed over the targets of the batch",
-            fix='use reduction="sum", or call .sum()',
-        )
+        fix = 'use reduction="sum", or call .sum()'
+        raise wrong(NAME, "is more than one number", got=described(loss), allowed=ALLOWED, fix=fix)
     if not loss.requires_grad:
         raise wrong(
-            name,
+            NAME,
             "has no gradient",
             got="a tensor that no parameter leads to",
             allowed="a loss computed with gradients",
             fix="return it as computed, without .detach() or .item(), outside of torch.no_grad()",
         )
+    if num_targets == 0 and abs(value := float(loss.detach())) > 0:
+        raise wrong(
+            "accumulate_batches: num_targets(batch)",
+            "is 0 for a batch with a loss",
+            got=f"no target and a loss of {value:g}",
+            allowed="the number of targets that the loss is summed over; without any, the sum is 0",
+            fix="count every label that is not ignored, and multiply terms of another kind by that number",
+        )
     return loss.reshape(())
 
 
-def refuse_mean(loss: Tensor, *, num_targets: int) -> None:
-    """InputError where the loss is visibly a mean over the targets of the batch: by the reduction of PyTorch's own
-    losses, or by a mean over as many numbers. What is computed by other means is taken at its word."""
-    if num_targets > 1 and any(is_mean(node, num_targets) for node in last_operations(loss.grad_fn)):
-        raise wrong(
-            "accumulate_batches: loss_of(batch)",
-            "is a mean, so that targets of short batches would weigh more",
-            got=f"a mean over the {num_targets} targets of the batch, as its graph shows",
-            allowed="the loss summed over the targets of the batch",
-            fix='use reduction="sum", or multiply the mean by the number of targets. With `labels=`, a model of '
-            "transformers gives a mean: compute the loss from its logits, or pass `num_items_in_batch=1` too",
-        )
-
-
-def last_operations(node: Any) -> Iterator[Any]:
-    """The operation that made the loss, and those before it that it only changed the form of."""
-    while node is not None:
-        yield node
-        if not node.name().startswith(SAME_VALUE):
-            return
-        node = next((before for before, _ in node.next_functions if before is not None), None)
-
-
-def is_mean(node: Any, num_targets: int) -> bool:
-    """Whether an operation takes a mean of at least so many numbers."""
-    if getattr(node, "_saved_reduction", None) == MEAN:
-        return True
-    sizes = getattr(node, "_saved_self_sym_sizes", None) if node.name().startswith("Mean") else None
-    count = 1
-    for size in sizes or ():
-        count *= int(size)
-    return count >= num_targets and sizes is not None
+def in_place_of(loss: Any) -> str:
+    """What to return in place of something that is no tensor."""
+    if isinstance(loss, tuple | list):
+        return "return the loss alone, without the rest of the tuple"
+    if isinstance(loss, float | int):
+        return "return the tensor itself, without .item() or float()"
+    if hasattr(loss, "objective"):
+        return "return its `.objective`"
+    if hasattr(loss, "loss"):
+        return "return its `.loss`, as a sum"
+    if isinstance(loss, Mapping):
+        return 'return its ["loss"], as a sum'
+    return 'return the loss itself, with reduction="sum"'

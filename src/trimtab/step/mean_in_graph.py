@@ -1,0 +1,215 @@
+"""Means over the targets of a batch where a sum is needed, as the graph of the loss shows them.
+
+Only what is certain is refused. The loss is a sum of terms, each with the constants that it is multiplied by; a term is
+certainly a mean
+
+- by a mean at its root that nothing was multiplied into since, or
+- by constants that do not grow with the number of targets, or fall with it, from one micro-batch to another.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from trimtab.arguments import wrong
+from trimtab.errors import InputError
+
+MEAN = 1
+"""The number of `reduction="mean"` in what autograd saves of a loss."""
+SAME_VALUE = ("ToCopy", "View", "UnsafeView", "Squeeze", "Unsqueeze", "Alias", "Clone")
+"""What gives a number another form or precision."""
+MOST_NODES = 64
+"""A loss of more operations than this was not put together from a few terms."""
+SAME, OTHER = 1e-5, 1e-2
+"""Relative differences up to which two constants are equal, and from which two numbers of targets are different."""
+
+
+class Term(NamedTuple):
+    """One term of a loss."""
+
+    node: Any
+    """The operation that made it, before constants."""
+    scale: float | None
+    """The product of all constants; None where one lies on another device, which would have to be waited for."""
+    multiplied: float | None
+    """The same without what it was divided by: a sum is made of a mean by multiplying."""
+
+
+class SeenLoss(NamedTuple):
+    """The terms of one micro-batch's loss."""
+
+    num_targets: int
+    terms: list[Term]
+    means: list[bool]
+    """Which of them are means."""
+
+
+def refuse_mean(loss: Tensor, *, num_targets: int, before: list[SeenLoss]) -> None:
+    """InputError where a mean over the targets is certainly in the loss. `before` has the losses of the step's other
+    micro-batches, and gets this one. Other losses are taken at their word."""
+    terms = terms_of(loss.grad_fn)
+    now = SeenLoss(num_targets, terms, [is_mean(term.node, num_targets) for term in terms])
+    if num_targets > 1 and is_visible(now):
+        raise a_mean(f"a mean, as its graph shows, of a batch for which num_targets gave {num_targets}")
+    for other in before:
+        if stays_a_mean(other, now):
+            counts = f"{other.num_targets} and {num_targets}"
+            raise a_mean(
+                f"a loss whose constants show a mean in two batches, for which num_targets gave {counts}"
+            )
+    before.append(now)
+
+
+def a_mean(got: str) -> InputError:
+    """What is said of a mean."""
+    return wrong(
+        "accumulate_batches: loss_of(batch)",
+        "is a mean, so that targets of short batches would weigh more",
+        got=got,
+        allowed="the loss summed over the targets of the batch",
+        fix='use reduction="sum", or multiply the mean by the number of targets. With `labels=`, a model of '
+        "transformers gives a mean: compute the loss from its logits, or pass `num_items_in_batch=1` too",
+    )
+
+
+def terms_of(root: Any) -> list[Term]:
+    """The terms that a loss of one number is the sum of; none where there are too many to be sure of anything."""
+    found: list[Term] = []
+    waiting = [Term(root, 1.0, 1.0)]
+    for _ in range(MOST_NODES):
+        if not waiting:
+            return found
+        term = waiting.pop()
+        following = before_constants(term)
+        if following is None:
+            found.append(term)
+        else:
+            waiting += following
+    return []
+
+
+def before_constants(term: Term) -> list[Term] | None:
+    """The terms that an operation took, where it adds them, changes their form, or has a constant factor; else None."""
+    node, name = term.node, term.node.name()
+    if is_smoothed_mean(node):
+        return None
+    inputs = [each for each, _ in node.next_functions]
+    if name.startswith(SAME_VALUE) and len(inputs) == 1:
+        return [term._replace(node=inputs[0])]
+    if name.startswith("Neg"):
+        return [times(term, inputs[0], -1.0)]
+    if name.startswith(("AddBackward", "SubBackward")):
+        # A constant that is added has no gradient, and counts for nothing here.
+        alpha = constant(node, "alpha") if name.startswith("Add") else minus(constant(node, "alpha"))
+        factors = (1.0, alpha)
+        return [
+            times(term, each, factor)
+            for each, factor in zip(inputs, factors, strict=False)
+            if each is not None
+        ]
+    if name.startswith("MulBackward") and sum(each is not None for each in inputs) == 1:
+        of = next(each for each in inputs if each is not None)
+        factor = constant(node, "self") if inputs[0] is None else constant(node, "other")
+        return [times(term, of, factor)]
+    if name.startswith("DivBackward") and inputs[0] is not None and inputs[1:] in ([], [None]):
+        return [divided(term, inputs[0], constant(node, "other"))]
+    return None
+
+
+def constant(node: Any, name: str) -> float | None:
+    """A constant that autograd saved; None where that would have to be waited for, or cannot be had."""
+    try:
+        value = getattr(node, f"_saved_{name}")
+        if isinstance(value, Tensor) and (value.device.type != "cpu" or value.numel() != 1):
+            return None
+        return None if value is None else float(value)
+    except (RuntimeError, AttributeError, TypeError, ValueError):
+        return None
+
+
+def minus(factor: float | None) -> float | None:
+    """The number with the other sign."""
+    return None if factor is None else -factor
+
+
+def times(term: Term, node: Any, factor: float | None) -> Term:
+    """The term before it was multiplied."""
+    if factor is None or term.scale is None:
+        return Term(node, None, None)
+    return Term(node, term.scale * factor, None if term.multiplied is None else term.multiplied * factor)
+
+
+def divided(term: Term, node: Any, by: float | None) -> Term:
+    """The term before it was divided; by less than one is multiplied."""
+    if by is not None and 0 < abs(by) < 1:
+        return times(term, node, 1 / by)
+    return Term(
+        node, None if by is None or not by or term.scale is None else term.scale / by, term.multiplied
+    )
+
+
+def is_mean(node: Any, num_targets: int) -> bool:
+    """Whether an operation takes a mean of at least so many numbers."""
+    if getattr(node, "_saved_reduction", None) == MEAN or is_smoothed_mean(node):
+        return True
+    sizes = getattr(node, "_saved_self_sym_sizes", None) if node.name().startswith("Mean") else None
+    return sizes is not None and math.prod(int(size) for size in sizes) >= num_targets
+
+
+def is_smoothed_mean(node: Any) -> bool:
+    """Whether it is the sum in which PyTorch's own cross-entropy ends with `label_smoothing` and a mean: its two parts
+    have factors that are no tensors, which no product written in Python has."""
+    parts = [each for each, _ in node.next_functions]
+    if not node.name().startswith("AddBackward") or len(parts) != 2:
+        return False
+    if any(each is None or each.name() != "MulBackward1" for each in parts):
+        return False
+    return is_class_mean(parts[0].next_functions[0][0])
+
+
+def is_class_mean(node: Any) -> bool:
+    """Whether it is the mean of a cross-entropy, which is one over targets."""
+    if node is None:
+        return False
+    return is_smoothed_mean(node) or (
+        node.name().startswith("NllLoss") and getattr(node, "_saved_reduction", None) == MEAN
+    )
+
+
+def is_visible(seen: SeenLoss) -> bool:
+    """Whether a loss is seen to be a mean by itself: all of its terms are, or one that is certainly over targets. As
+    many means as targets may be those of sequences, each of which counts as one target."""
+    unchanged = [
+        mean and term.multiplied is not None and abs(term.multiplied) == 1
+        for term, mean in zip(seen.terms, seen.means, strict=True)
+    ]
+    if not 0 < sum(seen.means) < seen.num_targets:
+        return False
+    over_targets = (
+        plain and is_class_mean(term.node) for term, plain in zip(seen.terms, unchanged, strict=True)
+    )
+    return all(unchanged) or any(over_targets)
+
+
+def stays_a_mean(one: SeenLoss, other: SeenLoss) -> bool:
+    """Whether the constants of two losses with different numbers of targets are those of means."""
+    counts = sorted((one.num_targets, other.num_targets))
+    if counts[0] < 1 or counts[1] - counts[0] < OTHER * counts[1] or len(one.terms) != len(other.terms):
+        return False
+    constant_means: list[bool] = []
+    for first, second, are_means in zip(
+        one.terms, other.terms, zip(one.means, other.means, strict=True), strict=True
+    ):
+        if first.scale is None or second.scale is None or first.node.name() != second.node.name():
+            return False
+        if math.isclose(
+            first.scale * one.num_targets, second.scale * other.num_targets, rel_tol=SAME, abs_tol=0.0
+        ):
+            return first.scale != 0
+        constant_means.append(all(are_means) and math.isclose(first.scale, second.scale, rel_tol=SAME))
+    few = 0 < sum(constant_means) < counts[1]
+    certain = any(
+        kept and is_class_mean(term.node) for kept, term in zip(constant_means, one.terms, strict=True)
+    )
+    return few and (all(constant_means) or certain)
