@@ -1,7 +1,7 @@
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.world import group_of, launched_processes, no_group
+from trimtab.world import checked_ranks, group_of, launched_processes, no_group, out_of_step
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 1), ("2", 2), ("many", 1), ("0", 1)])
@@ -21,3 +21,19 @@ def test_several_processes_without_a_group_are_refused_unless_each_is_alone(monk
         group_of("all", part="guard")
     assert group_of("alone", part="guard") is None
     assert "WORLD_SIZE=2" in str(no_group("guard"))
+
+
+@pytest.mark.parametrize("ranks", ["ALONE", "none", 0, None, ["a"]])
+def test_what_names_no_ranks_is_refused(ranks):
+    with pytest.raises(InputError, match=r"Guard: ranks: names no ranks"):
+        checked_ranks(ranks, part="Guard")
+    assert [checked_ranks(each, part="Guard") for each in ("all", "alone")] == ["all", "alone"]
+
+
+def test_lightning_is_told_to_count_its_devices():
+    assert "`devices=2`" in str(no_group("guard"))
+
+
+def test_ranks_in_different_calls_are_named():
+    said = str(out_of_step(["Guard.judge", "accumulate_batches"]))
+    assert "rank 0 in Guard.judge, rank 1 in accumulate_batches" in said

@@ -16,7 +16,7 @@ Ranks = Literal["all", "alone"] | Any
 
 
 PARTS = ("accumulate_batches", "the end of accumulate_batches", "Guard.judge")
-"""Calls in which ranks exchange numbers. Each sends which one it is, so that ranks in different calls are told so."""
+"""Calls in which ranks exchange numbers. Each sends its number, so that an error can name both."""
 MOST_NUMBERS = 3
 """That a rank gives in one of them. All calls send as many, since ranks that send more or fewer would fail or hang."""
 

@@ -193,10 +193,15 @@ def test_a_loss_scaler_is_updated_in_a_refused_step_so_that_the_next_can_be_unsc
 
 def test_a_trainer_has_one_guard_and_an_engine_that_lets_it_judge(tmp_path, monkeypatch):
     run = trainer(tmp_path, 1.0)
-    guard_trainer(run)
+    guard = guard_trainer(run)
     with pytest.raises(InputError, match="is guarded already"):
         guard_trainer(run)
     other = trainer(tmp_path, 1.0)
+    with pytest.raises(InputError, match="guard_trainer: guard: judges for another Trainer"):
+        guard_trainer(other, guard)
+    unchecked = getattr(guard_trainer, "__wrapped__", guard_trainer)  # without the checks of types
+    with pytest.raises(InputError, match="guard_trainer: tell: is no function"):
+        unchecked(other, tell="print")
     kind = type(other.accelerator.distributed_type)
     monkeypatch.setattr(type(other.accelerator), "distributed_type", kind.DEEPSPEED)
     with pytest.raises(InputError, match=r"where the guard cannot judge first\n  got     DEEPSPEED"):

@@ -54,6 +54,18 @@ def test_the_state_of_the_guard_goes_through_a_checkpoint():
     assert second.guard.to_dict() == first.guard.to_dict()
 
 
+def test_wrong_calls_are_named():
+    init = getattr(
+        GuardCallback.__init__, "__wrapped__", GuardCallback.__init__
+    )  # without the checks of types
+    with pytest.raises(InputError, match="GuardCallback: tell: is no function"):
+        init(GuardCallback(), tell="print")
+    with pytest.raises(AttributeError, match="guard_trainer"):
+        GuardCallback().on_init_end(None)
+    with pytest.raises(AttributeError, match="no attribute 'gaurd'"):
+        GuardCallback().gaurd  # noqa: B018
+
+
 class Loop:
     """What the callback asks of a Trainer."""
 

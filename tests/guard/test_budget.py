@@ -11,8 +11,10 @@ def test_the_share_is_that_of_the_last_window(refusals):
     budget = Budget(window=50, warn_above=0.1, stop_above=0.4)
     for number, refused in enumerate(refusals):
         finding = budget.after(refused=refused)
-        share = sum(refusals[max(0, number - 49) : number + 1]) / 50
-        assert budget.share == share
+        recent = refusals[max(0, number - 49) : number + 1]
+        share = sum(recent) / 50
+        assert budget.share_of_window == share
+        assert budget.share == sum(recent) / len(recent)
         assert budget.over == (share > 0.4)
         if budget.over:
             assert finding is not None
@@ -26,6 +28,14 @@ def test_a_warning_is_given_once_until_the_run_has_calmed():
     for _ in range(50):
         budget.after(refused=False)
     assert sum(budget.after(refused=True) is not None for _ in range(10)) == 1
+
+
+def test_the_share_of_a_short_run_is_that_of_its_steps():
+    budget = Budget()
+    assert budget.share == 0
+    for number in range(50):
+        budget.after(refused=number >= 40)
+    assert (budget.share, budget.share_of_window, budget.over) == (0.2, 0.01, False)
 
 
 @pytest.mark.parametrize(("left", "warnings"), [(3, [5]), (2, [5, 48])])

@@ -92,6 +92,19 @@ def test_a_guard_that_was_saved_as_json_goes_on_as_the_one_that_was_not(before, 
     assert [guard.judge(loss, 1.0) for loss in after] == [again.judge(loss, 1.0) for loss in after]
 
 
+def test_a_guard_is_no_callback_and_says_what_is():
+    for name in ("on_init_end", "on_train_start", "setup"):
+        with pytest.raises(AttributeError, match=r"no callback.*guard_trainer.*GuardCallback"):
+            getattr(Guard(), name)
+    with pytest.raises(AttributeError, match="has no attribute 'jugde'"):
+        Guard().jugde(1.0, 1.0)
+
+
+def test_a_verdict_is_true_where_the_step_is_applied():
+    assert Guard().judge(1.0, 1.0)
+    assert not Guard().judge(math.nan, 1.0)
+
+
 def test_a_verdict_is_a_value():
     assert Verdict(apply=True) == Verdict(apply=True, finding=None, streak=0)
     with pytest.raises(AttributeError):

@@ -139,12 +139,30 @@ def test_a_guard_by_itself_has_the_numbers_of_a_run_that_writes_none():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"window": 1}, {"active_from": 0}, {"loss_deviations": 0.0}, {"norm_deviations": math.nan}],
+    [
+        {"window": 1},
+        {"active_from": 0},
+        {"loss_deviations": 0.0},
+        {"norm_deviations": math.nan},
+        {"window": 10_001},
+        {"active_from": 10_001},
+        {"loss_deviations": 51.0},
+        {"least_loss_deviation": math.inf},
+        {"least_norm_deviation": 1.5},
+    ],
 )
 def test_constants_with_which_the_rule_could_not_work_are_refused(wrong):
     (name,) = wrong
     with pytest.raises(InputError, match=rf"OutlierRule.{name}: .*\n  got .*\n  allowed .*\n  fix "):
         OutlierRule(**wrong)
+
+
+def test_infinite_deviations_switch_half_of_the_rule_off():
+    window = OutlierWindow(OutlierRule(window=16, loss_deviations=math.inf))
+    for step in range(16):
+        window.accept(2.0 + step / 100, 1.0)
+    assert window.judge(1e9, 1.0) is None
+    assert window.judge(2.0, 1e9).code == "S903"
 
 
 def test_a_short_window_speaks_once_it_is_full():

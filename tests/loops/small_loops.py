@@ -143,6 +143,14 @@ def refusals(rank):
             summed(whole), batches, num_targets=len, model=sharded(model_of_all())
         ),
         "two states": lambda: other.judge(1.0, 1.0),
+        "the bare model within": lambda: accumulate_batches(
+            summed(whole.module), batches, num_targets=len, model=whole
+        ),
+        "a judge on one rank": lambda: (
+            accumulate_batches(summed(whole), batches, num_targets=len, model=whole)
+            if rank
+            else Guard(RULE).judge(1.0, 1.0)
+        ),
     }
     return {name: refusal(call) for name, call in calls.items()}
 

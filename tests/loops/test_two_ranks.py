@@ -104,6 +104,8 @@ REFUSALS = {
     "no model": ("model: is needed", "model: is needed"),
     "bare model": ("sums no gradients over ranks", "sums no gradients over ranks"),
     "sharded and uneven": ("3, 2 micro-batches, by rank", "3, 2 micro-batches, by rank"),
+    "the bare model within": ("no DistributedDataParallel was called",) * 2,
+    "a judge on one rank": ("rank 0 in Guard.judge, rank 1 in accumulate_batches",) * 2,
     "two states": ("on rank 0, others than on 1", "on rank 1, others than on 0"),
 }
 

@@ -91,7 +91,7 @@ MEANS = {
 
 @pytest.mark.parametrize("loss_of", MEANS.values(), ids=MEANS)
 def test_a_mean_in_place_of_a_sum_is_refused(loss_of):
-    with pytest.raises(InputError, match=r"(?s)is a mean.*mean over the 3 targets.*reduction=\"sum\""):
+    with pytest.raises(InputError, match=r"(?s)is a mean.*num_targets gave 3.*reduction=\"sum\""):
         accumulated(some_batches(3, 2), loss_of)
 
 

@@ -1,5 +1,5 @@
-"""The state of a guard as a checkpoint gives it back. Anything else is refused: a guard that silently begins anew judges
-nothing for its first steps."""
+"""The state of a guard as a checkpoint gives it back. Anything else is refused: a guard that silently begins anew would
+judge nothing in its first steps."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -52,11 +52,10 @@ def accumulate_batches(
 
     Raises InputError for a step without micro-batches; for several processes without a process group, without a wrapped
     model, or with a loss that does not run through it; for a `backward` that does nothing; and for a mean where it is
-    certain. A mean is seen where it is PyTorch's own loss or `.mean()` with nothing but a sign, a division or another
-    precision after it, also beside other terms; and, in a step whose micro-batches have different numbers of targets,
-    by a constant that does not grow with them (`0.5 * mean`) or falls with them (`sum / number`). Not seen are such
-    constants where all micro-batches have as many targets or where they are tensors on a GPU, a mean of your own beside
-    other terms, and means in compiled code, reentrant checkpoints and autograd functions of your own.
+    certain. A mean is seen where the loss ends in one, by PyTorch's own losses or `.mean()`, with at most a sign, a
+    division or another precision after it; a mean of `cross_entropy` also beside other terms. Where micro-batches of
+    the step have different numbers of targets, it is seen by a constant as well: one that stays (`0.5 * mean`), or
+    falls as they grow (`sum / number`). docs/functions.md lists what is not seen.
     """
     refuse_wrong_types(loss_of, num_targets, model, backward)
     group = group_of(ranks, part="accumulate_batches")

@@ -3,8 +3,9 @@
 Only what is certain is refused. The loss is a sum of terms, each with the constants that it is multiplied by; a term is
 certainly a mean
 
-- by a mean at its root that nothing was multiplied into since, or
-- by constants that do not grow with the number of targets, or fall with it, from one micro-batch to another.
+- by a mean at its root that nothing was multiplied into since (`1.0 *` may be 0.1 times ten targets), or
+- by constants that stay, after a mean, or fall, after a sum, while the number of targets grows from one micro-batch to
+  another.
 """
 
 import math
@@ -19,6 +20,9 @@ MEAN = 1
 """The number of `reduction="mean"` in what autograd saves of a loss."""
 SAME_VALUE = ("ToCopy", "View", "UnsafeView", "Squeeze", "Unsqueeze", "Alias", "Clone")
 """What gives a number another form or precision."""
+OF_PARTS = ("StackBackward", "CatBackward", "SumBackward")
+"""What makes a few numbers of parts, such as the sums of several heads; their mean is one over targets only where there
+are as many of them as targets, in every micro-batch."""
 MOST_NODES = 64
 """A loss of more operations than this was not put together from a few terms."""
 SAME, OTHER = 1e-5, 1e-2
@@ -32,8 +36,8 @@ class Term(NamedTuple):
     """The operation that made it, before constants."""
     scale: float | None
     """The product of all constants; None where one lies on another device, which would have to be waited for."""
-    multiplied: float | None
-    """The same without what it was divided by: a sum is made of a mean by multiplying."""
+    multiplied: bool
+    """Whether one of them is a factor, since a sum is made of a mean by multiplying."""
 
 
 class SeenLoss(NamedTuple):
@@ -76,7 +80,7 @@ def a_mean(got: str) -> InputError:
 def terms_of(root: Any) -> list[Term]:
     """The terms that a loss of one number is the sum of; none where there are too many to be sure of anything."""
     found: list[Term] = []
-    waiting = [Term(root, 1.0, 1.0)]
+    waiting = [Term(root, 1.0, multiplied=False)]
     for _ in range(MOST_NODES):
         if not waiting:
             return found
@@ -98,22 +102,26 @@ def before_constants(term: Term) -> list[Term] | None:
     if name.startswith(SAME_VALUE) and len(inputs) == 1:
         return [term._replace(node=inputs[0])]
     if name.startswith("Neg"):
-        return [times(term, inputs[0], -1.0)]
+        return [scaled(term, inputs[0], -1.0)]
     if name.startswith(("AddBackward", "SubBackward")):
         # A constant that is added has no gradient, and counts for nothing here.
         alpha = constant(node, "alpha") if name.startswith("Add") else minus(constant(node, "alpha"))
         factors = (1.0, alpha)
         return [
-            times(term, each, factor)
+            scaled(term, each, factor)
             for each, factor in zip(inputs, factors, strict=False)
             if each is not None
         ]
     if name.startswith("MulBackward") and sum(each is not None for each in inputs) == 1:
         of = next(each for each in inputs if each is not None)
         factor = constant(node, "self") if inputs[0] is None else constant(node, "other")
-        return [times(term, of, factor)]
+        return [scaled(term, of, factor)._replace(multiplied=True)]
     if name.startswith("DivBackward") and inputs[0] is not None and inputs[1:] in ([], [None]):
-        return [divided(term, inputs[0], constant(node, "other"))]
+        by = constant(node, "other")
+        found = scaled(term, inputs[0], 1 / by if by else None)
+        return [found._replace(multiplied=term.multiplied or by is None or abs(by) < 1)]
+    if name.startswith("MeanBackward") and inputs[0] is not None and inputs[0].name().startswith(OF_PARTS):
+        return [scaled(term, inputs[0], 1 / (size_before(node) or 1))]
     return None
 
 
@@ -133,28 +141,22 @@ def minus(factor: float | None) -> float | None:
     return None if factor is None else -factor
 
 
-def times(term: Term, node: Any, factor: float | None) -> Term:
-    """The term before it was multiplied."""
-    if factor is None or term.scale is None:
-        return Term(node, None, None)
-    return Term(node, term.scale * factor, None if term.multiplied is None else term.multiplied * factor)
+def scaled(term: Term, node: Any, factor: float | None) -> Term:
+    """The term before a constant changed it."""
+    scale = None if factor is None or term.scale is None else term.scale * factor
+    return term._replace(node=node, scale=scale)
 
 
-def divided(term: Term, node: Any, by: float | None) -> Term:
-    """The term before it was divided; by less than one is multiplied."""
-    if by is not None and 0 < abs(by) < 1:
-        return times(term, node, 1 / by)
-    return Term(
-        node, None if by is None or not by or term.scale is None else term.scale / by, term.multiplied
-    )
+def size_before(node: Any) -> int:
+    """Of how many numbers an operation made one."""
+    return math.prod(int(size) for size in node._saved_self_sym_sizes)
 
 
 def is_mean(node: Any, num_targets: int) -> bool:
     """Whether an operation takes a mean of at least so many numbers."""
     if getattr(node, "_saved_reduction", None) == MEAN or is_smoothed_mean(node):
         return True
-    sizes = getattr(node, "_saved_self_sym_sizes", None) if node.name().startswith("Mean") else None
-    return sizes is not None and math.prod(int(size) for size in sizes) >= num_targets
+    return node.name().startswith("MeanBackward") and size_before(node) >= num_targets
 
 
 def is_smoothed_mean(node: Any) -> bool:
@@ -169,7 +171,7 @@ def is_smoothed_mean(node: Any) -> bool:
 
 
 def is_class_mean(node: Any) -> bool:
-    """Whether it is the mean of a cross-entropy, which is one over targets."""
+    """Whether it is the mean of a cross-entropy, which is one over its labels."""
     if node is None:
         return False
     return is_smoothed_mean(node) or (
@@ -177,17 +179,27 @@ def is_class_mean(node: Any) -> bool:
     )
 
 
+def is_over_targets(node: Any, num_targets: int) -> bool:
+    """Whether it is the mean of a cross-entropy with at least so many labels, ignored ones among them."""
+    if not is_class_mean(node):
+        return False
+    if is_smoothed_mean(node):
+        node = node.next_functions[0][0].next_functions[0][0]
+    try:
+        return node._saved_target.numel() >= num_targets
+    except RuntimeError:  # freed already
+        return False
+
+
 def is_visible(seen: SeenLoss) -> bool:
     """Whether a loss is seen to be a mean by itself: all of its terms are, or one that is certainly over targets. As
     many means as targets may be those of sequences, each of which counts as one target."""
-    unchanged = [
-        mean and term.multiplied is not None and abs(term.multiplied) == 1
-        for term, mean in zip(seen.terms, seen.means, strict=True)
-    ]
+    unchanged = [mean and not term.multiplied for term, mean in zip(seen.terms, seen.means, strict=True)]
     if not 0 < sum(seen.means) < seen.num_targets:
         return False
     over_targets = (
-        plain and is_class_mean(term.node) for term, plain in zip(seen.terms, unchanged, strict=True)
+        plain and is_over_targets(term.node, seen.num_targets)
+        for term, plain in zip(seen.terms, unchanged, strict=True)
     )
     return all(unchanged) or any(over_targets)
 
@@ -210,6 +222,7 @@ def stays_a_mean(one: SeenLoss, other: SeenLoss) -> bool:
         constant_means.append(all(are_means) and math.isclose(first.scale, second.scale, rel_tol=SAME))
     few = 0 < sum(constant_means) < counts[1]
     certain = any(
-        kept and is_class_mean(term.node) for kept, term in zip(constant_means, one.terms, strict=True)
+        kept and all(is_over_targets(each.terms[index].node, each.num_targets) for each in (one, other))
+        for index, kept in enumerate(constant_means)
     )
     return few and (all(constant_means) or certain)
