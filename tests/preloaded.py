@@ -15,6 +15,7 @@ from tests.checked_calls import install
 install()
 install_import_hook("trimtab", "beartype.beartype")
 
+import beartype  # noqa: E402
 import huggingface_hub.file_download  # noqa: E402, F401
 import hypothesis  # noqa: E402, F401
 import pytest  # noqa: E402, F401
@@ -35,9 +36,10 @@ from transformers import (  # noqa: E402, F401
 from typer.testing import CliRunner  # noqa: E402
 
 import trimtab  # noqa: E402
+from trimtab.checks.catalogue import all_rules  # noqa: E402
 from trimtab.cli.app import app  # noqa: E402
 
-for package in (typer, trimtab):
+for package in (typer, trimtab, beartype):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if found.name.endswith(("__main__", "_winconsole")):
             continue
@@ -46,6 +48,7 @@ for package in (typer, trimtab):
         except ModuleNotFoundError as error:
             if error.name != "triton":  # kernels for a GPU, which builds of torch for a CPU come without
                 raise
+all_rules()  # looks them up in their folder
 NOWHERE = "/nowhere/at/all"
 for command in (
     ("translate", NOWHERE, "--input", NOWHERE),
