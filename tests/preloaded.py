@@ -6,6 +6,7 @@ packages, so what their commands import late is here too.
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 from jaxtyping import install_import_hook
 
@@ -15,6 +16,7 @@ from tests.checked_calls import install
 install()
 install_import_hook("trimtab", "beartype.beartype")
 
+import beartype  # noqa: E402
 import huggingface_hub.file_download  # noqa: E402, F401
 import hypothesis  # noqa: E402, F401
 import pytest  # noqa: E402, F401
@@ -37,7 +39,7 @@ from typer.testing import CliRunner  # noqa: E402
 import trimtab  # noqa: E402
 from trimtab.cli.app import app  # noqa: E402
 
-for package in (typer, trimtab):
+for package in (typer, trimtab, beartype):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if found.name.endswith(("__main__", "_winconsole")):
             continue
@@ -57,5 +59,6 @@ for command in (
     ("average", NOWHERE, NOWHERE, "--out", NOWHERE),
     ("replay", NOWHERE, "--step", "3"),
     ("train", NOWHERE),
+    ("check", str(Path(__file__).parent.parent / "recipes" / "en_de.yaml")),
 ):
     CliRunner().invoke(app, list(command))

@@ -219,13 +219,16 @@ def test_a_run_that_goes_on_with_another_length_of_rows_is_told_of_that_and_not_
     def told(**changes):
         with pytest.raises(InputError) as caught:
             train(language_recipe(tmp_path, length="8 steps", **changes), out=run, resume=True)
-        return [problem.what.split(" is not what it was")[0] for problem in caught.value.problems]
+        return [
+            problem.what.split(" has changed since the checkpoint was written")[0]
+            for problem in caught.value.problems
+        ]
 
     assert told(**{"data.max_tokens": 24}) == ["recipe.data.max_tokens"]
     assert "data.train.0" not in told(**{"data.tokenizer": {"kind": "bytes"}})
     path = language_recipe(tmp_path, length="8 steps")
     (tmp_path / "train.txt").write_text("another ship\n" * 200)
-    with pytest.raises(InputError, match=r"data\.train\.0 is not what it was"):
+    with pytest.raises(InputError, match=r"data\.train\.0 has changed since the checkpoint was written"):
         train(path, out=run, resume=True)
 
 

@@ -136,7 +136,9 @@ def test_a_run_on_real_text_learns_and_writes_down_the_rate_of_the_schedule(run,
 def test_a_run_that_goes_on_has_the_bits_of_one_in_a_piece_and_another_multiplier_is_told(run, tmp_path):
     whole, recipe = run
     train(recipe, out=tmp_path / "run", overrides=["length=6 steps"])
-    with pytest.raises(InputError, match=r"learning_rate_multipliers\.hidden is not what it was") as caught:
+    with pytest.raises(
+        InputError, match=r"learning_rate_multipliers\.hidden has changed since the checkpoint was written"
+    ) as caught:
         train(recipe, out=tmp_path / "run", resume=True, overrides=[f"{KEY}.hidden=0.5"])
     (problem,) = caught.value.problems
     assert (problem.got, problem.allowed) == ("0.5", "0.125")

@@ -33,7 +33,7 @@ calls = [
     lambda run: trimtab.generate("run", run or 1), lambda line: list(checked_documents([["a", line]])),
 ]
 for place, call in enumerate(calls):
-    for given in (None, {}, 3):
+    for given in (None, 2.5, 3):
         try:
             call(given)
         except InputError as error:

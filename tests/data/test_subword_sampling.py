@@ -187,7 +187,7 @@ def test_a_split_belongs_to_its_example_and_to_nothing_that_was_drawn_before():
 
 def test_half_a_character_is_named_with_its_line():
     lines = ["whole", "half \ud83d"]
-    with pytest.raises(InputError, match="line 2 of 2 has half a character"):
+    with pytest.raises(InputError, match="line 2 of 2 contains a lone surrogate"):
         sampling_of(small_tokenizer(), SubwordRegularization()).encode(lines, places(lines))
 
 

@@ -111,8 +111,11 @@ def test_jsonl_under_another_name_is_refused(run, tmp_path):
         evaluate_text(str(run), text=tmp_path / "a.json")
 
 
+FIVE_STEPS = {"length": "5 steps", "step.schedule.warmup": "1 steps"}
+
+
 def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
-    run = train(language_recipe(tmp_path, **PAIRS, length="5 steps"), out=tmp_path / "run").run
+    run = train(language_recipe(tmp_path, **PAIRS, **FIVE_STEPS), out=tmp_path / "run").run
     with pytest.raises(InputError, match="was trained on pairs only") as caught:
         evaluate_text(str(run), text=tmp_path / "dev.txt")
     assert "--source FILE --reference FILE" in caught.value.problems[0].fix
@@ -120,7 +123,7 @@ def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
 
 def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
     both = {**PAIRS, "data.train": [{"source": "train.en", "target": "train.de"}, {"text": "train.txt"}]}
-    run = train(language_recipe(tmp_path, **both, length="5 steps"), out=tmp_path / "run").run
+    run = train(language_recipe(tmp_path, **both, **FIVE_STEPS), out=tmp_path / "run").run
     assert evaluate_text(str(run), text=tmp_path / "dev.txt").documents == 6
 
 

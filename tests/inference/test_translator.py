@@ -64,7 +64,7 @@ def test_one_text_in_place_of_a_list_is_refused_at_once(loaded):
         with pytest.raises(InputError, match=r'(lines|documents): a single text[\s\S]*a list: \["..."\]'):
             call("AB")
     for call in (translator.translate_documents, translator.stream_documents):
-        with pytest.raises(InputError, match="document 1: one text"):
+        with pytest.raises(InputError, match="document 1: a single text"):
             list(call(["AB"]))
 
 

@@ -134,16 +134,16 @@ def test_a_compiled_step_holds_the_kernel_and_no_break():
     assert "torch_attn._varlen_attn" in operators_of_a_step("varlen")
 
 
-def operators_of_a_step(kernel):
+def operators_of_a_step(kernel, module="attention"):
     """Of a compiled call of `attend_KERNEL`, traced in a process without checked types, on no device at all."""
-    script = TRACED.replace("KERNEL", kernel)
+    script = TRACED.replace("KERNEL", kernel).replace("MODULE", module)
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
 
 TRACED = """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from trimtab.model.attention_KERNEL import attend_KERNEL
+from trimtab.model.MODULE import attend_KERNEL
 from trimtab.model.sequence_layout import SequenceLayout
 
 def told(graph, inputs):
@@ -152,7 +152,7 @@ def told(graph, inputs):
 
 with FakeTensorMode():
     queries = torch.empty(64, 8, 64, device="cuda", dtype=torch.bfloat16)
-    layout = SequenceLayout(torch.empty(3, device="cuda", dtype=torch.int32), longest=40, places=None, real=None)
+    layout = SequenceLayout(torch.empty(3, device="cuda", dtype=torch.int32), max_seqlen=40, places=None, real=None)
     step = torch.compile(
         lambda it: attend_KERNEL(it, it, it, of=layout, to=layout, causal=True), backend=told, fullgraph=True
     )

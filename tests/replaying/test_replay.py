@@ -359,7 +359,9 @@ def test_changed_data_is_refused(tmp_path):
     run = train(small_recipe(tmp_path, **short), out=tmp_path / "run").run
     text = (tmp_path / "train.en").read_text()
     (tmp_path / "train.en").write_text(text.replace("ship", "boat", 1))
-    with pytest.raises(InputError, match=r"data.train.0 is not what it was") as error:
+    with pytest.raises(
+        InputError, match=r"data.train.0 has changed since the checkpoint was written"
+    ) as error:
         replay(run, step=3)
     assert "a replay needs the data" in error.value.problems[0].fix
     (tmp_path / "train.en").unlink()
@@ -372,7 +374,7 @@ def test_a_changed_recipe_or_tokenizer_is_refused(copied, few):
     text = recipe.read_text()
     recipe.write_text(text.replace("\nseed: 1", "\nseed: 2"))
     assert recipe.read_text() != text
-    with pytest.raises(InputError, match=r"recipe.seed is not what it was"):
+    with pytest.raises(InputError, match=r"recipe.seed has changed since the checkpoint was written"):
         replay(copied, step=3)
     recipe.write_text(text)
     shutil.rmtree(copied / "tokenizer")

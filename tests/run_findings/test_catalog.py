@@ -45,7 +45,7 @@ def test_codes_and_names_are_unique():
     assert len({each.code for each in ALL}) == len({each.name for each in ALL}) == len(ALL)
 
 
-OF_PAIRS = ("D202", "D203", "D204", "D206", "D207", "D210", "E201", "E901", "E902", "E903", "M901")
+OF_PAIRS = ("D202", "D203", "D204", "D206", "D207", "D210", "D211", "E201", "E901", "E902", "E903", "M901")
 """Found only where pairs are read, whatever the task: `trimtab data inspect` looks at these."""
 
 

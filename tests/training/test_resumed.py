@@ -83,7 +83,10 @@ def refused(recipe, run, *overrides):
     with pytest.raises(InputError) as caught:
         train(recipe, overrides=overrides, out=run, resume=True)
     assert all(problem.got and problem.allowed and problem.fix for problem in caught.value.problems)
-    return {problem.what.split(" is not what it was")[0] for problem in caught.value.problems}
+    return {
+        problem.what.split(" has changed since the checkpoint was written")[0]
+        for problem in caught.value.problems
+    }
 
 
 def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch):
@@ -103,7 +106,7 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
 
     monkeypatch.setattr(launch, "check_fingerprints", of_an_older_version)
     assert train(recipe, out=run, resume=True).state.step == 60
-    with pytest.raises(InputError, match=r"data\.temperature is not what it was"):
+    with pytest.raises(InputError, match=r"data\.temperature has changed since the checkpoint was written"):
         train(recipe, out=run, resume=True, overrides=["data.temperature=5"])
 
 
@@ -256,7 +259,7 @@ def test_a_run_that_began_anew_says_so(recipe, tmp_path):
     messages = []
     told.message = messages.append
     train(recipe, out=tmp_path / "run", resume=True, progress=told)
-    assert any("the run starts again; 3 steps had been taken" in each for each in messages)
+    assert any("the run starts again from step 0; it had reached step 3" in each for each in messages)
 
 
 @pytest.mark.parametrize("emptied", [True, False], ids=["emptied", "gone"])
@@ -279,6 +282,6 @@ def test_a_dataset_of_an_older_version_is_known_wherever_its_folder_is():
     new = [{"split": None, "source": "en", "target": "de", "text": None, "weight": 1.0}, other]
     now = {"recipe.seed": "1", "recipe.data.train": json.dumps(new, sort_keys=True)}
     check_fingerprints(as_marked_now(saved), now, as_read_now=now)
-    with pytest.raises(InputError, match=r"recipe\.data\.train is not what it was"):
+    with pytest.raises(InputError, match=r"recipe\.data\.train has changed since the checkpoint was written"):
         check_fingerprints(saved, now, as_read_now=now)
     assert as_marked_now({"recipe.seed": "1"}) == {"recipe.seed": "1"}

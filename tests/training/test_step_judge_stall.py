@@ -24,7 +24,7 @@ QUICK = [(0.3, 0.1)] * FEWEST
 
 def test_a_step_that_stood_still_is_told_with_what_is_usual_and_with_the_wait():
     assert told(*QUICK, (31.0, 0.0), (0.3, 0.1)) == {
-        FEWEST: f"step {FEWEST + 1} took 31 s, where 0.3 s are usual; for 0 s of that it waited for data"
+        FEWEST: f"step {FEWEST + 1} took 31 s, where 0.3 s is usual; for 0 s of that it waited for data"
     }
     assert "for 30 s of that it waited for data" in told(*QUICK, (31.0, 30.0))[FEWEST]
 
@@ -33,7 +33,7 @@ def test_ten_steps_that_are_looked_at_together_are_told_by_what_is_more_than_usu
     ten = [(25.0, 0.0)] * FEWEST
     assert told(*ten, (49.0, 0.0), count=10) == {}
     assert told(*ten, (56.0, 0.0), count=10) == {
-        FEWEST: "steps 51 to 60 took 56 s, where 25 s are usual; for 0 s of that it waited for data"
+        FEWEST: "steps 51 to 60 took 56 s, where 25 s is usual; for 0 s of that it waited for data"
     }
 
 

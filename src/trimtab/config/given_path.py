@@ -25,8 +25,8 @@ def path_text(given: object, *, name: str, allowed: str) -> str:
 
 
 def path_texts(given: object, *, name: str, allowed: str) -> list[str]:
-    """The same for one path or several."""
-    several = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
+    """The same for one path or several, at least one."""
+    several = cast("Sequence[object]", given) if isinstance(given, list | tuple) and given else [given]
     return [path_text(each, name=name, allowed=allowed) for each in several]
 
 

@@ -1,18 +1,17 @@
 """What the process that workers are forked from imports: all that they need, and a way to end without a word."""
 
-import pickle
 import sys
 from types import TracebackType
 
 import trimtab.data.worker_pool  # noqa: F401
 
-NOBODY_THERE = (EOFError, pickle.UnpicklingError, BrokenPipeError, ConnectionResetError)
-"""What a worker meets on its first line where the process that asked for it was killed meanwhile."""
+NOBODY_THERE = {"EOFError", "UnpicklingError", "BrokenPipeError", "ConnectionResetError"}
+"""What a worker meets on its first line if the process that asked for it was killed meanwhile."""
 
 
 def end_quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Shows any other error of a worker's start; what goes wrong in its work comes another way."""
-    if not issubclass(kind, NOBODY_THERE):
+    if kind.__name__ not in NOBODY_THERE:
         sys.__excepthook__(kind, error, trace)
 
 
@@ -21,5 +20,5 @@ def watch_start() -> None:
     sys.excepthook = end_quietly
 
 
-if sys.argv[:1] == ["-c"] and "multiprocessing.forkserver" in sys.modules:
+if any("from multiprocessing.forkserver import main" in argument for argument in sys.orig_argv):
     watch_start()

@@ -89,7 +89,7 @@ def test_a_run_that_asks_for_single_steps_is_told_what_there_is(folder, model):
     with pytest.raises(InputError, match="runs its own search") as caught:
         opened(folder, model).open_session(stream_of([[5, 3]], CPU), rows=1, width=1, max_length=3)
     (problem,) = caught.value.problems
-    assert "samples" in problem.got
+    assert "sampling" in problem.got
     assert "beam search" in problem.allowed
     assert problem.fix
 

@@ -86,7 +86,7 @@ def test_a_folder_without_settings_of_the_search_is_fine(copy):
 )
 def test_other_weights_are_refused_by_name(copy, name):
     (copy / name).write_text("{}")
-    with pytest.raises(InputError, match="other weights"):
+    with pytest.raises(InputError, match="weights that are not the export's"):
         check_files(copy)
 
 

@@ -43,7 +43,10 @@ def test_how_splits_are_drawn_is_one_of_what_a_run_goes_on_with(tmp_path):
     sampled = dataclasses.replace(sources.feed, target_sampling=SubwordSampling.__new__(SubwordSampling))
     now = dataclasses.replace(sources, feed=sampled).fingerprints
     assert DRAWN_BY in now.values()
-    with pytest.raises(InputError, match="how this version of trimtab draws splits is not what it was"):
+    with pytest.raises(
+        InputError,
+        match="how this version of trimtab draws splits has changed since the checkpoint was written",
+    ):
         check_fingerprints(sources.fingerprints, now)
 
 
