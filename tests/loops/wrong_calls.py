@@ -48,6 +48,13 @@ def step(batches, loss_of=lambda batch: MODEL(batch).sum(), **options):
     return accumulate_batches(loss_of, batches, num_targets=options.pop("num_targets", len), **options)
 
 
+def passed(batch):
+    """Runs the backward pass itself, which frees the graph."""
+    loss = nn.Linear(2, 3)(batch).square().sum()  # MODEL has no gradients in calls below
+    loss.backward()
+    return loss
+
+
 CALLS = {
     "accumulate_batches: one batch": lambda: step(HIDDEN),
     "accumulate_batches: None": lambda: step(None),
@@ -62,6 +69,7 @@ CALLS = {
     "accumulate_batches: a loss": lambda: step([HIDDEN], MODEL(HIDDEN).sum()),
     "accumulate_batches: True": lambda: step([HIDDEN], backward=True),
     "accumulate_batches: no pass": lambda: step([HIDDEN], backward=lambda loss: None),
+    "accumulate_batches: a second pass": lambda: step([HIDDEN], passed),
     "accumulate_batches: parameters": lambda: step([HIDDEN], model=MODEL.parameters()),
     "accumulate_batches: ranks": lambda: step([HIDDEN], ranks="ALONE"),
     "accumulate_batches: a pair": lambda: step((HIDDEN, LABELS), num_targets=lambda batch: len(batch[1])),

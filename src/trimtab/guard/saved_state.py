@@ -1,6 +1,7 @@
 """The state of a guard as a checkpoint gives it back. Anything else is refused: a guard that silently begins anew would
 judge nothing in its first steps."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -64,7 +65,7 @@ def numbers(values: Any, name: str) -> list[float]:
             f"{NAME}: {name}", "is no list", got=described(values), allowed="a list of numbers", fix=FIX
         )
     listed = cast("list[Any]", values)
-    largest = 1.7976931348623157e308
+    largest = sys.float_info.max
     return [
         real_number(each, name=f"{NAME}: {name}", least=-largest, most=largest, fix=FIX) for each in listed
     ]

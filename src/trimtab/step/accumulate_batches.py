@@ -81,12 +81,20 @@ def accumulate_batches(
 
 def run_backward(share: Tensor, backward: Callable[[Tensor], object] | None) -> None:
     """The backward pass of a micro-batch, by its own function or by yours."""
-    if backward is None:
-        share.backward()
-        return
     watch = BackwardWatch(share)
-    backward(share)
-    watch.refuse()
+    try:
+        (Tensor.backward if backward is None else backward)(share)
+    except RuntimeError as error:
+        if "backward through the graph a second time" not in str(error):
+            raise
+        raise input_error(
+            "accumulate_batches: loss_of(batch): has run its backward pass already",
+            got="a loss whose graph is freed",
+            allowed="a loss that accumulate_batches calls backward on",
+            fix="take `.backward()` out of loss_of, and compute the whole loss anew for each micro-batch",
+        ) from error
+    if backward is not None:
+        watch.refuse()
 
 
 class Step(NamedTuple):
