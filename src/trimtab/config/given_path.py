@@ -26,8 +26,10 @@ def path_text(given: object, *, name: str, allowed: str) -> str:
 
 def path_texts(given: object, *, name: str, allowed: str) -> list[str]:
     """The same for one path or several, at least one."""
-    several = cast("Sequence[object]", given) if isinstance(given, list | tuple) and given else [given]
-    return [path_text(each, name=name, allowed=allowed) for each in several]
+    if isinstance(given, list | tuple) and given:
+        return [path_text(each, name=name, allowed=allowed) for each in cast("Sequence[object]", given)]
+    # An empty list names nothing.
+    return [path_text(cast("object", given), name=name, allowed=allowed)]
 
 
 def run_folder(recipe: Path | str, out: Path | str | None) -> Path:
