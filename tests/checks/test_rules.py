@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import trimtab
 from tests.checks.examined import diagnosed, seen
 from tests.checks.strategies import descriptions
 from trimtab.checks import rules
@@ -28,6 +29,12 @@ each_check = pytest.mark.parametrize(("rule", "check"), PAIRS, ids=lambda each: 
 def test_a_rule_fires_on_its_bad_example(rule: Rule, check: Check):
     found = diagnosed(check, rule.bad)
     assert {(each.finding.code, each.finding.name) for each in found} == {(rule.code, rule.name)}
+
+
+@each_rule
+def test_no_page_speaks_of_a_version_that_is_not_out_yet(rule: Rule):
+    since, now = (tuple(map(int, version.split(".")[:2])) for version in (rule.since, trimtab.__version__))
+    assert since <= now
 
 
 @each_check

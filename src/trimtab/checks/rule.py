@@ -76,7 +76,7 @@ class Rule:
     """Claims of the seed documents that it makes real: S0-102."""
     symptoms: tuple[str, ...] = ()
     """What people see, in their words: `loss is NaN`, `repeats the same words`."""
-    since: str = "0.2"
+    since: str = "0.1"
 
     def at(
         self,
