@@ -2,6 +2,7 @@ import io
 import lzma
 from contextlib import nullcontext
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +73,11 @@ def test_it_trains_translates_and_reports_beside_two_baselines(small_demo, tmp_p
     assert report.training_seconds >= 0.03 * 60
     assert report.render() + "\n" == output.getvalue()
     assert resolve_checkpoint(str(report.run)).step > 0
+
+
+def test_the_recipe_of_the_demo_is_there_to_be_changed_and_is_the_same():
+    shown = load_recipe(Path(__file__).parents[2] / "recipes" / "demo.yaml").recipe
+    trained = load_recipe(Path(str(files("trimtab.demo").joinpath("recipe.yaml")))).recipe
+    assert shown.data.root == "../src/trimtab/demo/data"
+    without_root = shown.data.model_copy(update={"root": trained.data.root})
+    assert shown.model_copy(update={"data": without_root}) == trained
