@@ -37,7 +37,9 @@ from transformers import (  # noqa: E402, F401
 from typer.testing import CliRunner  # noqa: E402
 
 import trimtab  # noqa: E402
+from trimtab.checks.check_recipe import check_recipe  # noqa: E402
 from trimtab.cli.app import app  # noqa: E402
+from trimtab.config.load import load_recipe  # noqa: E402
 
 for package in (typer, trimtab, beartype):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -59,6 +61,6 @@ for command in (
     ("average", NOWHERE, NOWHERE, "--out", NOWHERE),
     ("replay", NOWHERE, "--step", "3"),
     ("train", NOWHERE),
-    ("check", str(Path(__file__).parent.parent / "recipes" / "en_de.yaml")),
 ):
     CliRunner().invoke(app, list(command))
+check_recipe(load_recipe(Path(__file__).parent.parent / "recipes" / "demo.yaml"))
