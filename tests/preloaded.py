@@ -43,8 +43,8 @@ from trimtab.config.load import load_recipe  # noqa: E402
 
 for package in (typer, trimtab, beartype):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if found.name.endswith(("__main__", "_winconsole")):
-            continue
+        if found.name.endswith(("__main__", "_winconsole")) or found.name.startswith("trimtab.adapters."):
+            continue  # libraries that adapters import may start threads, and no command needs them
         try:
             importlib.import_module(found.name)
         except ModuleNotFoundError as error:
