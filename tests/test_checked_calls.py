@@ -1,4 +1,3 @@
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def test_shapes_inside_other_annotations_count_too():
 
 def test_what_only_a_type_checker_can_name_is_passed_over_and_the_rest_is_checked():
     @decorated
-    def told(report: "NowhereDefined", numbers: "array[int]", times: int) -> None:
+    def told(report: "NowhereDefined", numbers: "zip[int]", times: int) -> None:
         pass
 
     told("anything", [], 1)
