@@ -19,7 +19,7 @@ COMMANDS = get_command(app).commands
 def written(page: Path) -> list[list[str]]:
     """The words of each call of trimtab in the page's blocks of code, without comments."""
     lines = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ").splitlines()
-    calls = [part.strip() for line in lines for part in re.split(r"&&|\||;", line.split("  #")[0])]
+    calls = [part.strip() for line in lines for part in re.split(r"\s(?:&&|\|)\s|;\s", line.split("  #")[0])]
     calls = [call.removeprefix("$ ").split("    ")[0] for call in calls]
     return [shlex.split(call, comments=True)[1:] for call in calls if call.startswith("trimtab ")]
 

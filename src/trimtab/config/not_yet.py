@@ -7,8 +7,8 @@ PRETRAINED = (
 ADAPTERS = "trimtab has no adapters (LoRA) yet; remove the key: all weights are trained"
 DEVICES = "trimtab cannot train on several GPUs yet; remove the key: a run takes one GPU, or the CPU"
 CHAT = (
-    'messages of a chat are not read yet; write each conversation as one text, `{"text": "..."}` a line of a .jsonl '
-    "file, and name that as `text`"
+    'write each conversation as a line of a .jsonl file, `{"messages": [{"role": ..., "content": ...}, ...]}`, '
+    "and name the file as `text`; trimtab writes the messages out in ChatML"
 )
 PROMPTS = (
     "write `pairs: FILE.jsonl, source: prompt, target: completion`; the source is read, "

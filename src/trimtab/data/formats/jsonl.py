@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.chat import chat_field, chat_text
+from trimtab.data.formats.json_line import FIELD, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
 from trimtab.data.formats.pairs import PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
@@ -65,7 +66,21 @@ class JsonlPairs:
             raise self._problem(
                 line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
             )
+        if self.source == self.target == FIELD not in fields and (name := chat_field(fields)):
+            fields = {FIELD: self._chat(line, fields[name])}
         return self._field(line, fields, self.source), self._field(line, fields, self.target)
+
+    def _chat(self, line: int, messages: Any) -> str:
+        try:
+            return chat_text(messages)
+        except ValueError as error:
+            raise self._problem(
+                line,
+                "has a conversation that cannot be read",
+                got=str(error),
+                allowed='[{"role": "user", "content": "..."}, ...], or `from` and `value`',
+                fix=_REPAIR,
+            ) from None
 
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
         value = fields.get(name)

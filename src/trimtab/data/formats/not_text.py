@@ -67,12 +67,6 @@ def fields_of(line: str) -> list[str]:
 def advice_for(fields: list[str]) -> str:
     """What to do with JSONL that has these fields and no `text`; empty where nothing better is known."""
     known = {name.lower(): name for name in fields}
-    if any(name in known for name in ("messages", "conversations")):
-        name = known.get("messages") or known["conversations"]
-        return (
-            f"messages of a chat are not read yet: render each conversation in {name!r} as one text, into a field "
-            f"{FIELD!r}"
-        )
     for source, target in (("prompt", "completion"), ("prompt", "response"), ("instruction", "output")):
         if source in known and target in known:
             return (
@@ -102,7 +96,8 @@ def _refuse_json(head: str, path: Path, *, suffix: str) -> None:
             f"contains JSON, an object a line without a {FIELD!r}",
             got=f"the fields {', '.join(fields)}"[:300],
             fix=advice_for(fields)
-            or f"call it {stem}.jsonl, with the document in the field {FIELD!r} of each object",
+            or f"call it {stem}.jsonl, with the document in the field {FIELD!r} of each object, or the messages of a "
+            "chat in `messages`",
         )
     if _OBJECT.match(head):
         raise _refused(
