@@ -95,7 +95,7 @@ def terms_of(root: Any) -> list[Term]:
 
 def before_constants(term: Term) -> list[Term] | None:
     """The terms that an operation took, where it adds them, changes their form, or has a constant factor; else None."""
-    node, name = term.node, term.node.name()
+    node, name = term.node, name_of(term.node)
     if is_smoothed_mean(node):
         return None
     inputs = [each for each, _ in node.next_functions]
@@ -120,7 +120,7 @@ def before_constants(term: Term) -> list[Term] | None:
         by = constant(node, "other")
         found = scaled(term, inputs[0], 1 / by if by else None)
         return [found._replace(multiplied=term.multiplied or by is None or abs(by) < 1)]
-    if name.startswith("MeanBackward") and inputs[0] is not None and inputs[0].name().startswith(OF_PARTS):
+    if name.startswith("MeanBackward") and inputs[0] is not None and name_of(inputs[0]).startswith(OF_PARTS):
         return [scaled(term, inputs[0], 1 / (size_before(node) or 1))]
     return None
 
@@ -156,16 +156,24 @@ def is_mean(node: Any, num_targets: int) -> bool:
     """Whether an operation takes a mean of at least so many numbers."""
     if getattr(node, "_saved_reduction", None) == MEAN or is_smoothed_mean(node):
         return True
-    return node.name().startswith("MeanBackward") and size_before(node) >= num_targets
+    return name_of(node).startswith("MeanBackward") and size_before(node) >= num_targets
+
+
+def name_of(node: Any) -> str:
+    """The name of an operation of the graph. In torch 2.11 a custom `autograd.Function` has none but its class."""
+    try:
+        return node.name()
+    except RuntimeError:
+        return type(node).__name__
 
 
 def is_smoothed_mean(node: Any) -> bool:
     """Whether it is the sum in which PyTorch's own cross-entropy ends with `label_smoothing` and a mean: its two parts
     have factors that are no tensors, which no product written in Python has."""
     parts = [each for each, _ in node.next_functions]
-    if not node.name().startswith("AddBackward") or len(parts) != 2:
+    if not name_of(node).startswith("AddBackward") or len(parts) != 2:
         return False
-    if any(each is None or each.name() != "MulBackward1" for each in parts):
+    if any(each is None or name_of(each) != "MulBackward1" for each in parts):
         return False
     return is_class_mean(parts[0].next_functions[0][0])
 
@@ -175,7 +183,7 @@ def is_class_mean(node: Any) -> bool:
     if node is None:
         return False
     return is_smoothed_mean(node) or (
-        node.name().startswith("NllLoss") and getattr(node, "_saved_reduction", None) == MEAN
+        name_of(node).startswith("NllLoss") and getattr(node, "_saved_reduction", None) == MEAN
     )
 
 
@@ -213,7 +221,7 @@ def stays_a_mean(one: SeenLoss, other: SeenLoss) -> bool:
     for first, second, are_means in zip(
         one.terms, other.terms, zip(one.means, other.means, strict=True), strict=True
     ):
-        if first.scale is None or second.scale is None or first.node.name() != second.node.name():
+        if first.scale is None or second.scale is None or name_of(first.node) != name_of(second.node):
             return False
         if math.isclose(
             first.scale * one.num_targets, second.scale * other.num_targets, rel_tol=SAME, abs_tol=0.0
