@@ -93,7 +93,8 @@ def train(
     and a folder that all of them reach; the first one writes into it and reports progress.
 
     Raises InputError for wrong input or a folder that holds a run (without `resume`), NothingToResume, DiskFull,
-    RunFailed if preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted after Ctrl-C.
+    RunFailed if `trimtab check` or preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted
+    after Ctrl-C.
     """
     if ranks is ONE_RANK:
         refuse_several_processes()
@@ -136,7 +137,7 @@ def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
         raise RunFailed(
             "`trimtab check` finds what would spoil the run; nothing was trained: "
             + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
-            + "; to train all the same, write `# trimtab: allow CODE because ...` beside the key"
+            + "; to train anyway, write `# trimtab: allow CODE because ...` beside the key"
         )
     return found
 
