@@ -197,6 +197,8 @@ def _description(
         for call in _shown(document)
         if call is configuration or call.name not in CLASSES or configuration is None
     ]
+    if configuration is not None and not any(call is configuration for call in calls):
+        calls.append(configuration)  # one that a parser of the command line makes
     tool = CLASSES[configuration.name][0] if configuration else _tool(document)
     return Description(
         tool=tool,

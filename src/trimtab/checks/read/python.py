@@ -15,6 +15,7 @@ from trimtab.checks.read.flow.values import Flow
 from trimtab.checks.read.limits import MAX_CALLS, MAX_RAW, refuse_long_code
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.literals import Literals, dotted_name
+from trimtab.checks.read.records import Held
 from trimtab.checks.read.scopes import Scope, Survey, survey
 from trimtab.errors import InputError, input_error
 
@@ -41,6 +42,7 @@ def read_python(path: str, text: str, *, beside: Callable[[str], Lines | None] |
         syntax="python",
         text=text,
         calls=code.calls(),
+        parsed=code.parsed(),
         imports=code.imports,
         sources=code.sources,
         comments=code.comments(),
@@ -108,6 +110,27 @@ class Code:
         """Every call of a named thing, in the order of the file."""
         named = ((node, scope, dotted_name(node.func, {})) for node, scope in self.survey.calls[:MAX_CALLS])
         return tuple(self._call(node, scope) for node, scope, name in named if name or _method(node))
+
+    def parsed(self) -> tuple[Call, ...]:
+        """Classes of libraries that a parser of dataclasses fills, as calls with the defaults that the script gives."""
+        if "HfArgumentParser" not in self.lines.text and "TrlParser" not in self.lines.text:
+            return ()
+        found: list[Call] = []
+        for each in self.literals.records.parsed_classes():
+            qualifier, _, name = (
+                dotted_name(each.of, self.survey.origins).rpartition(".") if each.of else ("", "", "")
+            )
+            fields = {key: self._field(key, held) for key, held in each.fields.items()}
+            place = self.spot(each.node)
+            found.append(Call(name=name, qualifier=qualifier, arguments=fields, has_rest=True, place=place))
+        return tuple(found)
+
+    def _field(self, key: str, held: Held) -> Entry:
+        start, end = self._offsets(held.node)
+        place = self.span(start, end)
+        raw = self.lines.text[start:end] if end - start <= MAX_RAW else ""
+        value = self.literals.held(held)
+        return Entry(key=key, value=value, raw=raw, place=place, value_place=place, is_option=True)
 
     def flow(self) -> Flow | None:
         """What the script does, where it uses a library of the field."""
@@ -179,12 +202,15 @@ class Code:
             end = start + len(at.arg)
         value_start, value_end = self._offsets(value)
         is_short = value_end - value_start <= MAX_RAW
+        self.literals.from_option = False
+        known = self.literals.value(value, scope)
         return Entry(
             key=key,
-            value=self.literals.value(value, scope),
+            value=known,
             raw=self.lines.text[value_start:value_end] if is_short else "",
             place=self.span(start, end),
             value_place=self.span(value_start, value_end),
+            is_option=self.literals.from_option and known is not UNKNOWN,
         )
 
     def _offsets(self, node: Any) -> tuple[int, int]:
