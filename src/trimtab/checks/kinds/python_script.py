@@ -13,6 +13,7 @@ from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.scripts.calls import defines, may_be_of, written_of
+from trimtab.checks.kinds.scripts.lightning import lightning_concepts
 from trimtab.checks.kinds.scripts.loop import loop_concepts
 from trimtab.checks.kinds.scripts.model import (
     ADAPTERS,
@@ -106,6 +107,8 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
     }
     if not trains(document):
         told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+    if trains(document):
+        told |= lightning_concepts(document)
     if not configurations(document):
         told = {**own_loop_concepts(document), **told, **_cast(document)}
         if "weights_dtype" in told and not told["weights_dtype"].is_written:

@@ -101,8 +101,7 @@ class Literals:
         if held is None:
             return UNKNOWN
         value: Any = self.value(held.node, held.scope, nesting=nesting + 1)
-        is_container = isinstance(value, list | dict)
-        if (is_container and nesting > 0) or (held.is_default and not value):
+        if (nesting > 0 and _is_container(value)) or (held.is_default and not value):
             return UNKNOWN
         self.from_option = self.from_option or held.is_default
         return value
@@ -121,8 +120,7 @@ class Literals:
             self.from_option = before
         self.from_option = self.from_option or node in self.options
         value: Any = self.known[node]
-        is_container = isinstance(value, list | dict)
-        if is_container and (nesting > 0 or name in self.survey.mutated):
+        if _is_container(value) and (nesting > 0 or name in self.survey.mutated):
             return UNKNOWN  # lists of lists by name could double without end
         return value
 
@@ -160,6 +158,10 @@ def dotted_name(node: ast.expr, origins: dict[str, str]) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join((origins.get(node.id, node.id), *reversed(parts)))
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, list | dict)
 
 
 def _constant(value: object) -> Any:

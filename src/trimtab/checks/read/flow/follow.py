@@ -25,7 +25,7 @@ _LOOPS = ast.For | ast.AsyncFor | ast.While
 _TELLING: Final = re.compile(
     r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
     r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
-    r"|token_embeddings|get_peft|benchmark|weights_only|quantize_static|accumulate_grad"
+    r"|token_embeddings|get_peft|benchmark|weights_only|quantize_static|accumulate_grad|automatic_optimization|configure_optimizers"
 )
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
