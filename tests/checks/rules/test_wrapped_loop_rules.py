@@ -7,6 +7,7 @@ import pytest
 from tests.checks.rules.findings import findings, severities
 from trimtab.checks.rules import (
     c124_trainer_refuses,
+    p118_layer_of_another_model_wrapped,
     s137_gradients_never_cleared,
     s140_rate_beyond_any_use,
     s146_schedule_of_steps_by_epochs,
@@ -233,3 +234,40 @@ def test_the_default_of_an_option_is_a_warning_where_a_written_value_is_an_error
     assert severities(s140_rate_beyond_any_use, "train.py", RATED.format(rate="5.0")) == ["warning"]
     assert severities(s140_rate_beyond_any_use, "train.py", RATED.format(rate="5e-4")) == []
     assert severities(s140_rate_beyond_any_use, "train.py", RATED.replace("args.lr", "5.0")) == ["error"]
+
+
+FSDP = "distributed_type: FSDP\nfsdp_config:\n  fsdp_transformer_layer_cls_to_wrap: {layer}\n"
+SCRIPT = 'from transformers import AutoModel, Trainer\nmodel = AutoModel.from_pretrained("{name}")\nTrainer(model=model)\n'
+
+
+def launched(layer, name):
+    beside = (("fsdp.yaml", FSDP.format(layer=layer)), ("train.py", SCRIPT.format(name=name)))
+    line = "accelerate launch --config_file fsdp.yaml train.py\n"
+    return severities(p118_layer_of_another_model_wrapped, "run.sh", line, beside=beside)
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        ("BertLayer", "FacebookAI/xlm-roberta-base"),
+        ("LlamaDecoderLayer", "Qwen/Qwen2.5-7B"),
+        ("GPT2Block", "meta-llama/Llama-3.1-8B"),
+        ("T5Block", "google/mt5-base"),
+        ("'MistralDecoderLayer,LlamaDecoderLayer'", "mistralai/Mistral-7B-v0.1"),
+    ],
+)
+def test_a_launch_file_for_another_model_is_named(layer, name):
+    assert launched(layer, name) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        ("BertLayer", "google-bert/bert-base-uncased"),
+        ("MixtralSparseMoeBlock", "mistralai/Mixtral-8x7B-v0.1"),
+        ("OurOwnLayer", "meta-llama/Llama-3.1-8B"),
+        ("BertLayer", "me/mine"),
+    ],
+)
+def test_a_launch_file_for_this_model_or_one_that_is_not_known_is_left_alone(layer, name):
+    assert launched(layer, name) == []

@@ -46,7 +46,8 @@ TELLING = frozenset(
 """Calls whose arguments stand among the keys, besides those that make something."""
 LIBRARIES = frozenset(
     {
-        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "lightning", "onnx", "onnxruntime",
+        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "liger_kernel", "lightning", "onnx",
+        "onnxruntime",
         "optimum", "peft", "pytorch_lightning", "sentence_transformers", "torch", "torchao", "torchvision",
         "transformers", "trl", "unsloth",
     }
