@@ -1,7 +1,7 @@
 """A file taken apart without knowing yet which tool it belongs to: keys and values of YAML or JSON, calls of Python,
 options of a command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -50,7 +50,7 @@ class Call:
     qualifier: str = ""
     """The part before the last dot, if it is a plain name: `AutoModelForCausalLM`."""
     arguments: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
-    positional: tuple[Any, ...] = ()
+    positional: Sequence[Any] = ()
     has_rest: bool = False
     """Whether `**something` may set arguments that cannot be seen."""
     place: Place

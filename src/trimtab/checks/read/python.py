@@ -9,6 +9,7 @@ from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.place import Place
+from trimtab.checks.read.arguments import Arguments, Positional
 from trimtab.checks.read.comments import comments_outside
 from trimtab.checks.read.flow.follow import Module, follow
 from trimtab.checks.read.flow.values import Flow
@@ -161,27 +162,33 @@ class Code:
 
     def _call(self, node: ast.Call, scope: Scope) -> Call:
         qualifier, _, name = dotted_name(node.func, self.survey.origins).rpartition(".")
+        variable = self.survey.assigned_to.get(node)
+        has_rest = any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            keyword.arg is None and self.literals.mapping(keyword.value, scope) is None
+            for keyword in node.keywords
+        )
+        is_bare = not node.keywords and variable is None
+        return Call(
+            name=name or _method(node),
+            qualifier=qualifier,
+            arguments={} if is_bare else Arguments(lambda: self._arguments(node, scope)),
+            positional=Positional(len(node.args), lambda: self._values(node, scope)) if node.args else (),
+            has_rest=has_rest or (variable is not None and variable in self.survey.opened),
+            place=self.span(*self._offsets(node)),
+        )
+
+    def _values(self, node: ast.Call, scope: Scope) -> tuple[Any, ...]:
+        return tuple(self.literals.value(argument, scope) for argument in node.args)
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> dict[str, Entry]:
         arguments: dict[str, Entry] = {}
-        has_rest = any(isinstance(argument, ast.Starred) for argument in node.args)
         for keyword in node.keywords:
             if keyword.arg is not None:
                 arguments[keyword.arg] = self._entry(keyword.arg, keyword.value, keyword, scope)
             elif (pairs := self.literals.mapping(keyword.value, scope)) is not None:
                 arguments |= {key: self._entry(key, value, at, scope) for key, value, at in pairs}
-            else:
-                has_rest = True
         variable = self.survey.assigned_to.get(node)
-        if variable is not None:
-            arguments |= self._overwritten(variable)
-            has_rest = has_rest or variable in self.survey.opened
-        return Call(
-            name=name or _method(node),
-            qualifier=qualifier,
-            arguments=arguments,
-            positional=tuple(self.literals.value(argument, scope) for argument in node.args),
-            has_rest=has_rest,
-            place=self.span(*self._offsets(node)),
-        )
+        return arguments if variable is None else arguments | self._overwritten(variable)
 
     def _overwritten(self, variable: str) -> dict[str, Entry]:
         """What is set on the result later: whatever the call said of it, the value is unknown."""

@@ -63,6 +63,8 @@ class Records:
         self.survey = survey
         self._named: dict[str, Fields | None] | None = None
         self._options: Fields | None = None
+        self._run: set[str] | None = None
+        self._parsing: dict[str, bool] = {}
         self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
 
     def attribute(self, node: ast.Attribute, scope: Scope) -> Held | None:
@@ -236,10 +238,12 @@ class Records:
 
     def _parses(self, name: str) -> bool:
         """Whether a function of the script gives back what a parser made."""
-        found = self.survey.functions.get(name, ())
-        return len(found) == 1 and any(
-            isinstance(each, ast.Call) and _last(each.func) in _PARSES for each in ast.walk(found[0])
-        )
+        if name not in self._parsing:
+            found = self.survey.functions.get(name, ())
+            self._parsing[name] = len(found) == 1 and any(
+                isinstance(each, ast.Call) and _last(each.func) in _PARSES for each in ast.walk(found[0])
+            )
+        return self._parsing[name]
 
     def _is_changed(self, name: str, attribute: str) -> bool:
         survey = self.survey
@@ -255,11 +259,15 @@ class Records:
         return self._calls.get(name, [])
 
     def _is_run(self, name: str) -> bool:
-        return any(
-            _last(call.func) in _RUNS
-            and any(isinstance(each, ast.Name) and each.id == name for each in call.args)
-            for call, _ in self.survey.calls
-        )
+        if self._run is None:
+            self._run = {
+                each.id
+                for call, _ in self.survey.calls
+                if _last(call.func) in _RUNS
+                for each in call.args
+                if isinstance(each, ast.Name)
+            }
+        return name in self._run
 
 
 def _given(

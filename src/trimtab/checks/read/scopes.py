@@ -23,6 +23,7 @@ _MUTATING: Final = frozenset(
 _HARMLESS: Final = frozenset(
     ("print", "len", "dict", "list", "tuple", "set", "sorted", "str", "repr", "pprint")
 )
+_TEXTS: Final = (str, bytes)
 _EMPTY: Final = frozenset(("ctx", "op", "ops", "kind", "type_comment"))
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -90,10 +91,14 @@ def survey(tree: ast.Module) -> Survey:
             waiting.extend(reversed(_children(node, scope)))
             continue
         for part in reversed(parts(node)):
-            if (
-                type(part) is not ast.Name or type(part.ctx) is not ast.Load
-            ):  # a name that is read says nothing
-                put((part, scope))
+            kind = type(part)
+            # A name that is read says nothing, nor does a number.
+            if kind is ast.Name:
+                if type(part.ctx) is ast.Load:  # type: ignore[attr-defined]
+                    continue
+            elif kind is ast.Constant and type(part.value) not in _TEXTS:  # type: ignore[attr-defined]
+                continue
+            put((part, scope))
     return found
 
 
