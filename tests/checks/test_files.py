@@ -33,6 +33,17 @@ def test_what_stands_beside_a_file_and_the_versions_asked_for_reach_its_descript
     assert run.version("transformers") == (4, 40, 0)
 
 
+def test_what_a_script_installs_beats_what_is_installed_here_and_not_what_was_asked_for(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "# !pip install transformers==4.45.0\nfrom transformers import Trainer\nTrainer(model=model)\n"
+    )
+    for asked, expected in (({}, (4, 45, 0)), ({"transformers": (4, 40)}, (4, 40))):
+        files = Files(versions=asked)
+        (run,) = files.describe(files.document(str(path)))
+        assert run.version("transformers") == expected
+
+
 def test_a_kind_that_is_said_decides_the_syntax_of_a_nameless_file(tmp_path):
     path = tmp_path / "config"
     path.write_text("a: 1\n")

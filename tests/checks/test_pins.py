@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.checks.pins import pins_around
+from trimtab.checks.pins import pins_around, pins_of_script
 
 UV = """\
 version = 1
@@ -124,3 +124,18 @@ def test_outside_of_a_repository_only_the_folder_itself_is_asked(tmp_path: Path)
 
 def test_a_folder_that_is_not_there_pins_nothing(tmp_path: Path):
     assert pins_around(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!pip install transformers==4.56.2 trl==0.22.2\n", {"transformers": "4.56.2", "trl": "0.22.2"}),
+        ('"!uv pip install -q \\"transformers[torch]==4.56\\"\\n"', {"transformers": "4.56"}),
+        ('# /// script\n# dependencies = [\n#   "trl==0.22.2",\n# ]\n# ///\n', {"trl": "0.22.2"}),
+        ("!pip install trl==0.1\n!pip install trl==0.2\n", {"trl": "0.2"}),
+        ("!pip install transformers>=4.56 trl==0.*\n", {}),
+        ("assert version == 4.5 or a==4.5\n", {}),
+    ],
+)
+def test_a_script_may_say_what_it_installs(text: str, expected: dict[str, str]):
+    assert pins_of_script(text) == expected

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.checks.versions import Versions, library_of, parse_versions, read_version
+from trimtab.checks.versions import Versions, library_of, own_versions, parse_versions, read_version
 from trimtab.errors import InputError
 
 
@@ -115,3 +115,8 @@ def test_what_is_installed_does_not_count_where_the_project_asks_for_another(tmp
     other.mkdir()
     (other / "requirements.txt").write_text(f"torch>={installed[0]}\n")
     assert Versions(other, asked={})["torch"] == installed
+
+
+def test_versions_that_a_script_installs_are_known_by_library():
+    text = "!pip install transformers==4.56.2 numpy==2.0 PyTorch==2.1\n"
+    assert own_versions(text) == {"transformers": (4, 56, 2), "torch": (2, 1)}

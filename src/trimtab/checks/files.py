@@ -16,6 +16,7 @@ from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.surroundings import surroundings_of
+from trimtab.checks.versions import own_versions
 from trimtab.errors import InputError, input_error
 
 STANDARD_INPUT = "-"
@@ -78,6 +79,9 @@ class Files:
     def describe(self, document: Document) -> list[Description]:
         """The runs of a document; empty if it is no configuration that trimtab knows."""
         surroundings = self._surroundings(document.path)
+        own = own_versions(document.text) if document.syntax == "python" else {}
+        if own:
+            surroundings = surroundings_of(document.path, asked={**own, **self._asked})
         return examine_document(document, kind=self.kind, surroundings=surroundings)
 
     def is_recognised(self, path: str) -> bool:

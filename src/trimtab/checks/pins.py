@@ -27,6 +27,10 @@ _CONDA = re.compile(
 )
 
 
+_INSTALLING = ("pip install", "# /// script", "uv add", '"pip", "install"')
+_INSTALLED = re.compile(r"(?<![\w./-])([A-Za-z][\w-]*)(?:\[[^\]\n]*\])?==([0-9]+(?:\.[0-9]+)*)(?![\w.*])")
+
+
 def pins_around(folder: Path) -> dict[str, str]:
     """By package: of the nearest folder that pins it, from the file's own up to the root of its repository.
 
@@ -44,6 +48,14 @@ def _around(folder: Path) -> dict[str, str]:
     for each in up_to_root(folder):
         found = _pins_in(each) | found
     return found
+
+
+def pins_of_script(text: str) -> dict[str, str]:
+    """By package: the version that a script or a notebook installs itself (`!pip install transformers==4.56.2`), or
+    names in its own metadata (`# /// script`); of several the last."""
+    if not any(word in text for word in _INSTALLING):
+        return {}
+    return {found[1].lower(): found[2] for found in _INSTALLED.finditer(text)}
 
 
 def up_to_root(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from trimtab.checks.description import Version
-from trimtab.checks.pins import pins_around
+from trimtab.checks.pins import pins_around, pins_of_script
 from trimtab.checks.ranges import leaves_out
 from trimtab.errors import InputError, Problem
 
@@ -94,6 +94,13 @@ def normal(name: str) -> str:
 
 
 _BY_NAME = {normal(name): name for name in LIBRARIES} | {"pytorch": "torch", "llama-factory": "llamafactory"}
+
+
+def own_versions(text: str) -> dict[str, Version]:
+    """By library: versions that a script installs itself."""
+    pins = pins_of_script(text)
+    found = {library: read_version(pin) for name, pin in pins.items() if (library := library_of(name))}
+    return {library: version for library, version in found.items() if version}
 
 
 class Versions(Mapping[str, Version]):

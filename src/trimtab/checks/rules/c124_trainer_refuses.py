@@ -55,6 +55,8 @@ RULE = Rule(
         "max_steps has to be specified",
         "EarlyStoppingCallback requires metric_for_best_model is defined",
         "EarlyStoppingCallback assertion error",
+        "Automatic gradient clipping is not supported for manual optimization",
+        "Automatic gradient accumulation is not supported for manual optimization",
     ),
 )
 _OF_AUTOMATIC = (
