@@ -119,4 +119,4 @@ def test_what_is_installed_does_not_count_where_the_project_asks_for_another(tmp
 
 def test_versions_that_a_script_installs_are_known_by_library():
     text = "!pip install transformers==4.56.2 numpy==2.0 PyTorch==2.1\n"
-    assert own_versions(text) == {"transformers": (4, 56, 2), "torch": (2, 1)}
+    assert own_versions(text) == {"transformers": (4, 56, 2), "torch": (2, 1, 0)}
