@@ -8,15 +8,13 @@ from trimtab.checks.kinds.registry import kinds_of
 from trimtab.errors import Problem
 
 NOT_READ = {
-    "fairseq": "fairseq",
-    "marian": "Marian",
-    "sockeye": "Sockeye",
     "joeynmt": "JoeyNMT",
     "t2t-": "tensor2tensor",
 }
 """Beginnings of commands and modules, and the tool they belong to, of which nothing is read here."""
 LAUNCHED = (
-    "launch lines of transformers' Trainer, TRL, LLaMA-Factory, Axolotl, Accelerate, torchrun or DeepSpeed"
+    "launch lines of transformers' Trainer, TRL, LLaMA-Factory, Axolotl, Marian, Sockeye, fairseq, Accelerate, "
+    "torchrun or DeepSpeed"
 )
 SHOWN = 4
 """Keys or commands that a message names."""

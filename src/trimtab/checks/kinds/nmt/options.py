@@ -1,0 +1,129 @@
+"""Options of a command as its tool spells them: with dashes, short ones by their long names, values by their types."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from trimtab.checks.document import UNKNOWN, Call, Document, Entry
+from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.kinds.written import Written, as_number, converted, hidden_in, settings_of
+from trimtab.checks.place import Place
+from trimtab.checks.setting import Setting
+
+_GLUED = re.compile(r"-([A-Za-z])(\d[\w.]*)")
+"""`-b12`: a short option and its value in one word."""
+_OVERRIDE = "+~"
+"""What Hydra allows before a key: added, removed."""
+
+
+def written_options(
+    call: Call, document: Document, table: KeyTable, short: Mapping[str, str], *, is_whole: bool = True
+) -> Written:
+    """The options of a command; a variable behind another option's values may hold more of them."""
+    entries = [_alone(entry, table) for entry in _entries(call, document, short)]
+    if table.abbreviations:
+        entries = [_in_full(entry, table) for entry in entries]
+    return Written(
+        path=document.path,
+        settings=typed(settings_of(entries, table=table, converts=True), table),
+        hidden=hidden_in(entries),
+        table=table,
+        is_whole=is_whole and not call.has_rest and not any(map(_may_hold_options, entries)),
+    )
+
+
+def typed(settings: Mapping[str, Setting], table: KeyTable) -> dict[str, Setting]:
+    """Lists with their members read as the key's type: `[0.9, "1e-09"]` of YAML, three words of a command line."""
+    told: dict[str, Setting] = {}
+    for name, setting in settings.items():
+        key = table.key(name)
+        told[name] = setting if key is None else replace(setting, value=_typed(setting.value, key))
+    return told
+
+
+def _typed(value: Any, key: Key) -> Any:
+    if not isinstance(value, list) or not {"number", "integer", "boolean"} & set(key.types):
+        return value
+    scalar = replace(key, types=tuple(name for name in key.types if name not in ("list", "text")))
+    return [converted(item, scalar) for item in cast("list[Any]", value)]
+
+
+def numbers(value: Any) -> list[float]:
+    """The numbers of a list, of one number, or of a text that lists some: `(0.9, 0.98)`, `[5e-4]`, `1,2`, `6:6`."""
+    if isinstance(value, str):
+        value = _literal(value)
+    items = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
+    found = [as_number(item) if isinstance(item, str) else item for item in items]
+    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in found):
+        return []
+    return cast("list[float]", found)
+
+
+def _literal(text: str) -> Any:
+    parts = text.split(":")
+    if len(parts) > 1:
+        return parts
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _entries(call: Call, document: Document, short: Mapping[str, str]) -> Iterator[Entry]:
+    for entry in call.arguments.values():
+        spelled = _spelled(document.text, entry.place)
+        glued = _GLUED.fullmatch(spelled)
+        if glued and glued[1] in short:
+            yield replace(entry, key=short[glued[1]], value=glued[2], raw=glued[2])
+            continue
+        is_short = spelled.startswith("-") and not spelled.startswith("--")
+        name = spelled.lstrip("-" + _OVERRIDE) or entry.key
+        yield replace(entry, key=short.get(name, name) if is_short else name)
+
+
+def _spelled(text: str, place: Place) -> str:
+    """The option's own characters; its key in the document has underscores whatever it has."""
+    if place.end_line != place.line:
+        return ""
+    begin = 0
+    for _ in range(place.line - 1):
+        begin = text.index("\n", begin) + 1
+    return text[begin + place.column - 1 : begin + place.end_column - 1]
+
+
+def loose_words(call: Call, document: Document, table: KeyTable, short: Mapping[str, str]) -> list[str]:
+    """Words that are no option's value: those of the command, and those behind a switch or a value that is one word."""
+    words = [word for word in call.positional if isinstance(word, str)]
+    for entry in _entries(call, document, short):
+        value = entry.value
+        taken = 0 if _alone(entry, table).value is True else 1
+        if _alone(entry, table).value is not value:
+            values = cast("list[str]", value) if isinstance(value, list) else [str(value)]
+            words += values[taken:]
+    return words
+
+
+def _alone(entry: Entry, table: KeyTable) -> Entry:
+    """A switch without the word behind it, another option with its first word, unless it is one that takes several."""
+    key, value = table.key(entry.key), entry.value
+    if key is None or value is UNKNOWN or value is True or {"any", "list"} & set(key.types):
+        return entry
+    first = cast("list[str]", value)[0] if isinstance(value, list) else str(value)
+    if key.types == ("boolean",) and first.lower() not in _TRUTHS:
+        return replace(entry, value=True)
+    return replace(entry, value=first) if isinstance(value, list) else entry
+
+
+_TRUTHS = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0"))
+
+
+def _in_full(entry: Entry, table: KeyTable) -> Entry:
+    known = table.key(entry.key)
+    return entry if known is None else replace(entry, key=known.name)
+
+
+def _may_hold_options(entry: Entry) -> bool:
+    is_unseen = entry.value is UNKNOWN
+    return is_unseen and (" " in entry.raw or "@" in entry.raw or "$*" in entry.raw)
