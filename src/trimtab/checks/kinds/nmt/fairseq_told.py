@@ -125,6 +125,8 @@ def _put_model(told: Told, written: Written) -> None:
     for concept, names in (
         ("hidden_size", ("decoder-embed-dim", "encoder-embed-dim")),
         ("layers", ("decoder-layers",)),
+        ("encoder_layers", ("encoder-layers",)),
+        ("activation", ("activation-fn",)),
         ("heads", ("decoder-attention-heads",)),
         ("feed_forward", ("decoder-ffn-embed-dim", "encoder-ffn-embed-dim")),
         ("dropout", ("dropout",)),
@@ -236,5 +238,10 @@ def _put_checkpoints(told: Told, written: Written) -> None:
         put(told, strategy, setting or written.get(key), "steps" if setting is not None else "epoch")
     off = written.get("disable-validation")
     put(told, "validation", off, not (off and off.value))
+    put(told, "patience", positive(written.get("patience")))
+    averaged, decay = written.get("store-ema"), written.get("ema-decay")
+    share = as_type(decay.value, float) if decay is not None else None
+    if averaged is not None and averaged.value is True and share is not None:
+        put(told, "moving_average", decay, 1 - share)
     for name in ("keep-last-epochs", "keep-interval-updates"):
         put(told, "keep_checkpoints", positive(written.get(name)))

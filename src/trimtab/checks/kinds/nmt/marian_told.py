@@ -8,6 +8,7 @@ from trimtab.checks.keytable import KeyTable
 from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
 from trimtab.checks.kinds.nmt.marian_presets import implied
 from trimtab.checks.kinds.nmt.options import numbers
+from trimtab.checks.kinds.nmt.sockeye_told import positive
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
@@ -28,6 +29,8 @@ SHORT = {
 SHORT_DECODER = {**SHORT, "m": "models", "o": "output", "g": "gemm-type"}
 DTYPES = {"float16": "fp16", "float32": "fp32"}
 SCHEDULE = "lr-decay-inv-sqrt"
+IMPLIED_SMOOTHING = 1e-4
+"""What `--exponential-smoothing` without a value stands for."""
 
 
 def with_presets(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
@@ -56,6 +59,7 @@ def put_marian(told: Told, written: Written) -> None:
     _put_batch(told, written)
     _put_length(told, written)
     _put_files(told, written)
+    _put_watch(told, written)
     put_each(
         told, written,
         {
@@ -78,10 +82,17 @@ def _put_transformer(told: Told, written: Written) -> None:
         told, written,
         {
             "hidden_size": "dim-emb", "layers": "dec-depth", "heads": "transformer-heads",
-            "feed_forward": "transformer-dim-ffn", "dropout": "transformer-dropout",
+            "feed_forward": "transformer-dim-ffn", "encoder_layers": "enc-depth", "dropout": "transformer-dropout",
             "attention_dropout": "transformer-dropout-attention",
         },
     )  # fmt: skip
+    activation = written.get("transformer-ffn-activation")
+    put(
+        told,
+        "activation",
+        activation,
+        "silu" if activation and activation.value == "swish" else activation and activation.value,
+    )
     tied = [written.get(name) for name in ("tied-embeddings-all", "tied-embeddings")]
     put(
         told, "tied_embeddings", next((each for each in tied if each and each.value is True), None) or tied[1]
@@ -123,9 +134,11 @@ def _put_optimizer(told: Told, written: Written) -> None:
         put(told, "optimizer", chosen, name.kind)
     put(told, "learning_rate", written.get("learn-rate"))
     params = written.get("optimizer-params")
-    if name is None or name.kind != "adam" or params is None:
+    values = numbers(params.value) if params is not None else []
+    # A part of a run may leave out the optimizer; two parameters are Adam's.
+    is_adam = name.kind == "adam" if name is not None else len(values) > 1
+    if params is None or not is_adam:
         return
-    values = numbers(params.value)
     for index, (concept, default) in enumerate(
         (("beta1", 0.9), ("beta2", 0.999), ("epsilon", 1e-8), ("weight_decay", 0.0))
     ):
@@ -193,10 +206,8 @@ def _num_devices(value: Any) -> int | None:
 def _put_length(told: Told, written: Written) -> None:
     after = written.get("after")
     for amount in read_amounts(after.value) if after is not None else ():
-        if amount.count > 0 and amount.unit != "tokens":
-            put(
-                told, "steps" if amount.unit == "updates" else "epochs", after, _of(amount.unit, amount.count)
-            )
+        concept = {"updates": "steps", "epochs": "epochs", "tokens": "tokens"}[amount.unit]
+        put(told, concept, after if amount.count > 0 else None, amount.count)
     for concept, key in (("steps", "after-batches"), ("epochs", "after-epochs")):
         setting = written.get(key)
         number = as_type(setting.value, int) if setting is not None else None
@@ -204,8 +215,15 @@ def _put_length(told: Told, written: Written) -> None:
             put(told, concept, setting)
 
 
-def _of(unit: str, count: int) -> int | float:
-    return count if unit == "updates" else float(count)
+def _put_watch(told: Told, written: Written) -> None:
+    put(told, "patience", positive(written.get("early-stopping")))
+    average = written.get("exponential-smoothing")
+    put(
+        told,
+        "moving_average",
+        average,
+        IMPLIED_SMOOTHING if average and average.value is True else average and average.value,
+    )
 
 
 def _put_files(told: Told, written: Written) -> None:
@@ -213,6 +231,7 @@ def _put_files(told: Told, written: Written) -> None:
     paths = text_list(trained.value) if trained is not None else None
     put(told, "corpora", trained if paths else None, paths)
     put(told, "validation", held, bool(held and held.value))
+    put(told, "validation_files", held, text_list(held.value) if held is not None else None)
     for concept, key, strategy in (
         ("eval_steps", "valid-freq", "eval_strategy"),
         ("save_steps", "save-freq", "save_strategy"),

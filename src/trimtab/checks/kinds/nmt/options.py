@@ -22,7 +22,8 @@ def written_options(
     call: Call, document: Document, table: KeyTable, short: Mapping[str, str], *, is_whole: bool = True
 ) -> Written:
     """The options of a command; a variable behind another option's values may hold more of them."""
-    entries = [_alone(entry, table) for entry in _entries(call, document, short)]
+    given = list(_entries(call, document, short))
+    entries = [_alone(entry, table) for entry in given]
     if table.abbreviations:
         entries = [_in_full(entry, table) for entry in entries]
     return Written(
@@ -30,7 +31,7 @@ def written_options(
         settings=typed(settings_of(entries, table=table, converts=True), table),
         hidden=hidden_in(entries),
         table=table,
-        is_whole=is_whole and not call.has_rest and not any(map(_may_hold_options, entries)),
+        is_whole=is_whole and not call.has_rest and not any(map(_may_hold_options, given)),
     )
 
 
@@ -108,6 +109,10 @@ def loose_words(call: Call, document: Document, table: KeyTable, short: Mapping[
 def _alone(entry: Entry, table: KeyTable) -> Entry:
     """A switch without the word behind it, another option with its first word, unless it is one that takes several."""
     key, value = table.key(entry.key), entry.value
+    if entry.key == "config" and value is UNKNOWN:
+        # `-c config.yml $GPUS`: the variable holds options.
+        files = [word for word in entry.raw.split() if not set(word) & set("$`\"'{")]
+        return replace(entry, value=files) if files else entry
     if key is None or value is UNKNOWN or value is True or {"any", "list"} & set(key.types):
         return entry
     first = cast("list[str]", value)[0] if isinstance(value, list) else str(value)

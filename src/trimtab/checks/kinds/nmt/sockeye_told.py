@@ -75,6 +75,16 @@ def _put_model(told: Told, written: Written) -> None:
     ):  # fmt: skip
         setting = written.get(name)
         put(told, concept, setting, _target(setting))
+    layers = written.get("num-layers")
+    first = numbers(sides(layers.value)) if layers is not None else []
+    put(told, "encoder_layers", layers, first[0] if first else None)
+    activation, gate = (
+        written.get("transformer-activation-type"),
+        written.get("transformer-feed-forward-use-glu"),
+    )
+    name = str(sides(activation.value)[-1]) if activation is not None else ""
+    name = {"swish1": "silu"}.get(name, name)
+    put(told, "activation", activation, f"gated-{name}" if gate is not None and gate.value is True else name)
     tied = written.get("weight-tying-type")
     kind = str(tied and tied.value)
     put(told, "tied_embeddings", tied, kind.endswith("softmax"))
@@ -169,6 +179,9 @@ def _put_files(told: Told, written: Written) -> None:
     )
     held = written.get("validation-source")
     put(told, "validation", held, bool(held and held.value))
+    other = written.get("validation-target")
+    put(told, "validation_files", held, [each.value for each in (held, other) if each is not None])
+    put(told, "patience", positive(written.get("max-num-checkpoint-not-improved")))
 
 
 def positive(setting: Setting | None) -> Setting | None:
