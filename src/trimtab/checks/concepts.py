@@ -84,6 +84,7 @@ CONCEPTS: dict[str, Concept] = {
     "batch_unit": _(str, "examples or tokens"),
     "accumulation": _(int, "micro-batches in a step"),
     "devices": _(int, "processes that train data-parallel"),
+    "synchronous": _(bool, "whether all devices wait for one another at each step"),
     "global_batch": _(int, "examples (or tokens) in a step on all devices, where configured as one number"),
     "steps": _(int, "optimizer steps; absent where the length is in epochs"),
     "epochs": _(float, "epochs; absent where steps decide"),

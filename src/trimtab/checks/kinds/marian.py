@@ -6,7 +6,7 @@ from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.nmt.marian_told import put_marian, with_presets
-from trimtab.checks.kinds.nmt.options import typed
+from trimtab.checks.kinds.nmt.options import as_saved, typed
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
 
@@ -21,6 +21,8 @@ SIGNS = frozenset(
 )  # fmt: skip
 """Keys that Marian spells so, and no other tool."""
 DATA = "train-sets"
+SAVED = 80
+"""So many options stand in a file that training has saved, and in none that a person writes."""
 
 
 def recognises(document: Document) -> bool:
@@ -35,6 +37,8 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     """One run; a file without training data leaves those, and whatever else, to the command line."""
     table = load_table("marian", surroundings.versions)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
+    if len(settings) >= SAVED:
+        settings = as_saved(settings, table)
     written = Written(
         path=document.path,
         settings=settings,
@@ -48,7 +52,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
             tool="marian",
             kind=KIND.name,
             document=document,
-            keys={setting.key: setting for setting in settings.values()},
+            keys={setting.key: setting for setting in settings.values() if setting.is_written},
             concepts=told,
             table=table,
             versions=surroundings.versions,

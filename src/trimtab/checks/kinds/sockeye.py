@@ -5,7 +5,7 @@ from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
-from trimtab.checks.kinds.nmt.options import typed
+from trimtab.checks.kinds.nmt.options import as_saved, typed
 from trimtab.checks.kinds.nmt.sockeye_told import put_sockeye, underscored
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
@@ -34,6 +34,8 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     dashed = load_table("sockeye", surroundings.versions)
     table = underscored(dashed)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
+    # Training saves all options, most of which nobody wrote.
+    settings = as_saved(settings, table)
     written = Written(
         path=document.path,
         settings={name.replace("_", "-"): setting for name, setting in settings.items()},
@@ -47,7 +49,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
             tool="sockeye",
             kind=KIND.name,
             document=document,
-            keys={setting.key: setting for setting in settings.values()},
+            keys={setting.key: setting for setting in settings.values() if setting.is_written},
             concepts=told,
             table=table,
             versions=surroundings.versions,

@@ -7,6 +7,7 @@ from trimtab.checks.edits import RemoveKey
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
+SMOOTHED = "label_smoothed_cross_entropy"
 _YAML = (
     "data:\n  corpus_1: {{path_src: train.txt, path_tgt: train.sum}}\n  valid: {{path_src: dev.txt, "
     "path_tgt: dev.sum}}\nsave_model: out/model\nencoder_type: transformer\ndecoder_type: transformer\n"
@@ -33,12 +34,17 @@ RULE = Rule(
             "`logits[:, self.pad_idx] = -float('inf')`",
         ),
         Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/criterions/label_smoothed_cross_entropy.py",
+            "`label_smoothing` is a field of this criterion alone: with `cross_entropy`, which is the default, "
+            "fairseq-train knows no such option and stops.",
+        ),
+        Maintainer(
             "https://github.com/facebookresearch/pytext/pull/1698",
             "'label smoothing loss is -inf if any logits are -inf' (title only).",
             opened=False,
         ),
     ),
-    fix=Fix("remove `{key}`", safety="same training"),
+    fix=Fix("{mend}", safety="same training"),
     bad=Example("opennmt.yaml", _YAML.format(smoothing="label_smoothing: 0.1\n")),
     good=Example("opennmt.yaml", _YAML.format(smoothing="")),
     aliases=("LS001",),
@@ -48,7 +54,8 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for the two losses of OpenNMT-py that leave it out."""
+    """Fires for the two losses of OpenNMT-py that leave it out, and for fairseq's plain cross entropy."""
+    yield from _of_fairseq(run)
     smoothing = run.written("label_smoothing") if run.tool == "opennmt" else None
     value = run.value("label_smoothing")
     if smoothing is None or value is None or value <= 0:
@@ -60,4 +67,24 @@ def check(run: Description) -> Iterator[Diagnosis]:
         other = "generator_function: sparsemax"
     else:
         return
-    yield RULE.at(smoothing, edits=(RemoveKey(smoothing.key),), value=f"{value:g}", other=other)
+    yield RULE.at(
+        smoothing,
+        edits=(RemoveKey(smoothing.key),),
+        value=f"{value:g}",
+        other=other,
+        mend=f"remove `{smoothing.key}`",
+    )
+
+
+def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
+    """The option belongs to another criterion than the one in force."""
+    keys = ("label-smoothing", "criterion.label_smoothing")
+    smoothing = (
+        next((each for key in keys if (each := run.written(key))), None) if run.tool == "fairseq" else None
+    )
+    zero = run.setting("label_smoothing")
+    if smoothing is None or zero is None or zero.key == smoothing.key:
+        return
+    other = "cross_entropy" + ("" if zero.is_written else ", the default")
+    mend = f"set `criterion` to `{SMOOTHED}`"
+    yield RULE.at(smoothing, value=str(smoothing.value), other=other, mend=mend)

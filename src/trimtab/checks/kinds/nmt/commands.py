@@ -109,7 +109,8 @@ def _with_files(written: Written, surroundings: Surroundings) -> Written:
         if document is not None and document.syntax == "yaml":
             settings |= settings_of(document.entries.values(), table=written.table, converts=True)
     known = typed(from_beside(settings), written.table)
-    return replace(written, settings={**known, **written.settings})
+    seen = {name: setting for name, setting in known.items() if not written.is_hidden(name)}
+    return replace(written, settings={**seen, **written.settings})
 
 
 def _fairseq(call: Call, table: KeyTable, written: Written, data: str | None) -> tuple[KeyTable, Written]:

@@ -193,6 +193,7 @@ def _put_batch(told: Told, written: Written) -> None:
         )
     put(told, "accumulation", written.get("optimizer-delay"))
     devices = written.get("devices")
+    put(told, "synchronous", written.get("sync-sgd"))
     put(told, "devices", devices, _num_devices(devices.value) if devices is not None else None)
 
 

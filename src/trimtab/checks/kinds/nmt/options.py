@@ -1,8 +1,9 @@
 """Options of a command as its tool spells them: with dashes, short ones by their long names, values by their types."""
 
 import ast
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ from trimtab.checks.setting import Setting
 
 _GLUED = re.compile(r"-([A-Za-z])(\d[\w.]*)")
 """`-b12`: a short option and its value in one word."""
+_LITERAL = re.compile(r"[\w.,:/@%=+-]+")
+_PAIR = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)")
 _OVERRIDE = "+~"
 """What Hydra allows before a key: added, removed."""
 
@@ -29,9 +32,25 @@ def written_options(
     return Written(
         path=document.path,
         settings=typed(settings_of(entries, table=table, converts=True), table),
-        hidden=hidden_in(entries),
+        hidden=hidden_in(entries) | _meant(entries, table),
         table=table,
         is_whole=is_whole and not call.has_rest and not any(map(_may_hold_options, given)),
+    )
+
+
+def as_saved(settings: Mapping[str, Setting], table: KeyTable) -> dict[str, Setting]:
+    """Settings of a file that a tool has saved whole: what is as the tool has it by itself counts as its default."""
+    return {
+        name: replace(setting, origin="default") if _is_default(setting.value, table.key(name)) else setting
+        for name, setting in settings.items()
+    }
+
+
+def _is_default(value: Any, key: Key | None) -> bool:
+    if key is None or not key.has_default:
+        return False
+    return value == key.default or (
+        value in (None, [], "", 0, False) and key.default in (None, [], "", 0, False)
     )
 
 
@@ -59,7 +78,11 @@ def numbers(value: Any) -> list[float]:
     found = [as_number(item) if isinstance(item, str) else item for item in items]
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in found):
         return []
-    return cast("list[float]", found)
+    try:
+        told = [float(cast("float", item)) for item in found]
+    except OverflowError:
+        return []
+    return told if all(map(math.isfinite, told)) else []
 
 
 def _literal(text: str) -> Any:
@@ -81,7 +104,20 @@ def _entries(call: Call, document: Document, short: Mapping[str, str]) -> Iterat
             continue
         is_short = spelled.startswith("-") and not spelled.startswith("--")
         name = spelled.lstrip("-" + _OVERRIDE) or entry.key
-        yield replace(entry, key=short.get(name, name) if is_short else name)
+        yield from _with_overrides(replace(entry, key=short.get(name, name) if is_short else name))
+
+
+def _with_overrides(entry: Entry) -> Iterator[Entry]:
+    """An option, and what Hydra sets behind its value: `--config-name base optimization.lr=[0.0005]`."""
+    values = cast("list[str]", entry.value) if isinstance(entry.value, list) else []
+    pairs = [_PAIR.fullmatch(value) for value in values[1:]]
+    if not values or not all(pairs) or not pairs:
+        yield entry
+        return
+    yield replace(entry, value=values[0])
+    for pair in pairs:
+        if pair is not None:
+            yield replace(entry, key=pair[1], value=pair[2], raw=pair[2])
 
 
 def _spelled(text: str, place: Place) -> str:
@@ -92,6 +128,16 @@ def _spelled(text: str, place: Place) -> str:
     for _ in range(place.line - 1):
         begin = text.index("\n", begin) + 1
     return text[begin + place.column - 1 : begin + place.end_column - 1]
+
+
+def _meant(entries: Iterable[Entry], table: KeyTable) -> frozenset[str]:
+    """The options that misspelled ones were meant to be: they are not left out, and no default speaks for them."""
+    unknown = [entry.key for entry in entries if table.key(entry.key) is None]
+    if not unknown:
+        return frozenset()
+    from trimtab.checks.nearest import nearest  # only where a key is unknown
+
+    return frozenset(nearest(name, table.keys) for name in unknown)
 
 
 def loose_words(call: Call, document: Document, table: KeyTable, short: Mapping[str, str]) -> list[str]:
@@ -113,6 +159,9 @@ def _alone(entry: Entry, table: KeyTable) -> Entry:
         # `-c config.yml $GPUS`: the variable holds options.
         files = [word for word in entry.raw.split() if not set(word) & set("$`\"'{")]
         return replace(entry, value=files) if files else entry
+    first = entry.raw.split()[0] if entry.raw.strip() else ""
+    if key is not None and value is UNKNOWN and len(entry.raw) > len(first) and _LITERAL.fullmatch(first):
+        value = [first]  # what a variable behind it holds is another option, or none
     if key is None or value is UNKNOWN or value is True or {"any", "list"} & set(key.types):
         return entry
     first = cast("list[str]", value)[0] if isinstance(value, list) else str(value)
