@@ -43,7 +43,7 @@ IMPLIED = {
             "overwrite_output", "bucket_width", "bucket_scaling", "no_bucketing", "decode_and_evaluate",
             "batch_sentences_multiple_of", "shared_vocab", "weight_tying_type", "encoder", "decoder", "tf32",
             "pad_vocab_to_multiple_of", "transformer_preprocess", "transformer_postprocess", "config",
-            "num_words", "transformer_feed_forward_use_glu", "max_checkpoints",
+            "num_words", "gradient_clipping_type", "transformer_feed_forward_use_glu", "max_checkpoints",
         }
     ),
     "fairseq": frozenset(
@@ -191,6 +191,10 @@ def _write_valid(draft: Draft, files: list[str]) -> None:
 
 def _write_tokenizer(draft: Draft, files: list[str]) -> None:
     """A sentencepiece model as it is; for a list of pieces a tokenizer that is trained again."""
+    if cut := [file for file in files if SEGMENTED.search(file)]:
+        draft.note(
+            f"{', '.join(dict.fromkeys(cut))} look cut into pieces already: name the files from before that step"
+        )
     vocabularies = draft.key("vocabs") if draft.run.tool == "marian" else None
     names = (text_list(vocabularies.value) or []) if vocabularies is not None else []
     sampled = _sampling(draft)
@@ -219,10 +223,6 @@ def _write_tokenizer(draft: Draft, files: list[str]) -> None:
         f"the list of words or pieces there{listed} is none that a recipe can use: a tokenizer is trained anew, on "
         "plain text"
     )
-    if cut := [file for file in files if SEGMENTED.search(file)]:
-        draft.note(
-            f"{', '.join(dict.fromkeys(cut))} look cut into pieces already: name the files from before that step"
-        )
 
 
 def _pieces(size: Setting | None) -> int:

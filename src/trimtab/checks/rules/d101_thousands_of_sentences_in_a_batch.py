@@ -50,6 +50,8 @@ _MENDS = {
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires for the tools whose unit is a setting, where the size is a thousand and more."""
     size, unit = run.setting("micro_batch"), run.setting("batch_unit")
+    if run.tool == "fairseq" and run.value("task") != "translation":
+        return  # its language models are cut into blocks of one length
     if run.tool not in _MENDS or size is None or unit is None or not size.is_written:
         return
     if unit.value == "examples" and size.value >= _MANY:

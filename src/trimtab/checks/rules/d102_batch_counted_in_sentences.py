@@ -50,6 +50,8 @@ _MENDS = {
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where text is trained on and the unit is the sentence; very large sizes are another rule's."""
     size, unit = run.setting("micro_batch"), run.setting("batch_unit")
+    if run.tool == "fairseq" and run.value("task") != "translation":
+        return  # its language models are cut into blocks of one length
     if run.tool not in _MENDS or size is None or unit is None:
         return
     if unit.value == "examples" and 1 < size.value < _MANY and (size.is_written or unit.is_written):

@@ -120,7 +120,7 @@ def _is_other(setting: Setting) -> bool:
 
 def _put_model(told: Told, written: Written) -> None:
     chosen = written.get("arch")
-    if chosen is None or chosen.value not in ARCHITECTURES:
+    if chosen is None or str(chosen.value) not in ARCHITECTURES:
         return
     for concept, names in (
         ("hidden_size", ("decoder-embed-dim", "encoder-embed-dim")),
