@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from trimtab.checks.description import Description
-from trimtab.checks.kinds.concept_map import text_list
+from trimtab.checks.listed import text_list
 from trimtab.checks.setting import Setting
 
 _KEYS = {

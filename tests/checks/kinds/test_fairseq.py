@@ -1,9 +1,7 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
-from tests.checks.kinds.nmt.commands import run
 from tests.checks.kinds.yaml_runs import VALUES, names_for, read_as, settle, told, unknown_keys
 from trimtab.checks.kinds.fairseq import KIND
 from trimtab.checks.kinds.kind import Surroundings
@@ -55,45 +53,11 @@ def test_an_unknown_key_of_a_group_is_in_no_table_and_one_of_a_plug_in_may_be():
     assert unknown_keys(told_run) == ["optimization.max_updates"]
 
 
-@pytest.mark.parametrize(
-    ("more", "word", "value"),
-    [
-        ("--memory-efficient-fp16", "weights_dtype", "fp16"),
-        ("--bf16", "autocast", "bf16"),
-        ("--batch-size 64", "batch_unit", "examples"),
-        ("--update-freq 4,2", "accumulation", 2),
-        ("--encoder-normalize-before --decoder-normalize-before", "norm_placement", "pre"),
-        ("--encoder-embed-dim 256 --encoder-ffn-embed-dim 512", "feed_forward", 512),
-        ("--decoder-learned-pos", "positions", "learned"),
-        ("--sentence-avg", "loss_normalization", "examples"),
-        ("--finetune-from-model old.pt", "from_scratch", False),
-        ("--restore-file checkpoint_last.pt", "from_scratch", True),
-        ("--restore-file $OLD", "from_scratch", None),
-        ("--criterion cross_entropy", "label_smoothing", 0.0),
-        ("--lr-scheduler fixed", "schedule", "constant"),
-        ("--lr-scheduler polynomial_decay", "warmup_steps", 0),
-        ("--lr-scheduler inverse_sqrt", "warmup_steps", 4000),
-        ("--task language_modeling", "task", "language_model"),
-        ("--task masked_lm", "task", None),
-        ("--store-ema --ema-decay 0.999", "moving_average", pytest.approx(0.001)),
-        ("--lr none", "learning_rate", None),
-    ],
-)
-def test_an_option_says_its_word(more, word, value):
-    line = "fairseq-train bin --arch transformer --optimizer adam --weight-decay 0.0"
-    assert run(f"{line} {more}\n").value(word) == value
-
-
-def test_an_architecture_that_is_not_known_has_no_sizes():
-    told_run = run("fairseq-train bin --arch fconv --lr 0.25 --clip-norm 0.1\n")
-    assert values(told_run, "hidden_size", "dropout", "clip") == (None, None, 0.1)
-
-
 def test_other_yaml_is_not_fairseqs():
     assert names_for("model: {path: a}\ndataset: {path: b}\n") == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["task", "model", "criterion", "optimization", "optimizer", "dataset", "common"]),

@@ -19,7 +19,7 @@ def test_what_it_does_not_know_is_in_no_table():
     assert unknown_keys(told(KIND, DECODER + "beam-sise: 4\n")) == ["beam-sise"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(sorted(load_table("marian_decoder").keys)), st.sampled_from(VALUES), max_size=6

@@ -1,9 +1,7 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
-from tests.checks.kinds.nmt.commands import run
 from tests.checks.kinds.yaml_runs import VALUES, settle, told, unknown_keys
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.sockeye import KIND
@@ -56,37 +54,7 @@ def test_a_saved_file_drops_what_it_does_not_know():
     assert (told_run.table.unknown_keys, unknown_keys(told_run)) == ("dropped", ["lerning_rate_warmup"])
 
 
-@pytest.mark.parametrize(
-    ("more", "word", "value"),
-    [
-        ("--num-layers 12:2", "layers", 2),
-        ("--num-layers 12:2", "encoder_layers", 12),
-        ("--transformer-postprocess drn --transformer-preprocess ''", "norm_placement", "post"),
-        ("--batch-type sentence", "batch_unit", "examples"),
-        ("--gradient-clipping-type none", "clip", 0.0),
-        ("--gradient-clipping-type abs", "clip", None),
-        ("--learning-rate-scheduler-type none", "warmup_steps", 0),
-        ("--weight-tying-type none", "tied_embeddings", False),
-        ("--weight-tying-type trg_softmax", "shared_vocabulary", False),
-        ("--params old/params.best", "from_scratch", False),
-        ("--apex-amp", "autocast", "fp16"),
-        ("--deepspeed-bf16", "autocast", "bf16"),
-        ("--dtype float16", "weights_dtype", "fp32"),
-        ("--max-num-epochs 3", "epochs", 3.0),
-        (
-            "--transformer-activation-type swish1 --transformer-feed-forward-use-glu",
-            "activation",
-            "gated-silu",
-        ),
-        ("--keep-last-params 5", "keep_checkpoints", 5),
-    ],
-)
-def test_an_option_says_its_word(more, word, value):
-    line = "sockeye-train -s a.en -t a.de -vs d.en -vt d.de -o m --max-num-checkpoint-not-improved 9"
-    assert run(f"{line} {more}\n").value(word) == value
-
-
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(sorted(name.replace("-", "_") for name in load_table("sockeye").keys)),

@@ -15,8 +15,8 @@ from trimtab.checks.conversion.corpora import (
 from trimtab.checks.conversion.draft import Draft, number, scalar
 from trimtab.checks.document import Call
 from trimtab.checks.kinds.concept_map import text_list
-from trimtab.checks.kinds.nmt.options import numbers
 from trimtab.checks.kinds.nmt.programs import program_of
+from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
 
 TOOLS = frozenset({"marian", "sockeye", "fairseq"})

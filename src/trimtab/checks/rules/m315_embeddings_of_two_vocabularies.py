@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
-from trimtab.checks.kinds.concept_map import text_list
+from trimtab.checks.listed import text_list
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _YAML = (

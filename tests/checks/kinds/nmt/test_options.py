@@ -1,8 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.nmt.options import as_saved, loose_words, numbers, written_options
+from trimtab.checks.kinds.nmt.options import as_saved, loose_words, written_options
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
 
@@ -10,27 +8,6 @@ from trimtab.checks.setting import Setting
 def options(line, table="fairseq", short=None):
     read = document("a.sh", line + "\n")
     return read.calls[0], read, load_table(table), short or {}
-
-
-@pytest.mark.parametrize(
-    ("value", "found"),
-    [
-        ("(0.9, 0.98)", [0.9, 0.98]),
-        ("[5e-4]", [5e-4]),
-        ("0.0005,0.001", [0.0005, 0.001]),
-        ("6:3", [6, 3]),
-        (7, [7]),
-        (["0.9", 1e-9], [0.9, 1e-9]),
-        ("linear", []),
-        (True, []),
-        (None, []),
-        ("(", []),
-        (float("inf"), []),
-        (10**400, []),
-    ],
-)
-def test_numbers_are_read_in_every_spelling(value, found):
-    assert numbers(value) == found
 
 
 def test_a_switch_takes_no_word_and_another_option_one():

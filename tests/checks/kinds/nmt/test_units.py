@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 
@@ -33,12 +31,3 @@ def test_several_amounts_stand_behind_commas_that_may_be_in_a_number_too():
     assert read_amounts("10,000u") == [Amount(10_000, "updates")]
     assert read_amounts(0) == [Amount(0, "updates")]
     assert read_amounts(None) == []
-
-
-@given(
-    st.integers(0, 10**9),
-    st.sampled_from([("", "updates"), ("u", "updates"), ("t", "tokens"), ("e", "epochs")]),
-)
-def test_a_number_is_what_it_is_written_as(count, unit):
-    letter, name = unit
-    assert read_amount(f"{count}{letter}") == Amount(count, name)

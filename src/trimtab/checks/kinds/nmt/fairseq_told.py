@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
 from trimtab.checks.kinds.nmt.fairseq_architectures import ARCHITECTURES, with_architecture
-from trimtab.checks.kinds.nmt.options import numbers
 from trimtab.checks.kinds.nmt.sockeye_told import positive
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
+from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
 
 SHORT = {"a": "arch", "s": "source-lang", "t": "target-lang"}

@@ -7,11 +7,11 @@ from typing import Any
 from trimtab.checks.keytable import KeyTable
 from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
 from trimtab.checks.kinds.nmt.marian_presets import implied
-from trimtab.checks.kinds.nmt.options import numbers
 from trimtab.checks.kinds.nmt.sockeye_told import positive
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
+from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
 
 TRANSFORMERS = frozenset(

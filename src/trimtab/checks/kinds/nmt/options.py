@@ -1,15 +1,14 @@
 """Options of a command as its tool spells them: with dashes, short ones by their long names, values by their types."""
 
-import ast
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.written import Written, as_number, converted, hidden_in, settings_of
+from trimtab.checks.kinds.concept_map import is_list
+from trimtab.checks.kinds.written import Written, converted, hidden_in, settings_of
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
 
@@ -64,35 +63,10 @@ def typed(settings: Mapping[str, Setting], table: KeyTable) -> dict[str, Setting
 
 
 def _typed(value: Any, key: Key) -> Any:
-    if not isinstance(value, list) or not {"number", "integer", "boolean"} & set(key.types):
+    if not is_list(value) or not {"number", "integer", "boolean"} & set(key.types):
         return value
     scalar = replace(key, types=tuple(name for name in key.types if name not in ("list", "text")))
-    return [converted(item, scalar) for item in cast("list[Any]", value)]
-
-
-def numbers(value: Any) -> list[float]:
-    """The numbers of a list, of one number, or of a text that lists some: `(0.9, 0.98)`, `[5e-4]`, `1,2`, `6:6`."""
-    if isinstance(value, str):
-        value = _literal(value)
-    items = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
-    found = [as_number(item) if isinstance(item, str) else item for item in items]
-    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in found):
-        return []
-    try:
-        told = [float(cast("float", item)) for item in found]
-    except OverflowError:
-        return []
-    return told if all(map(math.isfinite, told)) else []
-
-
-def _literal(text: str) -> Any:
-    parts = text.split(":")
-    if len(parts) > 1:
-        return parts
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+    return [converted(item, scalar) for item in value]
 
 
 def _entries(call: Call, document: Document, short: Mapping[str, str]) -> Iterator[Entry]:
@@ -109,7 +83,7 @@ def _entries(call: Call, document: Document, short: Mapping[str, str]) -> Iterat
 
 def _with_overrides(entry: Entry) -> Iterator[Entry]:
     """An option, and what Hydra sets behind its value: `--config-name base optimization.lr=[0.0005]`."""
-    values = cast("list[str]", entry.value) if isinstance(entry.value, list) else []
+    values = [str(word) for word in entry.value] if is_list(entry.value) else []
     pairs = [_PAIR.fullmatch(value) for value in values[1:]]
     if not values or not all(pairs) or not pairs:
         yield entry
@@ -147,7 +121,7 @@ def loose_words(call: Call, document: Document, table: KeyTable, short: Mapping[
         value = entry.value
         taken = 0 if _alone(entry, table).value is True else 1
         if _alone(entry, table).value is not value:
-            values = cast("list[str]", value) if isinstance(value, list) else [str(value)]
+            values = [str(word) for word in value] if is_list(value) else [str(value)]
             words += values[taken:]
     return words
 
@@ -164,7 +138,7 @@ def _alone(entry: Entry, table: KeyTable) -> Entry:
         value = [first]  # what a variable behind it holds is another option, or none
     if key is None or value is UNKNOWN or value is True or {"any", "list"} & set(key.types):
         return entry
-    first = cast("list[str]", value)[0] if isinstance(value, list) else str(value)
+    first = str(value[0]) if is_list(value) else str(value)
     if key.types == ("boolean",) and first.lower() not in _TRUTHS:
         return replace(entry, value=True)
     return replace(entry, value=first) if isinstance(value, list) else entry

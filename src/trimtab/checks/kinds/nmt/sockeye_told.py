@@ -5,8 +5,8 @@ from typing import Any
 
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
-from trimtab.checks.kinds.nmt.options import numbers
 from trimtab.checks.kinds.written import Written
+from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
 
 SHORT = {
