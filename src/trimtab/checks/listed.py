@@ -1,6 +1,5 @@
 """Values that list something, in the spellings that command lines and YAML have for a list."""
 
-import ast
 import math
 from typing import Any, cast
 
@@ -32,6 +31,8 @@ def _literal(text: str) -> Any:
     parts = text.split(":")
     if len(parts) > 1:
         return parts
+    import ast  # only where a text lists something
+
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):

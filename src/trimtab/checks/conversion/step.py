@@ -146,9 +146,6 @@ def _write_moving_average(draft: Draft) -> None:
     if (told := draft.take("moving_average")) is not None:
         if 0 < told.value < 1:
             draft.say(f"ema: {{decay: {1 - told.value:.6g}}}", level=1, comment=draft.origin(told))
-            draft.note(
-                "there the moving average is what is validated and saved: `evaluate.weights: ema` here"
-            )
         return
     share = draft.key("average_decay", "training.average_decay")
     if share is not None and isinstance(share.value, int | float) and 0 < share.value < 1:

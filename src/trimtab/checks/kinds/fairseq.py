@@ -5,8 +5,6 @@ from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
-from trimtab.checks.kinds.nmt.fairseq_told import as_extended, flat_names, for_run, put_fairseq
-from trimtab.checks.kinds.nmt.options import typed
 from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.written import Written, settings_of
 
@@ -28,6 +26,10 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; what it leaves out may be on the command line, but for a file with model, data and optimizer."""
+    # Most YAML is of another tool, and needs none of these.
+    from trimtab.checks.kinds.nmt.fairseq_told import as_extended, flat_names, for_run, put_fairseq
+    from trimtab.checks.kinds.nmt.options import typed
+
     table = load_table("fairseq_hydra", surroundings.versions)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
     flat = flat_names(settings)

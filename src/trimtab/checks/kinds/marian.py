@@ -5,8 +5,6 @@ from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
-from trimtab.checks.kinds.nmt.marian_told import put_marian, with_presets
-from trimtab.checks.kinds.nmt.options import as_saved, typed
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
 
@@ -35,6 +33,10 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; a file without training data leaves those, and whatever else, to the command line."""
+    # Most YAML is of another tool, and needs none of these.
+    from trimtab.checks.kinds.nmt.marian_told import put_marian, with_presets
+    from trimtab.checks.kinds.nmt.options import as_saved, typed
+
     table = load_table("marian", surroundings.versions)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
     if len(settings) >= SAVED:

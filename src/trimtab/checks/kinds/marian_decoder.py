@@ -6,7 +6,6 @@ from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.marian import SIGNS
-from trimtab.checks.kinds.nmt.options import typed
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
 
@@ -27,6 +26,9 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """How it decodes."""
+    # Most YAML is of another tool, and needs none of these.
+    from trimtab.checks.kinds.nmt.options import typed
+
     table = load_table("marian_decoder", surroundings.versions)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
     written = Written(path=document.path, settings=settings, table=table)

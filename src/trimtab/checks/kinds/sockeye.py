@@ -5,8 +5,6 @@ from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
-from trimtab.checks.kinds.nmt.options import as_saved, typed
-from trimtab.checks.kinds.nmt.sockeye_told import put_sockeye, underscored
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
 
@@ -31,6 +29,10 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run."""
+    # Most YAML is of another tool, and needs none of these.
+    from trimtab.checks.kinds.nmt.options import as_saved, typed
+    from trimtab.checks.kinds.nmt.sockeye_told import put_sockeye, underscored
+
     dashed = load_table("sockeye", surroundings.versions)
     table = underscored(dashed)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
@@ -72,6 +71,8 @@ def as_extended(table: KeyTable, names: Iterable[str]) -> KeyTable:
 
 def _is_slip(name: str, table: KeyTable) -> bool:
     """As many words as a known name, and nearly its letters."""
+    from difflib import get_close_matches  # only where a name is unknown
+
     near = get_close_matches(name, table.keys, n=3, cutoff=0.9)
     return any(known.count("-") == name.count("-") and known.count("_") == name.count("_") for known in near)
 
