@@ -26,7 +26,9 @@ def codes(tmp_path, text, name, versions=WITH):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("m.sh", MARIAN), ("s.sh", SOCKEYE), ("f.sh", FAIRSEQ), ("config.yml", WHOLE), ("args.yaml", ARGS),
+        ("m.sh", MARIAN), ("s.sh", SOCKEYE), ("f.sh", FAIRSEQ),
+        ("cosine.sh", FAIRSEQ.replace("inverse_sqrt", "cosine").replace("--patience 9", "--min-lr 1e-9")),
+        ("config.yml", WHOLE), ("args.yaml", ARGS),
         ("hydra.yaml", HYDRA), ("model.npz.decoder.yml", DECODER),
     ],
 )  # fmt: skip
@@ -79,6 +81,7 @@ def test_good_twins_are_silent(tmp_path, name, text):
             "decoder-attention-heads",
         ),
         (FAIRSEQ, "--max-update 40000", "--max-update 3000", "S104", "warmup-updates"),
+        (FAIRSEQ, "--patience 9", "--min-lr 1e-9", "C108", "min-lr"),
         (WHOLE, "lr-warmup:", "lr-warmpu:", "C101", "lr-warmpu"),
         (WHOLE, "type: transformer", "type: tranformer", "C114", "type"),
         (WHOLE, "sync-sgd: yes", "sync-sgd: no", "S151", "devices"),

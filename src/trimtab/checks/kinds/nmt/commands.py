@@ -119,6 +119,7 @@ def _fairseq(call: Call, table: KeyTable, written: Written, data: str | None) ->
     if data is not None:
         settings["data"] = Setting(key="data", value=data, place=call.place)
     known = fairseq_told.for_run(table, settings)
+    table = fairseq_told.without_lowest_rate(table, settings)
     if "user-dir" in settings or written.is_hidden("user-dir"):
         table = fairseq_told.as_extended(table, settings)
     # The folder of data is often a variable; what may be options is behind `$@`.

@@ -60,6 +60,18 @@ def for_run(table: KeyTable, settings: Mapping[str, Setting], *, default: str = 
     return with_architecture(table, str(chosen.value) if chosen is not None else default)
 
 
+LOWEST_RATE = Key(name="min-lr", renamed_to="stop-min-lr", removed_in="0.12.0")
+"""An option of every run up to 0.10; now one of two schedules."""
+
+
+def without_lowest_rate(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
+    """The table of a run whose schedule has no `min-lr`."""
+    chosen = settings.get("lr-scheduler")
+    if "min-lr" not in settings or (chosen is not None and chosen.value in ("cosine", "step")):
+        return table
+    return replace(table, keys={**table.keys, "min-lr": LOWEST_RATE})
+
+
 def as_extended(table: KeyTable, names: Iterable[str]) -> KeyTable:
     """The table of a run with `user-dir`: its code may add options and names of models; slips are still reported."""
     keys = {name: replace(key, choices=()) for name, key in table.keys.items()}
