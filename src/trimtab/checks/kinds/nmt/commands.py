@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.keytable import Key, KeyTable, overlaid
 from trimtab.checks.kinds.concept_map import Told, put, text_list
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.nmt import fairseq_told, marian_told, sockeye_told
@@ -56,7 +56,7 @@ def run_of(call: Call, document: Document, surroundings: Surroundings, launcher:
     tool = _TOOLS[program]
     table = load_table(tool.table, surroundings.versions)
     if program == "fairseq-hydra":
-        table = replace(table, keys={**table.keys, **{name: Key(name=name) for name in _OF_HYDRA}})
+        table = overlaid(table, {name: Key(name=name) for name in _OF_HYDRA})
     written = written_options(
         call, document, table, tool.short, is_whole=program != "fairseq-hydra" and _is_whole(call)
     )

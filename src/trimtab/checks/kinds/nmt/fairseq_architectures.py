@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from trimtab.checks.keytable import KeyTable
+from trimtab.checks.keytable import Key, KeyTable, overlaid
 
 _BASE: dict[str, Any] = {
     "encoder-embed-dim": 512, "encoder-ffn-embed-dim": 2048, "encoder-layers": 6, "encoder-attention-heads": 8,
@@ -41,10 +41,11 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 def with_architecture(table: KeyTable, name: str) -> KeyTable:
     """The table with the defaults of an architecture; without any of a model where it is not known."""
-    keys = dict(table.keys)
-    known = ARCHITECTURES.get(name)
+    known, keys = ARCHITECTURES.get(name), dict[str, Key]()
     for key in _BASE:
-        keys[key] = replace(keys[key], default=known[key] if known else None, has_default=known is not None)
+        keys[key] = replace(
+            table.keys[key], default=known[key] if known else None, has_default=known is not None
+        )
     for key in ("decoder-embed-dim", "decoder-ffn-embed-dim"):
-        keys[key] = replace(keys[key], default=None, has_default=False)
-    return replace(table, keys=keys)
+        keys[key] = replace(table.keys[key], default=None, has_default=False)
+    return overlaid(table, keys)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.keytable import Key, KeyTable, overlaid
 from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
 from trimtab.checks.kinds.nmt.fairseq_architectures import ARCHITECTURES, with_architecture
 from trimtab.checks.kinds.nmt.sockeye_told import positive
@@ -69,7 +69,7 @@ def without_lowest_rate(table: KeyTable, settings: Mapping[str, Setting]) -> Key
     chosen = settings.get("lr-scheduler")
     if "min-lr" not in settings or (chosen is not None and chosen.value in ("cosine", "step")):
         return table
-    return replace(table, keys={**table.keys, "min-lr": LOWEST_RATE})
+    return overlaid(table, {"min-lr": LOWEST_RATE})
 
 
 def as_extended(table: KeyTable, names: Iterable[str]) -> KeyTable:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from trimtab.checks.keytable import KeyTable
+from trimtab.checks.keytable import KeyTable, overlaid
 from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
 from trimtab.checks.kinds.nmt.marian_presets import implied
 from trimtab.checks.kinds.nmt.sockeye_told import positive
@@ -35,10 +35,11 @@ IMPLIED_SMOOTHING = 1e-4
 
 def with_presets(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
     """The table with the defaults that `task` and other shortcuts put in the place of Marian's own."""
-    keys = dict(table.keys)
-    for name, value in implied(settings).items():
-        keys[name] = replace(keys[name], default=value, has_default=True)
-    return replace(table, keys=keys)
+    keys = {
+        name: replace(table.keys[name], default=value, has_default=True)
+        for name, value in implied(settings).items()
+    }
+    return overlaid(table, keys)
 
 
 def put_marian(told: Told, written: Written) -> None:

@@ -77,7 +77,7 @@ def _entries(call: Call, document: Document, short: Mapping[str, str]) -> Iterat
             yield replace(entry, key=short[glued[1]], value=glued[2], raw=glued[2])
             continue
         is_short = spelled.startswith("-") and not spelled.startswith("--")
-        name = spelled.lstrip("-" + _OVERRIDE) or entry.key
+        name = spelled.lstrip("-" + _OVERRIDE) or entry.key.replace("_", "-")
         yield from _with_overrides(replace(entry, key=short.get(name, name) if is_short else name))
 
 
@@ -100,7 +100,7 @@ def _spelled(text: str, place: Place) -> str:
         return ""
     begin = 0
     for _ in range(place.line - 1):
-        begin = text.index("\n", begin) + 1
+        begin = text.find("\n", begin) + 1
     return text[begin + place.column - 1 : begin + place.end_column - 1]
 
 
