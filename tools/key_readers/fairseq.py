@@ -128,7 +128,10 @@ def _hydra(tree: Tree) -> Rows:
     # A name that depends on what is chosen may be one of a plug-in.
     for group in CHOSEN:
         rows[group]["open"] = True
-    rows |= {name: {"types": ["any"], "open": True} for name in ("defaults", "hydra", "job_logging_cfg")}
+    rows |= {
+        name: {"types": ["any"], "open": True}
+        for name in ("defaults", "hydra", "job_logging_cfg", "decoding")
+    }
     return rows
 
 

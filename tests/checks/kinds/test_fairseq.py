@@ -75,3 +75,17 @@ def test_other_yaml_is_not_fairseqs():
 def test_no_value_is_too_strange(tree):
     settle(KIND, {"lr_scheduler": {"_name": "fixed"}, **tree})
     assert KIND.describe(read_as(KIND, HYDRA), Surroundings())
+
+
+def test_what_is_filled_in_elsewhere_is_open():
+    text = HYDRA.replace("max_update: 60000", "max_update: '???'").replace(
+        "clip_norm: 1.0", 'clip_norm: "${env.clip}"'
+    )
+    told_run = told(KIND, text)
+    assert values(told_run, "steps", "clip", "learning_rate") == (None, None, 7e-4)
+    assert "optimization.max_update" not in told_run.keys
+
+
+def test_tokens_of_a_task_that_reads_no_text_are_none():
+    told_run = told(KIND, HYDRA.replace("_name: translation", "_name: audio_pretraining"))
+    assert values(told_run, "micro_batch", "batch_unit", "from_scratch") == (None, None, None)

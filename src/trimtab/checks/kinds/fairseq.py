@@ -1,12 +1,14 @@
 """fairseq: the YAML of `fairseq-hydra-train`."""
 
+from dataclasses import replace
+
 from trimtab.checks.description import Description
-from trimtab.checks.document import Document
+from trimtab.checks.document import UNKNOWN, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.concept_map import Told
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, names_of
-from trimtab.checks.kinds.written import Written, settings_of
+from trimtab.checks.kinds.written import Written, hidden_in, settings_of
 
 GROUPS = frozenset(
     {"common", "dataset", "optimization", "checkpoint", "distributed_training", "lr_scheduler", "criterion"}
@@ -27,17 +29,31 @@ def recognises(document: Document) -> bool:
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; what it leaves out may be on the command line, but for a file with model, data and optimizer."""
     # Most YAML is of another tool, and needs none of these.
-    from trimtab.checks.kinds.nmt.fairseq_told import as_extended, flat_names, for_run, put_fairseq
+    from trimtab.checks.kinds.nmt.fairseq_told import (
+        as_extended,
+        flat_name,
+        flat_names,
+        for_run,
+        is_of_a_fork,
+        put_fairseq,
+    )
     from trimtab.checks.kinds.nmt.options import typed
 
     table = load_table("fairseq_hydra", surroundings.versions)
-    settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
+    entries = [
+        replace(each, value=UNKNOWN) if _is_open(each.value) else each for each in document.entries.values()
+    ]
+    settings = typed(settings_of(entries, table=table, converts=True), table)
     flat = flat_names(settings)
     names = names_of(document)
+    plain = load_table("fairseq", surroundings.versions)
+    hidden = frozenset(flat_name(key) for key in hidden_in(entries))
+    is_extended = "user-dir" in flat or "user-dir" in hidden or is_of_a_fork(plain, flat)
     written = Written(
         path=document.path,
         settings=flat,
-        table=for_run(load_table("fairseq", surroundings.versions), flat, default="transformer"),
+        hidden=hidden,
+        table=for_run(plain, flat, default="transformer"),
         is_whole={"optimization", "optimizer", "dataset"} <= names and "defaults" not in names,
     )
     told: Told = {}
@@ -49,10 +65,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
             document=document,
             keys={setting.key: setting for setting in settings.values()},
             concepts=told,
-            table=as_extended(table, settings) if "user-dir" in flat else table,
+            table=as_extended(table, settings) if is_extended else table,
             versions=surroundings.versions,
         )
     ]
+
+
+def _is_open(value: object) -> bool:
+    """What is filled in elsewhere: OmegaConf's mark for a value that must be given, and what another key says."""
+    return isinstance(value, str) and (value == "???" or "${" in value)
 
 
 KIND = Kind(

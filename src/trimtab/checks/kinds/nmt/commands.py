@@ -120,7 +120,10 @@ def _fairseq(call: Call, table: KeyTable, written: Written, data: str | None) ->
         settings["data"] = Setting(key="data", value=data, place=call.place)
     known = fairseq_told.for_run(table, settings)
     table = fairseq_told.without_lowest_rate(table, settings)
-    if "user-dir" in settings or written.is_hidden("user-dir"):
+    # A script of that name may be a fork's; the command is fairseq's own.
+    is_script = call.name.endswith(".py")
+    is_extended = "user-dir" in settings or written.is_hidden("user-dir")
+    if is_script or is_extended or fairseq_told.is_of_a_fork(table, settings):
         table = fairseq_told.as_extended(table, settings)
     # The folder of data is often a variable; what may be options is behind `$@`.
     rest = [word for word in call.positional if not isinstance(word, str)]

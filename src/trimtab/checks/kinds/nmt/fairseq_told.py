@@ -21,6 +21,10 @@ TRANSLATES = frozenset(
     }
 )  # fmt: skip
 LANGUAGE_MODELS = frozenset({"language_modeling", "multilingual_language_modeling"})
+OF_TEXT = (
+    TRANSLATES | LANGUAGE_MODELS | {"masked_lm", "denoising", "multilingual_denoising", "cross_lingual_lm"}
+)
+"""Tasks whose `max-tokens` counts tokens; others count samples of sound, or patches."""
 SMOOTHED = "label_smoothed_cross_entropy"
 SCHEDULES = {
     "inverse_sqrt": "inverse_sqrt", "polynomial_decay": "polynomial", "cosine": "cosine", "tri_stage": "tri_stage",
@@ -39,19 +43,22 @@ def flat_names(settings: Mapping[str, Setting]) -> dict[str, Setting]:
     """Settings of Hydra's YAML under the names that the command line has for them: `optimization.lr` as `lr`."""
     told: dict[str, Setting] = {}
     for key, setting in settings.items():
-        group, _, rest = key.partition(".")
-        if key in GROUPS:
-            told[GROUPS[key]] = setting
-        elif not rest:
-            if group in ("model", "task", "criterion", "optimizer", "lr_scheduler") and isinstance(
-                setting.value, str
-            ):
-                told[GROUPS[f"{group}._name"]] = setting
-        else:
-            side, _, inner = rest.partition(".")
-            name = f"{side}_{inner}" if side in _SIDES and inner else rest
-            told[name.replace("_", "-")] = setting
+        # `model: transformer` is the whole of a group.
+        whole = f"{key}._name"
+        name = GROUPS[whole] if whole in GROUPS and isinstance(setting.value, str) else flat_name(key)
+        if name:
+            told[name] = setting
     return told
+
+
+def flat_name(key: str) -> str:
+    """The option of the command line for a key of Hydra's YAML; empty for a group."""
+    if key in GROUPS:
+        return GROUPS[key]
+    _, _, rest = key.partition(".")
+    side, _, inner = rest.partition(".")
+    name = f"{side}_{inner}" if side in _SIDES and inner else rest
+    return name.replace("_", "-")
 
 
 def for_run(table: KeyTable, settings: Mapping[str, Setting], *, default: str = "") -> KeyTable:
@@ -64,6 +71,18 @@ LOWEST_RATE = Key(name="min-lr", renamed_to="stop-min-lr", removed_in="0.12.0")
 """An option of every run up to 0.10; now one of two schedules."""
 
 
+def is_of_a_fork(table: KeyTable, settings: Mapping[str, Setting]) -> bool:
+    """Whether a name is chosen that fairseq itself has not, nor any like it: then it is extended from somewhere."""
+    from trimtab.checks.nearest import nearest  # only where there is a run of fairseq
+
+    for name in ("arch", "task", "criterion", "optimizer", "lr-scheduler"):
+        chosen = settings[name].value if name in settings else None
+        known = [str(choice) for choice in table.keys[name].choices]
+        if isinstance(chosen, str) and chosen not in known and not nearest(chosen, known, cutoff=0.75):
+            return True
+    return False
+
+
 def without_lowest_rate(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
     """The table of a run whose schedule has no `min-lr`."""
     chosen = settings.get("lr-scheduler")
@@ -74,7 +93,8 @@ def without_lowest_rate(table: KeyTable, settings: Mapping[str, Setting]) -> Key
 
 def as_extended(table: KeyTable, names: Iterable[str]) -> KeyTable:
     """The table of a run with `user-dir`: its code may add options and names of models; slips are still reported."""
-    keys = {name: replace(key, choices=()) for name, key in table.keys.items()}
+    chosen = ("model.", "task.", "criterion.")  # in Hydra's YAML: what is in them belongs to the plug-in
+    keys = {name: replace(key, choices=()) for name, key in table.keys.items() if not name.startswith(chosen)}
     for name in names:
         if table.key(name) is None and not _is_slip(name, table):
             keys[name] = Key(name=name, open=True)
@@ -120,7 +140,7 @@ def _put_task(told: Told, written: Written) -> None:
     if other is not None:
         put(told, "from_scratch", other, False)
         put(told, "model_name", other)
-    elif all(written.knows(key) for key in ("finetune-from-model", "restore-file")):
+    elif name in OF_TEXT and all(written.knows(key) for key in ("finetune-from-model", "restore-file")):
         put(told, "from_scratch", begun[0], "pretrained" not in name)
     data = written.get("data")
     if data is not None and isinstance(data.value, str):
@@ -221,7 +241,9 @@ def _put_schedule(told: Told, written: Written) -> None:
 
 def _put_batch(told: Told, written: Written) -> None:
     """Tokens count for both sides with their padding; `batch-size` limits the sentences in place of them, or too."""
-    tokens = written.get("max-tokens")
+    task, tokens = written.get("task"), written.get("max-tokens")
+    if task is not None and task.value not in OF_TEXT:
+        tokens = None
     sentences = next(
         (written.settings[name] for name in ("batch-size", "max-sentences") if name in written.settings), None
     )
