@@ -131,6 +131,13 @@ def test_what_is_no_translation_is_refused_by_its_name(line, word):
         made(line + "\n", "run.sh")
 
 
+def test_options_that_say_nothing_more_are_taken_over():
+    more = "--num-embed 512 --embed-dropout 0:0 --learning-rate-reduce-factor 0.7"
+    conversion = made(SOCKEYE.replace("--seed 2", more), "run.sh")
+    assert [setting.key for setting in conversion.unmatched] == ["learning-rate-reduce-factor"]
+    assert not any("factors" in note for note in conversion.notes)
+
+
 def test_two_commands_are_two_files_to_convert():
     with pytest.raises(InputError) as caught:
         made("marian --train-sets a b --learn-rate 1\n" * 2, "run.sh")

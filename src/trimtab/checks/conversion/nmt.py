@@ -24,6 +24,8 @@ SEGMENTED = re.compile(
     r"(?:^|[._/-])(?:bpe|spm|sp|tok|tokenized|tc|sub|subword)\d*k?(?:[._/-]|$)", re.IGNORECASE
 )
 """In the path of a file: its lines are cut into pieces or tokens already."""
+FACTORS = re.compile(r"(?:validation-)?(?:source|target)-factor|factors-|factor-weight|lemma-")
+"""Beginnings of options about factors, as Sockeye and Marian name them."""
 IMPLIED = {
     "marian": frozenset(
         {
@@ -270,6 +272,11 @@ def ties(draft: Draft) -> tuple[str, Setting | None]:
 def account_implied(draft: Draft) -> None:
     """Counts as taken over what says the same once more, or belongs to the machine."""
     names = IMPLIED.get(draft.run.tool, frozenset())
+    width = draft.run.value("hidden_size")
+    for name, nothing in (("num-embed", width), ("embed-dropout", 0), ("dropout-src", 0), ("dropout-trg", 0)):
+        setting = draft.run.keys.get(name) or draft.run.keys.get(name.replace("-", "_"))
+        if setting is not None and set(numbers(setting.value)) == {nothing}:
+            draft.account(setting)
     for setting in _written(draft):
         last = setting.key.rpartition(".")[2]
         if last in names or last.replace("-", "_") in names:
@@ -282,7 +289,7 @@ def note_kept_out(draft: Draft) -> None:
     alignment = told.get("guided-alignment") or told.get("load-alignments")
     if alignment is not None and alignment.value not in (None, "none", False, ""):
         draft.note("guided alignment: the file of alignments is not carried over")
-    if any("factor" in name and setting.value for name, setting in told.items()):
+    if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")
     task = told.get("task")
     if draft.run.tool == "marian" and task is not None and "type" not in told:

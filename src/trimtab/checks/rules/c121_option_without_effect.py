@@ -197,13 +197,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _unclipped(run: Description) -> Iterator[Diagnosis]:
     """A threshold of Sockeye beside the kind of clipping that is its default: none."""
     threshold, clip = run.written("gradient-clipping-threshold"), run.setting("clip")
-    if (
-        run.tool == "sockeye"
-        and threshold is not None
-        and clip is not None
-        and not clip.is_written
-        and clip.value == 0
-    ):
+    if threshold is None or not isinstance(threshold.value, int | float) or threshold.value <= 0:
+        return
+    if run.tool == "sockeye" and clip is not None and not clip.is_written and clip.value == 0:
         yield RULE.at(
             threshold,
             says="`gradient-clipping-type` is none by default",

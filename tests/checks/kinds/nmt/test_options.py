@@ -32,6 +32,14 @@ def test_a_beginning_of_a_name_stands_for_it_where_the_tool_takes_it():
     assert written.value("max-updates") == 10
 
 
+def test_what_an_older_name_says_counts_under_the_newest():
+    written = written_options(*options("sockeye-train --checkpoint-frequency 500", "sockeye"))
+    assert (written.value("checkpoint-interval"), written.get("checkpoint-interval").key) == (
+        500,
+        "checkpoint-frequency",
+    )
+
+
 def test_what_a_saved_file_has_by_itself_is_no_writing_of_a_person():
     table = load_table("sockeye")
     told = as_saved(

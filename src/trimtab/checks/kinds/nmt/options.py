@@ -30,7 +30,7 @@ def written_options(
         entries = [_in_full(entry, table) for entry in entries]
     return Written(
         path=document.path,
-        settings=typed(settings_of(entries, table=table, converts=True), table),
+        settings=_under_new_names(typed(settings_of(entries, table=table, converts=True), table), table),
         hidden=hidden_in(entries) | _meant(entries, table),
         table=table,
         is_whole=is_whole and not call.has_rest and not any(map(_may_hold_options, given)),
@@ -102,6 +102,16 @@ def _spelled(text: str, place: Place) -> str:
     for _ in range(place.line - 1):
         begin = text.find("\n", begin) + 1
     return text[begin + place.column - 1 : begin + place.end_column - 1]
+
+
+def _under_new_names(settings: dict[str, Setting], table: KeyTable) -> dict[str, Setting]:
+    """With what older names of options say also under the newest, read by its type."""
+    for name, setting in tuple(settings.items()):
+        old = table.keys.get(name)
+        if old is not None and old.renamed_to and old.renamed_to not in settings:
+            value = converted(setting.value, table.keys[old.renamed_to])
+            settings[old.renamed_to] = replace(setting, value=value)
+    return settings
 
 
 def _meant(entries: Iterable[Entry], table: KeyTable) -> frozenset[str]:
