@@ -77,6 +77,7 @@ def test_a_length_in_labels_and_a_long_warmup_fit_in_the_recipe():
         ("corpus.en, corpus.de", "a, b, c", "3 files are read side by side"),
         ("clip-norm: 0", "guided-alignment: a.align", "guided alignment"),
         ("clip-norm: 0", "factors-combine: concat", "factors"),
+        ("clip-norm: 0", "transformer-decoder-autoreg: rnn", "a decoder of the kind rnn"),
         ("transformer-heads: 8", "transformer-heads: 7", "7 heads do not divide"),
         ("enc-depth: 6", "transformer-dropout-attention: 0.1", "attention weights"),
         ("learn-rate: 3e-4", "learn-rate: 3e-4\noptimizer: adagrad", "adagrad"),

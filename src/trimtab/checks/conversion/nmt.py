@@ -213,8 +213,9 @@ def _write_tokenizer(draft: Draft, files: list[str]) -> None:
     size = draft.key("dim-vocabs", "num-words", "num_words")
     pieces = _pieces(size)
     model = "bpe" if any("bpe" in file.lower() for file in [*files, *names]) else "unigram"
+    sampled = sampled if model == "unigram" else ""
     draft.say(
-        f"tokenizer: {{kind: sentencepiece, model: {model}, vocabulary_size: {pieces}}}",
+        f"tokenizer: {{kind: sentencepiece, model: {model}, vocabulary_size: {pieces}{sampled}}}",
         level=1,
         comment=draft.origin(size) if size is not None else "a guess",
     )
@@ -291,6 +292,10 @@ def note_kept_out(draft: Draft) -> None:
         draft.note("guided alignment: the file of alignments is not carried over")
     if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")
+    for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):
+        chosen = told.get(name)
+        if chosen is not None and chosen.value != usual and draft.account(chosen):
+            draft.note(f"a decoder of the kind {chosen.value} has no counterpart; it has self-attention here")
     task = told.get("task")
     if draft.run.tool == "marian" and task is not None and "type" not in told:
         draft.note(f"what is not written is as `task: {', '.join(text_list(task.value) or [])}` sets it")
