@@ -24,6 +24,13 @@ SEGMENTED = re.compile(
     r"(?:^|[._/-])(?:bpe|spm|sp|tok|tokenized|tc|sub|subword)\d*k?(?:[._/-]|$)", re.IGNORECASE
 )
 """In the path of a file: its lines are cut into pieces or tokens already."""
+SAYING_THE_SAME = {
+    "": ("embed_dropout", "dropout_src", "dropout_trg", "layerdrop"),
+    "hidden_size": ("num_embed", "encoder_embed_dim", "decoder_embed_dim", "embed_dim"),
+    "heads": ("encoder_attention_heads", "attention_heads"),
+    "feed_forward": ("encoder_ffn_embed_dim", "ffn_embed_dim"),
+}
+"""Options that say what a concept says already, or nothing where they are 0."""
 FACTORS = re.compile(r"(?:validation-)?(?:source|target)-factor|factors-|factor-weight|lemma-")
 """Beginnings of options about factors, as Sockeye and Marian name them."""
 IMPLIED = {
@@ -273,14 +280,15 @@ def ties(draft: Draft) -> tuple[str, Setting | None]:
 def account_implied(draft: Draft) -> None:
     """Counts as taken over what says the same once more, or belongs to the machine."""
     names = IMPLIED.get(draft.run.tool, frozenset())
-    width = draft.run.value("hidden_size")
-    for name, nothing in (("num-embed", width), ("embed-dropout", 0), ("dropout-src", 0), ("dropout-trg", 0)):
-        setting = draft.run.keys.get(name) or draft.run.keys.get(name.replace("-", "_"))
-        if setting is not None and set(numbers(setting.value)) == {nothing}:
-            draft.account(setting)
+    same = {
+        name: draft.run.value(concept) if concept else 0
+        for concept, each in SAYING_THE_SAME.items()
+        for name in each
+    }
     for setting in _written(draft):
-        last = setting.key.rpartition(".")[2]
-        if last in names or last.replace("-", "_") in names:
+        last = setting.key.rpartition(".")[2].replace("-", "_")
+        is_same = last in same and set(numbers(setting.value)) == {same[last]}
+        if is_same or last in names or last.replace("_", "-") in names:
             draft.account(setting)
 
 
