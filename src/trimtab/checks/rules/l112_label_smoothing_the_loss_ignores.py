@@ -85,6 +85,5 @@ def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
     zero = run.setting("label_smoothing")
     if smoothing is None or zero is None or zero.key == smoothing.key:
         return
-    other = "cross_entropy" + ("" if zero.is_written else ", the default")
-    mend = f"set `criterion` to `{SMOOTHED}`"
-    yield RULE.at(smoothing, value=str(smoothing.value), other=other, mend=mend)
+    mend = f"set `criterion` to `{SMOOTHED}`{'' if zero.is_written else '; it is cross_entropy by default'}"
+    yield RULE.at(smoothing, value=str(smoothing.value), other="cross_entropy", mend=mend)
