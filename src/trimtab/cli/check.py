@@ -158,8 +158,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="trimtab check",
         description="Checks training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
-        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines. Nothing "
-        "is imported or run.",
+        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole, Mammoth, Marian, Sockeye and fairseq; scripts, notebooks "
+        "and launch lines. Nothing is imported or run.",
         epilog="Exit code: 0 no errors (warnings and notes are fine), 1 errors, 2 a file that cannot be read, or a "
         "named file that is no known configuration.",
         allow_abbrev=False,
