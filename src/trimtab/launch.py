@@ -137,9 +137,18 @@ def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
         raise RunFailed(
             "`trimtab check` finds what would spoil the run; nothing was trained: "
             + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
-            + "; to train anyway, write `# trimtab: allow CODE because ...` beside the key"
+            + f"; to train anyway, {_allowing(loaded, [finding.code for finding in errors])}"
         )
     return found
+
+
+def _allowing(loaded: LoadedRecipe, codes: Sequence[str]) -> str:
+    """How to say that findings are meant so: a dict has no comments."""
+    codes = [*dict.fromkeys(codes)]
+    if loaded.is_file:
+        return f"write `# trimtab: allow {', '.join(codes)} because ...` beside the key"
+    reasons = ", ".join(f'"{code}": "because ..."' for code in codes)
+    return f"pass `trimtab.load_recipe(recipe, allow={{{reasons}}})` in place of the recipe"
 
 
 def train_in(

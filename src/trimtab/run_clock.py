@@ -67,5 +67,7 @@ class StopRule:
         """Why a finished run is over."""
         if not self.ended_early(state):
             return f"its length of {self.length} is reached"
-        since = state.best["since"]
-        return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to continue"
+        since, several = state.best["since"], state.best.get("stop_on", {})
+        counts = ", ".join(f"{name} {each['since']}" for name, each in several.items())
+        of = f" (of each metric: {counts})" if several else ""
+        return f"evaluate.patience is at its end: the last {since} evaluations were no better{of}; raise it to continue"
