@@ -62,4 +62,13 @@ Tag = Annotated[
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
+Threads = Annotated[
+    int | None,
+    number_option(
+        "--threads",
+        Range(least=1, most=1024),
+        help="Threads of the CPU to compute with; by default one for each core.",
+        fix="the number of cores is usual",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -38,6 +38,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab train my.yaml --smoke",
         "trimtab train my.yaml step.optimizer.learning_rate=3e-4 --out runs/my",
         "trimtab train my.yaml --out runs/my --auto-resume",
+        "trimtab train my.yaml --out runs/my --resume --reset schedule,data step.optimizer.learning_rate=1e-4",
     ),
     "translate": (
         "trimtab translate runs/my < text.en > text.de",

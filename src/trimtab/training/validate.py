@@ -110,8 +110,8 @@ def with_best(
     compared = compared_by(config, name)
     old = state.best if is_compared(state.best, compared) else {}
     several = watched(old, seen, config, warming_up=warming_up)
-    before = old and rank_of(best.metric, old["value"], old.get("loss", -math.inf))
-    if not before or rank_of(best.metric, value, loss) > before:
+    before = rank_of(best.metric, old["value"], old.get("loss", -math.inf)) if old else None
+    if before is None or rank_of(best.metric, value, loss) > before:
         tie_breaker = {} if best.metric == "loss" else {"loss": loss}
         moved = {"moved": True} if old and (old.get("moved") or is_another(old["value"], value)) else {}
         if not math.isfinite(value):
