@@ -71,6 +71,11 @@ class RunResult:
     state: TrainState
     findings: list[Finding]
 
+    def __repr__(self) -> str:
+        best = self.state.best
+        scored = f", {best['metric']} {best['value']:g} at step {best['step']}" if best else ""
+        return f"RunResult({str(self.run)!r}, step {self.state.step}{scored}, {len(self.findings)} findings)"
+
     @property
     def ok(self) -> bool:
         """No finding of the error level that still holds at the end."""

@@ -50,6 +50,11 @@ class LoadedRecipe:
     is_file: bool = True
     """Whether the recipe is written down in a file, where comments can be added; not where it came as a dict."""
 
+    def __repr__(self) -> str:
+        recipe, name = self.recipe, str(self.path) if self.is_file else "a dict"
+        corpora = len(recipe.data.train)
+        return f"LoadedRecipe({name!r}, {recipe.task}, {corpora} corpora, length {recipe.length})"
+
     def where(self, path: str) -> str:
         """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
         return _where(path, str(self.path), self.positions, self.overridden)

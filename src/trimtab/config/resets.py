@@ -48,9 +48,12 @@ MAY_CHANGE = tuple(name for name, needed in CHANGES.items() if needed == "nothin
 
 def needed_for(name: str) -> Needed:
     """What has to be reset where the fingerprint of this name differs, such as `recipe.loss.label_smoothing`."""
-    parts = name.split(" ")[0].split(".")
-    begun = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
-    return next((CHANGES[each] for each in begun if each in CHANGES), "another run")
+    begun = name.split(" ")[0]  # of `data.train.1 reversed`
+    while begun:
+        if begun in CHANGES:
+            return CHANGES[begun]
+        begun = begun.rpartition(".")[0]
+    return "another run"
 
 
 def may_change(reset: Collection[Reset]) -> tuple[str, ...]:
