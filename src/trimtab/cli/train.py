@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from trimtab.config.run import Recipe
 
 
+Reset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PARTS",
+        help="With --resume, begin these parts anew from the checkpoint, so that what belongs to them may change: "
+        "optimizer (loss, clipping, dropout), schedule (learning rate, length), data, best.",
+        autocompletion=lambda: [*RESETS],
+    ),
+]
+
+
 def train(
     recipe: RecipeFile,
     overrides: Overrides = None,
@@ -28,15 +39,7 @@ def train(
     auto_resume: Annotated[
         bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
     ] = False,
-    reset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PARTS",
-            help="With --resume, begin these parts anew from the checkpoint, so that what belongs to them may change: "
-            "optimizer (loss, clipping, dropout), schedule (learning rate, length), data, best.",
-            autocompletion=lambda: list(RESETS),
-        ),
-    ] = None,
+    reset: Reset = None,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
     ] = False,
