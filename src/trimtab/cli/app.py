@@ -63,12 +63,13 @@ def _explain(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="CODE|NAME|SYMPTOM",
-            help="S104, warmup-longer-than-run, or what you see: repeats the same words; an error message",
+            metavar="CODE|NAME|KEY|SYMPTOM",
+            help="S104, warmup-longer-than-run, a recipe key such as step.clip.at, or what you see: repeats the same "
+            "words; an error message.",
         ),
     ],
 ) -> None:
-    """Explain a code or a name, or find by symptom: trimtab explain "loss is NaN"."""
+    """Explain a rule, a finding or a recipe key, or find what may be behind a symptom."""
     raise typer.Exit(run_explain(words))
 
 
