@@ -109,8 +109,4 @@ def _meanings(found: Sequence[_Found]) -> Iterator[str]:
 
 def _keys_below(found: Sequence[_Found]) -> list[str]:
     models = [model for each in found for model in (each.place.item or each.place).models]
-    return list(
-        dict.fromkeys(
-            f"`{each.key}.{key}`" for each in found[:1] for model in models for key in keys_of(model)
-        )
-    )
+    return [f"`{key}`" for key in dict.fromkeys(key for model in models for key in keys_of(model))]
