@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
     from trimtab.averaging.average import average as average
     from trimtab.averaging.soup import greedy_soup as greedy_soup
+    from trimtab.checkpoint.log_table import read_metrics as read_metrics
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
+    from trimtab.device import set_threads as set_threads
     from trimtab.evaluation.pairs import score as score
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
@@ -57,6 +59,8 @@ HOMES = {
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",
+    "read_metrics": "trimtab.checkpoint.log_table",
+    "set_threads": "trimtab.device",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation.translations",

@@ -64,6 +64,9 @@ class Translator:
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
 
+    def __repr__(self) -> str:
+        return f"Translator(beam {self.setup.search.beam}, {self.setup.device})"
+
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
