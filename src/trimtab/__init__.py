@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
+    from trimtab.evaluation.comparison import compare as compare
     from trimtab.evaluation.pairs import score as score
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
@@ -60,6 +61,7 @@ HOMES = {
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation.translations",
+    "compare": "trimtab.evaluation.comparison",
     "evaluate_text": "trimtab.evaluation.texts",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.evaluation.pairs",
