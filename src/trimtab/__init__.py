@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | exporting   what the commands call
+    launch | inspection | adapters | exporting | shortlisting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
+    from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ HOMES = {
     "greedy_soup": "trimtab.averaging.soup",
     "export_model": "trimtab.exporting",
     "Quantized": "trimtab.export.quantized",
+    "build_shortlist": "trimtab.shortlisting",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",

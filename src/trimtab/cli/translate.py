@@ -15,6 +15,7 @@ from trimtab.cli.search_options import (
     NoRepeatNgram,
     Prefix,
     PrefixFile,
+    ShortlistFile,
     StopRule,
     opened_prefixes,
 )
@@ -58,6 +59,7 @@ def translate(
     seed: Seed = None,
     documents: Documents = None,
     ensemble_mode: EnsembleMode = "linear",
+    shortlist: ShortlistFile = None,
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
@@ -65,7 +67,11 @@ def translate(
     sampling = sampling_of(
         sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
     )
-    check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
+    check_output(
+        output,
+        inputs={"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist},
+        models=runs,
+    )
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         from trimtab.decode.search import Search
         from trimtab.inference import load_translator
@@ -81,6 +87,8 @@ def translate(
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
+        if shortlist is not None:
+            translator = translator.with_shortlist(shortlist)
         name = "stdin" if source is None else str(source)
         with opened_output(output) as text:
             if documents is not None:
