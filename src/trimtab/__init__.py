@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
+    from trimtab.decode.mbr import Mbr as Mbr
     from trimtab.decode.sampling import Sampling as Sampling
+    from trimtab.decode.search import Search as Search
     from trimtab.evaluation.comparison import compare as compare
     from trimtab.evaluation.pairs import score as score
+    from trimtab.evaluation.reranking import load_reranker as load_reranker
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
     from trimtab.export.quantized import Quantized as Quantized
@@ -71,8 +74,11 @@ HOMES = {
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",
     "load_generator": "trimtab.inference.generating",
+    "Mbr": "trimtab.decode.mbr",
     "Sampling": "trimtab.decode.sampling",
+    "Search": "trimtab.decode.search",
     "load_model": "trimtab.inference.load",
+    "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""

@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from trimtab.cli.arguments import DEFAULT_BEAM
 from trimtab.errors import input_error
-
-if TYPE_CHECKING:
-    from trimtab.evaluation.report import RequestedMetrics
+from trimtab.metrics.metric import MetricSettings
 
 Against = Annotated[
     str | None,
@@ -36,9 +35,9 @@ def run_comparison(
     against: str | None,
     source: Path | None,
     reference: Path | None,
-    beam: int,
-    tags: list[str],
-    metrics: "RequestedMetrics",
+    beam: int | None,
+    tags: list[str] | None,
+    more: tuple[list[str], MetricSettings],
     as_json: bool,
 ) -> None:
     """Prints the comparison; InputError for files that are missing among the options or on the disk."""
@@ -65,14 +64,16 @@ def run_comparison(
                 fix="name a run without --hypotheses" if path.is_dir() else "check the path",
             )
     from trimtab.evaluation.comparison import compare
+    from trimtab.evaluation.report import RequestedMetrics
 
+    names, settings = more
     found = compare(
         [*([run] if run is not None else []), *hypotheses],
         against=against,
         source=source,
         reference=reference,
-        beam=beam,
-        tags=tags,
-        metrics=metrics,
+        beam=DEFAULT_BEAM if beam is None else beam,
+        tags=tags or [],
+        metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else found.render())

@@ -83,37 +83,39 @@ def evaluate(
 
     Score existing translations: trimtab evaluate --hypotheses out.de --reference dev.de
     """
-    compared = bool(hypotheses) or against is not None
-    if compared and (text or documents):
-        raise _not_compared("--text" if text else "--documents")
     names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
-    settings = MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
-    if compared:
-        from trimtab.evaluation.report import RequestedMetrics
-
+    more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
+    files = {"source": source, "reference": reference}
+    if hypotheses or against is not None:
+        if text or documents:
+            raise _not_compared("--text" if text else "--documents")
         run_comparison(
-            run,
-            hypotheses or [],
-            against=against,
-            source=source,
-            reference=reference,
-            beam=DEFAULT_BEAM if beam is None else beam,
-            tags=tag or [],
-            metrics=RequestedMetrics(names=tuple(names), settings=settings),
-            as_json=as_json,
+            run, hypotheses or [], against=against, beam=beam, tags=tag, more=more, as_json=as_json, **files
         )
         return
     if run is None:
         raise _no_model()
     if text is not None:
-        alone = not (source or reference or documents or tag or ter or metric or comet)
-        _text(run, text, as_json=as_json, alone=alone)
+        _text(run, text, as_json=as_json, alone=not (source or reference or documents or tag or names))
         return
     if documents is not None:
-        if source is not None or reference is not None or ter or metric or comet is not None:
+        if source is not None or reference is not None or names:
             raise _not_beside_documents()
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
+    _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, **files)
+
+
+def _translations(
+    run: str,
+    *,
+    source: Path | None,
+    reference: Path | None,
+    beam: int | None,
+    tags: list[str] | None,
+    more: tuple[list[str], MetricSettings],
+    as_json: bool,
+) -> None:
     if source is None or reference is None:
         raise input_error(
             "evaluate: nothing to translate and compare",
@@ -124,12 +126,13 @@ def evaluate(
     from trimtab.evaluation.report import RequestedMetrics
     from trimtab.evaluation.translations import evaluate as evaluate_translations
 
+    names, settings = more
     report = evaluate_translations(
         run,
         source=source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
-        tags=tag or (),
+        tags=tags or (),
         metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())

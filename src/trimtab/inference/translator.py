@@ -157,6 +157,13 @@ class Translator:
         documents = checked_documents(documents)
         if self.setup.shortlist is not None:
             raise _no_shortlists("documents in context", fix="leave --shortlist or --documents out")
+        if self.setup.search.mbr is not None:
+            raise input_error(
+                "--mbr: chooses among translations of single lines",
+                got="documents in context",
+                allowed="--mbr, or --documents",
+                fix="leave one of them out",
+            )
         run = partial(
             translate_documents,
             setup=with_dynamic_shapes(self.setup),
