@@ -93,8 +93,8 @@ class Comparison:
             tests = self.systems[0].tests
             marks += [f"{test.label}, bootstrap: {test.bootstrap_signature}" for test in tests]
             marks += [f"{test.label}, randomization: {test.randomization_signature}" for test in tests]
-        parts = [[f"lines {self.lines:,}"], table, [], said, [] if said else None, marks]
-        return "\n".join(line for part in parts if part is not None for line in part or [""])
+        parts = [[f"lines {self.lines:,}", *table], said, marks]
+        return "\n\n".join("\n".join(part) for part in parts if part)
 
     def _row(self, system: SystemReport) -> list[str]:
         margins = {test.metric: test.margin for test in system.tests}
