@@ -43,6 +43,8 @@ def test_a_run_and_files_are_compared_with_a_baseline(call, calls, tmp_path):
         (["run", "--against", "old", "--text", "a"], "--text"),
         (["run", "--hypotheses", "old", "--documents", "a"], "--documents"),
         ([], "neither a MODEL nor --hypotheses"),
+        (["--hypotheses", "pyproject.toml", "--reference", "a", "--beam", "2"], "--beam"),
+        (["--hypotheses", "a", "--against", "-", "--reference", "a", "--tag", "<x>"], "--tag"),
     ],
 )
 def test_what_is_missing_is_named(call, calls, options, word):

@@ -24,7 +24,7 @@ MbrUtility = Annotated[
     typer.Option(
         "--mbr",
         help="Choose the translation that is most like all candidates of its line (minimum Bayes risk): samples with "
-        "--epsilon 0.02, or as --sample says, or the best of --beam N.",
+        "--epsilon 0.02, or as --sample says, or the best of --beam N. Example: --mbr chrf --candidates 64",
     ),
 ]
 Candidates = Annotated[
@@ -43,7 +43,8 @@ Rerank = Annotated[
         "--rerank",
         metavar="reverse=RUN:W|lm=RUN:W|length=W",
         help="Rerank the candidates: add W times the mean log-probability of the source by a model of the other "
-        "direction, or of the candidate by a language model, or W times its relative length; repeatable.",
+        "direction, or of the candidate by a language model, or W times its relative length; "
+        "repeatable. Example: --beam 16 --rerank reverse=runs/de_en:0.5",
     ),
 ]
 ReverseTag = Annotated[

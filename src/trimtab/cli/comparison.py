@@ -55,6 +55,14 @@ def run_comparison(
             allowed="a MODEL, --hypotheses FILE, or both",
             fix="name the system that should be better: a run, or --hypotheses FILE",
         )
+    is_text = against is None or against == "-" or Path(against).is_file()
+    if run is None and is_text and (beam is not None or tags):
+        raise input_error(
+            f"{'--tag' if tags else '--beam'}: there is no model that would translate",
+            got="files of translations alone",
+            allowed="a MODEL with it, or neither",
+            fix="leave it out",
+        )
     for path in hypotheses:
         if str(path) != "-" and not path.is_file():
             raise input_error(
