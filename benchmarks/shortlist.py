@@ -1,7 +1,7 @@
 """Translation on a CPU with shortlists of several sizes and without: speed, BLEU, chrF, and how many lines differ.
 
     python benchmarks/shortlist.py --run runs/en_de --source dev.en.xz --reference dev.de.xz --out result.json
-        [--best 25,50,100,200] [--first 100] [--pairs 200000] [--beams 4,1] [--batch-tokens 2048,512] [--threads 2]
+        [--best 25,50,100,200] [--first 1000] [--pairs 200000] [--beams 4,1] [--batch-tokens 2048,512] [--threads 2]
 
 Runs unattended; each arm is written as soon as it is there. The shortlists are made from the run's training pairs, or
 from those of --pairs-source and --pairs-target where the run has moved. Each arm translates all lines `--times` times
@@ -62,7 +62,7 @@ def arguments():
     parser.add_argument("--reference", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--best", type=numbers, default=[25, 50, 100, 200])
-    parser.add_argument("--first", type=int, default=100)
+    parser.add_argument("--first", type=int)
     parser.add_argument("--pairs", type=int, default=200_000)
     parser.add_argument("--pairs-source")
     parser.add_argument("--pairs-target")

@@ -25,7 +25,11 @@ from trimtab.errors import InputError, input_error
 from trimtab.inference.shortlist_file import check_new, write_shortlist
 from trimtab.types import Ragged
 
-FIRST, BEST, PAIRS = 100, 100, 200_000
+BEST, PAIRS = 100, 200_000
+SHARE_FIRST = 1 / 16
+"""Of the vocabulary, the most frequent pieces. They hardly make the shortlist of a batch longer, since its lines need
+most of them: of English to German with 16,000 pieces, 1,000 in place of 100 cover 96.6% in place of 94.7% of the target
+(the 50 likeliest of each piece), and 25 lines together need 3,250 in place of 3,050."""
 LEAST_PROBABILITY = 1e-4
 """Translations that are less likely are left out, however few a piece has."""
 MOST_CHECKED = 2000
@@ -77,15 +81,15 @@ def build_shortlist(
     run: str,
     *,
     out: Path | str,
-    first: int = FIRST,
+    first: int | None = None,
     best: int = BEST,
     pairs: int = PAIRS,
     source: Path | str | None = None,
     target: Path | str | None = None,
 ) -> ShortlistReport:
-    """Writes the shortlist of a run that translates: the `first` most frequent target pieces, and for each source piece
-    its `best` likeliest translations by IBM Model 1, estimated from at most `pairs` of the run's training pairs or of
-    the lines of `source` and `target`.
+    """Writes the shortlist of a run that translates: the `first` most frequent target pieces, by default a sixteenth of
+    the vocabulary, and for each source piece its `best` likeliest translations by IBM Model 1, estimated from at most
+    `pairs` of the run's training pairs or of the lines of `source` and `target`.
 
     Raises InputError if the run's data are not where its recipe says, if there is no pair, and if `out` exists.
     """
@@ -111,7 +115,8 @@ def build_shortlist(
         num_source_ids=tokenizers.source.num_ids,
         num_target_ids=num_ids,
     )
-    frequent = np.argsort(-np.bincount(targets.values, minlength=num_ids), kind="stable")[:first]
+    most = max(1, round(num_ids * SHARE_FIRST)) if first is None else first
+    frequent = np.argsort(-np.bincount(targets.values, minlength=num_ids), kind="stable")[:most]
     shortlist = Shortlist(
         always=np.sort(frequent),
         of_source=table.best(best, least=LEAST_PROBABILITY),
@@ -188,9 +193,9 @@ def _rows(
     return Ragged.joined([side[0] for side in sides]), Ragged.joined([side[1] for side in sides])
 
 
-def _check_counts(**counts: int) -> None:
+def _check_counts(**counts: int | None) -> None:
     for name, count in counts.items():
-        if count < 1:
+        if count is not None and count < 1:
             raise input_error(
                 f"{name}: out of range",
                 got=str(count),

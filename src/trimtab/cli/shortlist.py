@@ -10,12 +10,13 @@ from trimtab.cli.arguments import Json, Run
 from trimtab.cli.numbers import Range, number_option
 
 First = Annotated[
-    int,
+    int | None,
     number_option(
         "--first",
         Range(least=1),
         help="The most frequent target pieces, which every batch has.",
-        fix="100 is usual",
+        fix="leave it out for a sixteenth of the vocabulary",
+        show_default="a sixteenth of the vocabulary",
     ),
 ]
 Best = Annotated[
@@ -41,7 +42,7 @@ Pairs = Annotated[
 def shortlist(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to create; it must not exist yet.")],
-    first: First = 100,
+    first: First = None,
     best: Best = 100,
     pairs: Pairs = 200_000,
     source: Annotated[
