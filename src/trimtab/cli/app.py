@@ -20,6 +20,7 @@ from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
+from trimtab.cli.shortlist import shortlist
 from trimtab.cli.tokenizer import inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
@@ -89,6 +90,7 @@ for command in (
     score,
     average,
     export,
+    shortlist,
     replay,
     init,
     schema,

@@ -61,8 +61,8 @@ _LIGERS_FIRST = (0, 3)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for the two losses of OpenNMT-py that leave it out, for fairseq's plain cross entropy, and for Liger's fused
-    loss before it took it."""
+    """Fires for the two losses of OpenNMT-py that leave it out, for fairseq's plain cross entropy, and for Liger's
+    fused loss before it took it."""
     if run.document.syntax == "python":
         yield from _of_liger(run)
     yield from _of_fairseq(run)
