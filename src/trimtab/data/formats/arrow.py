@@ -27,6 +27,8 @@ class Rows:
     read: Callable[[tuple[str, str]], Iterator[tuple[Any, Any]]]
     """Values of two columns, row by row; InputError for a column that is not there, for a file that is damaged, and
     where the library that reads it is not installed."""
+    how: tuple[str, ...] = ()
+    """What else the rows follow from."""
 
 
 def parquet_rows(path: Path) -> Rows:

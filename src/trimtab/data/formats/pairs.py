@@ -60,6 +60,8 @@ class PairFile:
     """`open(path, source=, target=, cache=)`: the two columns of a file."""
     is_compressed: bool = True
     """Whether .gz, .xz and .zst may follow."""
+    has_states: bool = False
+    """Whether its units say how far their translation is, so that `open` also takes `states`, those that are read."""
 
 
 def field_names(path: Path, *, source: str | int, target: str | int) -> tuple[str, str]:

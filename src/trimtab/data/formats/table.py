@@ -79,7 +79,7 @@ def open_dataset(
 
 def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
     """Two columns of any table, from the cache where they were read before; InputError for a row without text."""
-    key = _key(rows.files, columns)
+    key = _key(rows.files, (*columns, *rows.how))
     spooled = cache / f"{key}.jsonl"
     if not spooled.exists():
         spooled = writable_folder(cache) / f"{key}.jsonl"
@@ -120,8 +120,8 @@ def _names(path: Path, source: str | int, target: str | int) -> tuple[str, str]:
     return str(source), str(target)
 
 
-def _key(files: Iterable[Path], columns: tuple[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps([_LAYOUT, *columns]).encode())
+def _key(files: Iterable[Path], read: Sequence[str]) -> str:
+    digest = hashlib.sha256(json.dumps([_LAYOUT, *read]).encode())
     for file in files:
         stat = os.stat(file)
         digest.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())
