@@ -62,7 +62,10 @@ class FakePipeline:
     every: int = 10**9
     needs_random: bool = False
 
-    def apply(self, source, target, rng):
+    def of(self, corpus):
+        return self
+
+    def apply(self, source, target, rng, line=None):
         if self.needs_random and rng.random() < 0.2:
             return Dropped("chance")
         return Dropped("multiple") if int(source.split()[0]) % self.every == 0 else (source, target)
@@ -76,7 +79,10 @@ class DeadlyPipeline:
     death: str = "killed"
     needs_random: bool = False
 
-    def apply(self, source, target, rng):
+    def of(self, corpus):
+        return self
+
+    def apply(self, source, target, rng, line=None):
         if source.split()[0] == self.word:
             if self.death == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)

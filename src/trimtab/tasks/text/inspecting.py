@@ -6,10 +6,11 @@ from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
+from trimtab.data.cache import default_cache
 from trimtab.data.checks import check_data
 from trimtab.data.inspect import Report, inspect_data
 from trimtab.data.stages import plan_stages, shares_of
-from trimtab.data.transforms.apply import build_transforms
+from trimtab.data.transforms.plan import plan_transforms
 from trimtab.progress import Progress
 from trimtab.tasks.text.datasets import TextKind, open_all
 
@@ -21,7 +22,8 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     # Validation sets are called as the recipe calls them.
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
     pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
-    pipeline = build_transforms(recipe.data.transforms)
+    # Filters that ask for the corpus are refused beside documents, so the numbers are those of all corpora.
+    pipeline = plan_transforms(recipe.data.transforms, pairs, cache=default_cache(), report=progress.message)
     with tempfile.TemporaryDirectory() as folder:
         report = inspect_data(
             pairs,
