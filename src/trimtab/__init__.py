@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | exporting   what the commands call
+    launch | inspection | cleaning | adapters | exporting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from trimtab.averaging.soup import greedy_soup as greedy_soup
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
+    from trimtab.cleaning import clean_files as clean_files
+    from trimtab.cleaning import clean_recipe as clean_recipe
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
     from trimtab.evaluation.pairs import score as score
@@ -56,6 +58,8 @@ HOMES = {
     "Quantized": "trimtab.export.quantized",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
+    "clean_files": "trimtab.cleaning",
+    "clean_recipe": "trimtab.cleaning",
     "load_recipe": "trimtab.config.load",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",

@@ -8,6 +8,7 @@ from trimtab import __version__
 from trimtab.cli.average import average
 from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
+from trimtab.cli.clean import clean
 from trimtab.cli.convert import convert
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
@@ -33,7 +34,7 @@ app = typer.Typer(
     context_settings=_HELP,
 )
 tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
-data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect training data.")
+data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect and clean training data.")
 
 
 def _print_version(wanted: bool) -> bool:
@@ -97,5 +98,6 @@ app.command("check", context_settings=_AS_GIVEN)(_check)
 app.command("explain", context_settings={"ignore_unknown_options": True})(_explain)
 tokenizer_app.command("train")(guarded(train_tokenizer))
 data_app.command("inspect")(guarded(inspect))
+data_app.command("clean")(guarded(clean))
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")
