@@ -26,6 +26,8 @@ class FakeCorpus:
     weight: float = 1.0
     bad_line: int | None = None
     empty_documents: tuple[int, ...] = ()
+    passed_over: tuple[tuple[str, int], ...] = ()
+    first_line: int = 1
 
     @property
     def fingerprint(self):
@@ -33,6 +35,9 @@ class FakeCorpus:
 
     def __len__(self):
         return self.length
+
+    def line_number(self, line):
+        return self.first_line + line
 
     def num_bytes(self, line):
         return 0

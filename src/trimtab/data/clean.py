@@ -127,4 +127,5 @@ class _Tally:
             kept=self.kept,
             dropped={name: Reason(self.dropped[name], tuple(self.examples[name])) for name in names},
             train_on=train_on,
+            passed_over=self.corpus.passed_over,
         )

@@ -2,9 +2,9 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from trimtab.data.inspection_report import Reason
+from trimtab.data.inspection_report import Reason, passed_over_lines
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET
 
 UNREADABLE = "unreadable"
@@ -23,6 +23,8 @@ class CleanedCorpus:
     """By reason, in the order in which a pair meets them; those too that dropped nothing."""
     train_on: dict[str, str]
     """The keys of `data.train` that read the kept pairs; empty where they were not written."""
+    passed_over: dict[str, int] = field(default_factory=dict)
+    """Units of its file that are no pairs, such as those without a translation, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def render_clean(report: CleanReport) -> str:
 def _corpus(corpus: CleanedCorpus) -> list[str]:
     pairs = f"{corpus.pairs:,} pair{'s' * (corpus.pairs != 1)}"
     lines = [f"{corpus.name}: {pairs}, {corpus.kept:,} kept ({_share(corpus.kept, corpus.pairs)})"]
+    lines += passed_over_lines(corpus.passed_over)
     for name, reason in corpus.dropped.items():
         lines.append(f"  dropped, {name}: {reason.count:,} ({_share(reason.count, corpus.pairs)})")
         lines.extend(f"    line {each.line}: {each.source}  |  {each.target}" for each in reason.examples)

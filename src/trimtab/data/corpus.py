@@ -66,6 +66,12 @@ class Corpus:
         """The lines, from 0, of documents without a text, which nothing is learned from; none where there are pairs."""
         return self.pairs.empty_documents if isinstance(self.pairs, Passages | DocumentPairs) else []
 
+    @property
+    def passed_over(self) -> dict[str, int]:
+        """Units of its file that are no pairs, such as those without a translation, by reason; each counted once."""
+        counts = self.pairs.passed_over if isinstance(self.pairs, table.TablePairs) else {}
+        return {reason: count for reason, count in counts.items() if count}
+
     def __len__(self) -> int:
         return len(self.pairs)
 

@@ -141,6 +141,7 @@ class _Seen:
             dropped={reason: Reason(count, tuple(self.examples[reason])) for reason, count in counts},
             same_share=self.num_same / max(1, self.num_lines),
             in_one_language=self.corpus.is_monolingual,
+            passed_over=self.corpus.passed_over,
             duplicate_share=1 - len(set(self.pair_hashes)) / max(1, self.num_lines),
         )
 

@@ -68,6 +68,10 @@ def problem(folder, content, **named):
 
 def test_translated_entries_are_the_pairs_in_either_direction(tmp_path):
     assert pairs_in(tmp_path, HEADER + CATALOGUE) == FOUND
+    counts = open_po(
+        tmp_path / "de.po", source="msgid", target="msgstr", cache=tmp_path / "cache"
+    ).passed_over
+    assert counts == {"other_state": 1, "not_translated": 1}
     turned = pairs_in(tmp_path, HEADER + CATALOGUE, source="msgstr", target="msgid")
     assert turned == [pair[::-1] for pair in FOUND]
 

@@ -55,6 +55,8 @@ def test_units_with_both_languages_are_the_pairs(tmp_path, key):
     path = tmp_path / "m.tmx"
     path.write_text(memory(UNITS, key=key), encoding="utf-8")
     assert pairs_in(path) == [("one", "eins"), ("three & more", "drei\nZeilen")]
+    again = open_tmx(path, source="en", target="de", cache=tmp_path / "cache")
+    assert again.passed_over == {"other_language": 1}
     assert pairs_in(path, "de", "fr") == [("eins", "un")]
 
 

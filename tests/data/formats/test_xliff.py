@@ -85,6 +85,24 @@ def test_only_the_named_states_are_read(tmp_path):
     assert (wrong.got, wrong.allowed) == ("done", "final, initial, translated")
 
 
+def test_units_that_are_no_pairs_are_counted(tmp_path):
+    def passed_over(content, states=(), source="en"):
+        (tmp_path / "job.xlf").write_text(content)
+        named = {"source": source, "target": "de", "states": states, "cache": tmp_path / "cache"}
+        counts = open_xliff(tmp_path / "job.xlf", **named).passed_over
+        assert open_xliff(tmp_path / "job.xlf", **named).passed_over == counts
+        return {reason: count for reason, count in counts.items() if count}
+
+    assert passed_over(version_1(UNITS_1)) == {"not_translated": 2, "not_to_translate": 1}
+    found = {"not_translated": 1, "not_to_translate": 1, "other_state": 2}
+    assert passed_over(version_2(UNITS_2), states=("final",)) == found
+    unit = '<trans-unit id="1"><source>a</source><target>b</target></trans-unit></body></file>'
+    both = version_1(UNITS_1).replace(
+        "</body></file>", f'</body></file><file source-language="fr" target-language="de"><body>{unit}'
+    )
+    assert passed_over(both, source="fr")["other_language"] == 4
+
+
 def test_inline_tags_are_no_text(tmp_path):
     body = (
         '<trans-unit id="1"><source>Press <g id="1">the <x id="2"/>key</g><ph id="3">{0}<sub>s</sub></ph> now'

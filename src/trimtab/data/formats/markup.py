@@ -72,6 +72,15 @@ def _character(element: Element) -> str:
     return "" if "\ud800" <= character <= "\udfff" else character
 
 
+OTHER_LANGUAGE, NOT_TRANSLATED, NOT_TO_TRANSLATE, OTHER_STATE = (
+    "other_language",
+    "not_translated",
+    "not_to_translate",
+    "other_state",
+)
+"""Why a unit is passed over."""
+
+
 def name_of(element: Element) -> str:
     """The name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]

@@ -5,6 +5,7 @@ Source: "The Format of PO Files", GNU gettext manual.
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from trimtab.data.compressed import unpacked
 from trimtab.data.formats.arrow import Rows
+from trimtab.data.formats.markup import NOT_TRANSLATED, OTHER_STATE
 from trimtab.data.formats.pairs import PairFile
 from trimtab.data.formats.table import TablePairs, open_rows
 from trimtab.data.input_file import open_input
@@ -53,17 +55,24 @@ def open_po(
             fix="leave `states` out to read what is translated",
         )
 
+    passed_over: Counter[str] = Counter()
+
     def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
         charset = "utf-8"
         for entry in _entries(path):
             if entry.is_header:
                 charset = _charset(path, entry)
                 continue
-            if ("fuzzy" if entry.is_fuzzy else "translated") in (states or _STATES[:1]):
-                pairs = dict.fromkeys(_decoded(path, entry, pair, charset) for pair in entry.pairs)
+            pairs = dict.fromkeys(_decoded(path, entry, pair, charset) for pair in entry.pairs)
+            if not pairs:
+                passed_over[NOT_TRANSLATED] += 1
+            elif ("fuzzy" if entry.is_fuzzy else "translated") not in (states or _STATES[:1]):
+                passed_over[OTHER_STATE] += 1
+            else:
                 yield from (pair if columns[0] == "msgid" else pair[::-1] for pair in pairs)
 
-    return open_rows(Rows((path,), read, how=(_LAYOUT, *states)), path, (sides[0], sides[1]), cache)
+    rows = Rows((path,), read, (_LAYOUT, *states), passed_over)
+    return open_rows(rows, path, (sides[0], sides[1]), cache)
 
 
 @dataclass(slots=True)

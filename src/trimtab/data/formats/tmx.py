@@ -3,12 +3,14 @@
 Source: TMX 1.4b specification, Localization Industry Standards Association, 2005.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from trimtab.data.formats.arrow import Rows
 from trimtab.data.formats.markup import (
+    OTHER_LANGUAGE,
     Element,
     code_of,
     in_language,
@@ -36,6 +38,7 @@ def open_tmx(path: Path, *, source: str | int, target: str | int, cache: Path) -
     Raises InputError if the file is no XML, a language is a number, or no unit has one of them.
     """
     languages = language_codes(path, source=source, target=target)
+    passed_over: Counter[str] = Counter()
 
     def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
         found: set[str] = set()
@@ -43,6 +46,7 @@ def open_tmx(path: Path, *, source: str | int, target: str | int, cache: Path) -
         for texts in units(path, starts=_ignore, read=_unit, kind="a translation memory in TMX"):
             found.update(texts)
             left, right = (in_language(texts, code_of(code)) for code in columns)
+            passed_over[OTHER_LANGUAGE] += not (left and right)
             for one in left:
                 for other in right:
                     pairs += 1
@@ -50,7 +54,7 @@ def open_tmx(path: Path, *, source: str | int, target: str | int, cache: Path) -
         if found and not pairs:
             raise no_unit_in(path, columns, list(found))
 
-    return open_rows(Rows((path,), read, how=(_LAYOUT,)), path, languages, cache)
+    return open_rows(Rows((path,), read, (_LAYOUT,), passed_over), path, languages, cache)
 
 
 def _ignore(element: Element) -> None:

@@ -3,6 +3,7 @@
 Source: OASIS standards XLIFF 1.2 (2008) and XLIFF 2.0 (2014).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,6 +12,10 @@ from typing import Any
 
 from trimtab.data.formats.arrow import Rows
 from trimtab.data.formats.markup import (
+    NOT_TO_TRANSLATE,
+    NOT_TRANSLATED,
+    OTHER_LANGUAGE,
+    OTHER_STATE,
     Element,
     code_of,
     language_codes,
@@ -52,9 +57,10 @@ def open_xliff(
     says nothing. Raises InputError if the file is no XML, a language is a number, or nothing is left.
     """
     languages = language_codes(path, source=source, target=target)
+    passed_over: Counter[str] = Counter()
 
     def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
-        here = _Here()
+        here = _Here(passed_over)
         seen_languages, seen_states = set[str](), set[str]()
         pairs = 0
         wanted = (code_of(columns[0]), code_of(columns[1]))
@@ -64,10 +70,12 @@ def open_xliff(
             sides = (segment.source, segment.target)
             if not _match(segment.languages, wanted):
                 if not _match(segment.languages, wanted[::-1]):
+                    passed_over[OTHER_LANGUAGE] += 1
                     continue
                 sides = sides[::-1]
             seen_states.update(segment.states)
             if states and segment.states.isdisjoint(states):
+                passed_over[OTHER_STATE] += 1
                 continue
             pairs += 1
             yield sides
@@ -76,13 +84,14 @@ def open_xliff(
         if seen_languages and not pairs:
             raise no_unit_in(path, columns, list(seen_languages))
 
-    return open_rows(Rows((path,), read, how=(_LAYOUT, *states)), path, languages, cache)
+    return open_rows(Rows((path,), read, (_LAYOUT, *states), passed_over), path, languages, cache)
 
 
 @dataclass(slots=True)
 class _Here:
     """Where in a file the parser is."""
 
+    passed_over: Counter[str]
     languages: list[str] = field(default_factory=lambda: ["", ""])
 
     def enter(self, element: Element) -> None:
@@ -99,13 +108,16 @@ class _Here:
 
     def unit(self, element: Element) -> list[_Segment] | None:
         """The translated segments of a unit; None where the element is none."""
-        match name_of(element):
-            case "trans-unit":
-                return list(self._of_version_1(element)) if element.get("translate") != "no" else []
-            case "unit":
-                return list(self._of_version_2(element)) if element.get("translate") != "no" else []
-            case _:
-                return None
+        name = name_of(element)
+        if name not in ("trans-unit", "unit"):
+            return None
+        if element.get("translate") == "no":
+            self.passed_over[NOT_TO_TRANSLATE] += 1
+            return []
+        found = self._of_version_1(element) if name == "trans-unit" else self._of_version_2(element)
+        translated = [each for each in found if each.target.strip()]
+        self.passed_over[NOT_TRANSLATED] += not translated
+        return translated
 
     def _of_version_1(self, unit: Element) -> Iterator[_Segment]:
         source, target = _child(unit, "source"), _child(unit, "target")
@@ -118,8 +130,7 @@ class _Here:
         parts = [(left[mid], right[mid]) for mid in left if mid in right] or [(source, target)]
         for one, other in parts:
             texts = [text_in(side, native=_NATIVE_CODES) for side in (one, other)]
-            if texts[1].strip():
-                yield _Segment(texts[0], texts[1], languages, marks)
+            yield _Segment(texts[0], texts[1], languages, marks)
 
     def _of_version_2(self, unit: Element) -> Iterator[_Segment]:
         for segment in unit:
@@ -127,9 +138,8 @@ class _Here:
             if name_of(segment) != "segment" or source is None or target is None:
                 continue
             texts = [text_in(side, native=_NATIVE_CODES) for side in (source, target)]
-            if texts[1].strip():
-                states = frozenset({segment.get("state", "initial")})
-                yield _Segment(texts[0], texts[1], (self.languages[0], self.languages[1]), states)
+            states = frozenset({segment.get("state", "initial")})
+            yield _Segment(texts[0], texts[1], (self.languages[0], self.languages[1]), states)
 
 
 def _child(element: Element, name: str) -> Element | None:
