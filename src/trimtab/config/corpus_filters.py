@@ -10,7 +10,7 @@ from trimtab.config.settings import Settings, refused
 
 class DuplicateFilter(Settings):
     """Drops pairs that repeat an earlier one, of any corpus with the same tags; the first one is kept, in the order of
-    `data.train`. They are found when the run starts, as the transforms before leave them, by 64-bit hashes: 24 bytes
+    `data.train`. They are found when the run starts, as the transforms before leave them, by 64-bit hashes: 30 bytes
     of memory a pair, a bit when it runs."""
 
     kind: Literal["duplicate"] = "duplicate"

@@ -1,24 +1,20 @@
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config.corpus_filters import DuplicateFilter
 from trimtab.data.transforms.duplicates import find_repeated, key_of
 
-CORPORA = st.lists(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=8), max_size=4)
 
-
-@given(CORPORA)
-def test_what_a_set_has_seen_is_repeated(corpora):
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=20))
+def test_what_a_set_has_seen_is_repeated(lines):
     seen, expected = set(), []
-    for corpus in corpora:
-        expected.append([])
-        for key, counts in corpus:
-            expected[-1].append(counts and key in seen)
-            seen |= {key} if counts else set()
-    keys = [np.array([key for key, _ in corpus], np.uint64) for corpus in corpora]
-    counted = [np.array([counts for _, counts in corpus], bool) for corpus in corpora]
-    assert [each.tolist() for each in find_repeated(keys, counted)] == expected
+    for key, counts in lines:
+        expected.append(counts and key in seen)
+        seen |= {key} if counts else set()
+    keys = np.array([key for key, _ in lines], np.uint64)
+    assert find_repeated(keys, np.array([counts for _, counts in lines], bool)).tolist() == expected
 
 
 def keys(pairs, tags=(), **named):

@@ -5,6 +5,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -148,15 +149,16 @@ def _repeated(
     config: DuplicateFilter, corpora: Sequence[FiltersCorpus], pipelines: Sequence[Pipeline], read: Read
 ) -> list[LineSet]:
     """The lines of each corpus that repeat an earlier one, as the transforms before leave them."""
-    keys = [np.zeros(len(corpus), np.uint64) for corpus in corpora]
-    counted = [np.zeros(len(corpus), bool) for corpus in corpora]
-    for number, (corpus, pipeline) in enumerate(zip(corpora, pipelines, strict=True)):
+    starts = [0, *accumulate(map(len, corpora))]
+    keys, counted = np.zeros(starts[-1], np.uint64), np.zeros(starts[-1], bool)
+    for start, corpus, pipeline in zip(starts, corpora, pipelines, strict=False):
         for line, pair in read(corpus):
             outcome = pipeline.apply(*pair, line=line)
             if not isinstance(outcome, Dropped):
-                keys[number][line] = key_of(*outcome, tags=corpus.tags, config=config)
-                counted[number][line] = True
-    return [LineSet.of(each) for each in find_repeated(keys, counted)]
+                keys[start + line] = key_of(*outcome, tags=corpus.tags, config=config)
+                counted[start + line] = True
+    repeated = find_repeated(keys, counted)
+    return [LineSet.of(repeated[start:stop]) for start, stop in pairwise(starts)]
 
 
 def _key(
