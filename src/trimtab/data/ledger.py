@@ -132,7 +132,8 @@ class Ledger:
                     "kept": corpus.kept,
                     "dropped": {
                         name: {"count": reason.count, "lines": list(reason.lines)}
-                        for name, reason in corpus.dropped.items()
+                        # In an order of its own, so that a resumed run writes the same.
+                        for name, reason in sorted(corpus.dropped.items())
                     },
                     **({"passed_over": dict(corpus.passed_over)} if corpus.passed_over else {}),
                 }
