@@ -4,6 +4,7 @@ from tests.language_run import language_recipe
 from trimtab.cleaning import clean_files, clean_recipe, render_clean, usual_filters
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.errors import InputError
+from trimtab.inspection import inspect_recipe
 
 RECIPE = """\
 data:
@@ -66,6 +67,24 @@ def test_one_file_with_columns_is_cleaned_too(folder):
     (folder / "p.tsv").write_text("".join("\t".join(pair) + "\n" for pair in PAIRS))
     assert dropped(clean_files(1, 2, pairs="p.tsv", out="clean")) == {"duplicate": 1, "copy": 2}
     assert (folder / "clean" / "p.target").read_text() == f"{PAIRS[0][1]}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("p.tsv", "en\tde\none\teins\n", "a\tb\tc\n"),
+        ("p.jsonl", '{"en": "one", "de": "eins"}\n', '{"en": 1}\n'),
+    ],
+)
+def test_what_an_error_says_of_broken_lines_is_so(folder, name, good, bad):
+    (folder / name).write_text(good + bad)
+    recipe = RECIPE.replace("{source: a.en, target: a.de}", f"{{pairs: {name}, source: en, target: de}}")
+    loaded = parse_recipe(recipe, path=folder / "r.yaml")
+    with pytest.raises(InputError) as caught:
+        inspect_recipe(loaded)
+    assert "`trimtab data clean RECIPE --out DIR` removes all such lines" in caught.value.problems[0].fix
+    (corpus,) = clean_recipe(loaded, out="clean").corpora
+    assert (corpus.kept, corpus.dropped["unreadable"].count) == (1, 1)
 
 
 def test_what_is_there_is_never_overwritten(folder):

@@ -27,5 +27,5 @@ def test_sums_what_to_train_on_and_problems_follow():
 def test_it_is_said_where_there_are_no_filters():
     nothing = CleanedCorpus("a", 1, 1, {"empty_source": Reason(0, ())}, {})
     assert render_clean(CleanReport((nothing,), None)).startswith("a: 1 pair, 1 kept (100.00%)")
-    assert "no filters" in render_clean(CleanReport((nothing,), None))
+    assert "no filters in `data.transforms`" in render_clean(CleanReport((nothing,), None))
     assert "no filters" not in render_clean(CleanReport((nothing, corpus()), None))

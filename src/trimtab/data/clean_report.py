@@ -52,9 +52,7 @@ def render_clean(report: CleanReport) -> str:
         pairs, kept = (sum(getattr(each, name) for each in report.corpora) for name in ("pairs", "kept"))
         parts.append(f"together: {pairs:,} pairs, {kept:,} kept ({_share(kept, pairs)})")
     if all({UNREADABLE, EMPTY_SOURCE, EMPTY_TARGET}.issuperset(each.dropped) for each in report.corpora):
-        parts.append(
-            "no filters: name some in `data.transforms`, such as {kind: duplicate} and {kind: ratio}"
-        )
+        parts.append("no filters in `data.transforms`, so only pairs with an empty side are dropped")
     if report.out is not None:
         lines = [f"      - {_flow(corpus.train_on)}" for corpus in report.corpora if corpus.train_on]
         head = f"written to {report.out}, what was dropped to dropped/REASON.tsv there; to train on what is kept:"

@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.data.formats.chat import chat_field, chat_text
 from trimtab.data.formats.json_line import FIELD, field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
-from trimtab.data.formats.pairs import PairFile, field_names
+from trimtab.data.formats.pairs import REMOVES_LINES, PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -58,6 +58,11 @@ class JsonlPairs:
         """See `Pairs`."""
         return f"{self.lines.path}:{line + 1}"
 
+    @property
+    def _repair(self) -> str:
+        """What to do with a line that cannot be read, of pairs or of documents."""
+        return _REPAIR if self.source == self.target else f"{_REPAIR}; {REMOVES_LINES}"
+
     def _fields(self, line: int, text: str) -> tuple[str, str]:
         if not text or text.isspace():
             return "", ""
@@ -67,7 +72,7 @@ class JsonlPairs:
             raise self._broken(line, error) from None
         if not isinstance(fields, dict):
             raise self._problem(
-                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
+                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=self._repair
             )
         if self.source == self.target == FIELD not in fields and (name := chat_field(fields)):
             fields = {FIELD: self._chat(line, fields[name])}
@@ -82,7 +87,7 @@ class JsonlPairs:
                 "has a conversation that cannot be read",
                 got=str(error),
                 allowed='[{"role": "user", "content": "..."}, ...], or `from` and `value`',
-                fix=_REPAIR,
+                fix=self._repair,
             ) from None
 
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
@@ -97,7 +102,7 @@ class JsonlPairs:
                     f"has half a character in the field {name!r}",
                     got="a lone \\ud800-\\udfff",
                     allowed="whole characters",
-                    fix=_REPAIR,
+                    fix=self._repair,
                 )
             return value
         inside = [path for path in field_paths(fields) if path.startswith(f"{name}.")]
@@ -106,7 +111,7 @@ class JsonlPairs:
             f"has no text in the field {name!r}",
             got=_json_kind(value),
             allowed="a string",
-            fix=f"name a field inside, such as {inside[0]}" if inside else _REPAIR,
+            fix=f"name a field inside, such as {inside[0]}" if inside else self._repair,
         )
 
     def _missing(self, line: int, fields: dict[str, Any], name: str) -> InputError:
@@ -138,7 +143,7 @@ class JsonlPairs:
             "is not valid JSON",
             got=f"{said}, at column {column}",
             allowed="a JSON object",
-            fix=_REPAIR,
+            fix=self._repair,
             column=column,
         )
 

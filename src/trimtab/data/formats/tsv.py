@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.pairs import PairFile
+from trimtab.data.formats.pairs import REMOVES_LINES, PairFile
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -68,7 +68,7 @@ class TsvPairs:
                 f"{self.lines.path}: line {line + 1} has another number of columns than the first",
                 got=f"{len(columns)} column{'s' * (len(columns) != 1)}",
                 allowed=f"{self.num_columns} columns between tabs",
-                fix="repair or remove the line; tabs inside a text must be replaced",
+                fix=f"repair or remove the line; tabs inside a text must be replaced; {REMOVES_LINES}",
                 where=f"{self.lines.path}:{line + 1}",
             )
         return columns[self.source], columns[self.target]
