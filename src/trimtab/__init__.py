@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | exporting | shortlisting   what the commands call
+    launch | inspection | cleaning | adapters | exporting | shortlisting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from trimtab.checkpoint.log_table import read_metrics as read_metrics
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
+    from trimtab.cleaning import clean_files as clean_files
+    from trimtab.cleaning import clean_recipe as clean_recipe
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.mbr import Mbr as Mbr
     from trimtab.decode.sampling import Sampling as Sampling
@@ -64,6 +66,8 @@ HOMES = {
     "build_shortlist": "trimtab.shortlisting",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
+    "clean_files": "trimtab.cleaning",
+    "clean_recipe": "trimtab.cleaning",
     "load_recipe": "trimtab.config.load",
     "read_metrics": "trimtab.checkpoint.log_table",
     "set_threads": "trimtab.device",
