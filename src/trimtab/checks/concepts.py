@@ -108,6 +108,7 @@ CONCEPTS: dict[str, Concept] = {
     "zero_stage": _(int, "ZeRO stage"),
     "offload": _(bool, "optimizer or parameters offloaded to the host"),
     "fsdp": _(int, "1 or 2: version of FSDP"),
+    "wrapped_layers": _(list, "classes whose objects FSDP shards one by one"),
     "sharded": _(bool, "whether the launcher's file has DeepSpeed, FSDP or Megatron hold the weights"),
     # adapters
     "adapter": _(str, "lora, qlora, oft, ...; `none` for full training"),

@@ -49,6 +49,11 @@ class Conversion:
     is_trainable: bool
     """Whether the recipe loads, and its task is one that can be trained today."""
 
+    def __repr__(self) -> str:
+        trains = "trainable" if self.is_trainable else "not trainable yet"
+        left = f"{len(self.unmatched)} settings unmatched, {len(self.notes)} notes"
+        return f"Conversion(of {self.kind}, {trains}, {left})"
+
 
 def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
     """Turns a file, or a document that is read already, into a recipe; `kind` where its kind cannot be recognised.

@@ -47,6 +47,13 @@ def _float(value: int | float) -> float | None:
         return None
 
 
+def put_wrapped(told: Told, setting: Setting | None) -> None:
+    """Tells the classes that FSDP wraps: a list, or names between commas."""
+    value = setting.value if setting is not None else None
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else text_list(value)
+    put(told, "wrapped_layers", setting, names if names and all(names) else None)
+
+
 def is_list(value: Any) -> TypeGuard[list[Any]]:
     """Whether it is a list, of whatever."""
     return isinstance(value, list)

@@ -16,7 +16,12 @@ from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory_parts.versions import accepted
 from trimtab.checks.kinds.nmt.programs import program_of
 from trimtab.checks.kinds.own_options import with_own
-from trimtab.checks.kinds.scripts.launcher import LAUNCHERS, launcher_concepts, launcher_options
+from trimtab.checks.kinds.scripts.launcher import (
+    LAUNCHERS,
+    launcher_concepts,
+    launcher_options,
+    model_of_script,
+)
 from trimtab.checks.kinds.scripts.options import told_options
 from trimtab.checks.kinds.scripts.toolkits import toolkit_of, toolkit_run
 from trimtab.checks.kinds.trl_training import TRL_SIGNS, trainer_of
@@ -98,6 +103,8 @@ def _description(
         table, tool = written.table, written.table.tool if written.table else tool
         told = _under(told, _told(written, call, surroundings))
         keys |= written.settings
+    if "wrapped_layers" in told and "model_family" not in told and call is not None:
+        told = {**model_of_script(call.name, surroundings), **told}
     return Description(
         tool=tool,
         kind=KIND.name,

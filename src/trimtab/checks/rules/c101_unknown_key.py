@@ -153,6 +153,8 @@ def _names_below(table: KeyTable, parent: str) -> list[str]:
 
 def _is_below(known: str, parent: str) -> bool:
     stem = known.rpartition(".")[0]
+    if "*" not in stem:
+        return stem == parent
     parts, own = stem.split("."), parent.split(".")
     return len(parts) == len(own) and all(a in ("*", b) for a, b in zip(parts, own, strict=True))
 
