@@ -65,7 +65,8 @@ def recipe_trees() -> st.SearchStrategy[Tree]:
                     "lines": st.none() | st.integers(1, 9999),
                     "samples": st.integers(0, 100),
                     "best": st.fixed_dictionaries({"metric": st.just("loss")}),
-                    "patience": st.none() | st.integers(1, 99),
+                    "patience": st.integers(1, 99),
+                    "stop_on": st.none() | st.sampled_from(("any", "all")).map(lambda how: {how: ["loss"]}),
                 }
             ),
             "checkpoint": st.fixed_dictionaries({"every": durations(), "keep": st.integers(1, 99)}),

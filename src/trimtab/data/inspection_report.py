@@ -113,6 +113,10 @@ class Report:
     one_row: bool = False
     """Whether source and target share `max_tokens`."""
 
+    def __repr__(self) -> str:
+        train = ", ".join(f"{each.name}: {each.kept} of {each.inspected} pairs kept" for each in self.train)
+        return f"Report({train})"
+
     @property
     def problems(self) -> tuple[str, ...]:
         """What nobody wants to train on, a line each."""
