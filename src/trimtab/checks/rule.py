@@ -50,6 +50,8 @@ class Diagnosis:
     edits: tuple[Edit, ...] = ()
     """Empty if a person has to decide."""
     safety: Safety = "changes training"
+    tool: str = ""
+    """Whose configuration it is about: of several pieces of evidence the one about this tool is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

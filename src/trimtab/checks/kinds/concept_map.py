@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from trimtab.checks.concepts import CONCEPTS
 from trimtab.checks.kinds.written import Written
+from trimtab.checks.listed import text_list as text_list
 from trimtab.checks.setting import Setting
 
 Told = dict[str, Setting]
@@ -44,13 +45,6 @@ def _float(value: int | float) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-def text_list(value: Any) -> list[str] | None:
-    """A list of names: a list of texts, or one text by itself."""
-    if isinstance(value, str):
-        return [value]
-    return list(value) if is_list(value) and all(isinstance(item, str) for item in value) else None
 
 
 def put_wrapped(told: Told, setting: Setting | None) -> None:

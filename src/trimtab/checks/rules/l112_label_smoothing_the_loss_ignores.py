@@ -8,6 +8,7 @@ from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
+SMOOTHED = "label_smoothed_cross_entropy"
 _YAML = (
     "data:\n  corpus_1: {{path_src: train.txt, path_tgt: train.sum}}\n  valid: {{path_src: dev.txt, "
     "path_tgt: dev.sum}}\nsave_model: out/model\nencoder_type: transformer\ndecoder_type: transformer\n"
@@ -38,6 +39,11 @@ RULE = Rule(
             "LigerFusedLinearCrossEntropyLoss takes `label_smoothing` and never passes it on, in 0.2.1; 0.3.0 does.",
         ),
         Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/criterions/label_smoothed_cross_entropy.py",
+            "`label_smoothing` is a field of this criterion alone: with `cross_entropy`, which is the default, "
+            "fairseq-train knows no such option and stops.",
+        ),
+        Maintainer(
             "https://github.com/facebookresearch/pytext/pull/1698",
             "'label smoothing loss is -inf if any logits are -inf' (title only).",
             opened=False,
@@ -55,9 +61,11 @@ _LIGERS_FIRST = (0, 3)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for the two losses of OpenNMT-py that leave it out, and for Liger's fused loss before it took it."""
+    """Fires for the two losses of OpenNMT-py that leave it out, for fairseq's plain cross entropy, and for Liger's
+    fused loss before it took it."""
     if run.document.syntax == "python":
         yield from _of_liger(run)
+    yield from _of_fairseq(run)
     smoothing = run.written("label_smoothing") if run.tool == "opennmt" else None
     value = run.value("label_smoothing")
     if smoothing is None or value is None or value <= 0:
@@ -87,3 +95,16 @@ def _of_liger(run: Description) -> Iterator[Diagnosis]:
         if entry is not None and isinstance(value, float) and value > 0:
             other, fix = f"`{call.name}` before Liger 0.3", "update liger-kernel to 0.3 or later"
             yield RULE.at(entry.place, key=entry.key, value=f"{value:g}", other=other, fix=fix)
+
+
+def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
+    """The option belongs to another criterion than the one in force."""
+    keys = ("label-smoothing", "criterion.label_smoothing")
+    smoothing = (
+        next((each for key in keys if (each := run.written(key))), None) if run.tool == "fairseq" else None
+    )
+    zero = run.setting("label_smoothing")
+    if smoothing is None or zero is None or zero.key == smoothing.key:
+        return
+    fix = f"set `criterion` to `{SMOOTHED}`{'' if zero.is_written else '; it is cross_entropy by default'}"
+    yield RULE.at(smoothing, value=str(smoothing.value), other="`cross_entropy`", fix=fix)
