@@ -7,6 +7,7 @@ import pytest
 from tests.checks.rules.findings import findings, severities
 from trimtab.checks.rules import (
     c124_trainer_refuses,
+    e108_evaluation_mode_left_on,
     p118_layer_of_another_model_wrapped,
     s137_gradients_never_cleared,
     s140_rate_beyond_any_use,
@@ -271,3 +272,30 @@ def test_a_launch_file_for_another_model_is_named(layer, name):
 )
 def test_a_launch_file_for_this_model_or_one_that_is_not_known_is_left_alone(layer, name):
     assert launched(layer, name) == []
+
+
+BOTH = """
+import torch
+from torch import nn
+def train(args, model, {second}, loader, optimizer):
+    if args.n_gpu > 1:
+        model = nn.DataParallel(model)
+    for batch in loader:
+        model.train()
+        {off}
+        loss = model(batch).loss + {second}(batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_a_second_model_that_only_helps_may_stay_in_evaluation_mode():
+    text = BOTH.format(second="first_stage", off="first_stage.eval()")
+    assert not fires(e108_evaluation_mode_left_on, text)
+
+
+def test_methods_of_a_model_that_is_wrapped_in_one_branch_are_seen():
+    assert not fires(e108_evaluation_mode_left_on, BOTH.format(second="other", off="validate(model)"))
+    text = BOTH.format(second="other", off="model.eval()").replace("        model.train()\n", "")
+    assert fires(e108_evaluation_mode_left_on, text)
