@@ -104,3 +104,12 @@ def test_keywords_of_trainers_moved_to_their_configurations(call, version, told)
         f"from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer\ntrainer = {call}\ntrainer.train()\n"
     )
     assert bool(findings(c108_key_removed, "train.py", text, versions=version)) is told
+
+
+def test_a_key_that_a_tool_leaves_to_its_library_later_is_not_removed_before():
+    text = (
+        "from trl import GRPOConfig\n"
+        "args = GRPOConfig(output_dir='out', per_device_train_batch_size=8, gradient_accumulation_steps=2)\n"
+    )
+    for versions in ("trl=0.14.0 transformers=4.47.1", "trl=0.20.0 transformers=4.55.0"):
+        assert findings(c108_key_removed, "train.py", text, versions=versions) == []

@@ -159,7 +159,8 @@ def _over(inherited: Key, key: Key, version: Version | None) -> Key:
     )
     if version is not None:
         is_own = (since is None or version >= since) and (until is None or version < until)
-        return own if is_own else inherited
+        # `removed_in` counts the tool's own releases, and this one still has the key.
+        return replace(own, removed_in="") if is_own else inherited
     if until is not None:
         # Today it is the library's, and so is what became of it; `removed_in` counts the tool's own releases.
         own = replace(inherited, types=tuple(dict.fromkeys((*inherited.types, *own.types))))
