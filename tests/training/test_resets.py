@@ -183,6 +183,21 @@ def test_other_data_are_checked_before_the_run_is_touched(tmp_path, copied_run):
     assert newest_state(run).origin == {}
 
 
+def test_where_nothing_was_saved_there_is_nothing_to_reset(tmp_path):
+    changes = {"length": "2 steps", "step.schedule.warmup": "1 steps", "evaluate.every": "9 steps"}
+    recipe, run = small_recipe(tmp_path, **changes), tmp_path / "run"
+
+    class Kill(Told):
+        def step(self, metrics, **_):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=run, progress=Kill())
+    result, lines = go_on(run, recipe, reset="data")
+    assert (result.state.step, result.state.origin) == (2, {})
+    assert "there is no checkpoint yet, so there is nothing to reset" in lines
+
+
 def test_a_replay_does_not_cross_a_reset(copied_run):
     run, recipe = copied_run
     go_on(run, recipe, "length=62 steps", "loss.label_smoothing=0.2", reset="optimizer")
