@@ -1,9 +1,9 @@
 """The search options of `translate`: forced beginnings, number of results, blocked repeats."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,12 +11,24 @@ from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.streams import opened_input
 from trimtab.errors import input_error
 
+if TYPE_CHECKING:
+    from trimtab.decode.glossary import Glossary
+    from trimtab.decode.setup import TranslationCounts
+
 Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="Required beginning of every translation.")]
 PrefixFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Required beginning of each translation, one per line; an empty line requires none.",
+    ),
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossary",
+        metavar="FILE",
+        help="Terms that translations must have: source<TAB>target a line, where the source is in the text.",
     ),
 ]
 NBest = Annotated[
@@ -68,3 +80,30 @@ def opened_prefixes(text: str | None, path: Path | None) -> Generator[Iterable[s
         from trimtab.decode.reading import read_lines
 
         yield read_lines(file, name=str(path))
+
+
+def refuse_together(option: str, value: object, others: Mapping[str, object]) -> None:
+    """InputError where an option is given together with another one that it excludes; None is not given."""
+    for other, its_value in others.items():
+        if value is not None and its_value is not None:
+            raise input_error(
+                f"{option}: cannot be combined with {other}",
+                got="both",
+                allowed="one of them",
+                fix="leave one out",
+            )
+
+
+def opened_glossary(path: Path) -> "Glossary":
+    """The glossary in a file; InputError with all lines that are wrong."""
+    with opened_input(path, option="--glossary") as file:
+        from trimtab.decode.glossary import read_glossary
+        from trimtab.decode.reading import read_lines
+
+        return read_glossary(read_lines(file, name=str(path)), name=str(path))
+
+
+def terms_kept(counts: "TranslationCounts") -> str:
+    """How many terms of the glossary are in the translations."""
+    kept, lines = counts.terms - counts.missing_terms, counts.lines_with_terms
+    return f"glossary: {kept:,} of {counts.terms:,} terms kept, in {lines:,} lines with terms"

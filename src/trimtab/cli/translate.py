@@ -1,7 +1,7 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,21 +11,29 @@ from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
 from trimtab.cli.search_options import (
     EnsembleMode,
+    GlossaryFile,
     NBest,
     NoRepeatNgram,
     Prefix,
     PrefixFile,
     StopRule,
+    opened_glossary,
     opened_prefixes,
+    refuse_together,
+    terms_kept,
 )
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
+    from trimtab.decode.reading import BinaryLines
     from trimtab.decode.sampling import Sampling
+    from trimtab.decode.search import Search
+    from trimtab.inference.translator import TextOutput, Translator
 
+DocumentForm = Literal["text", "jsonl"]
 Documents = Annotated[
-    Literal["text", "jsonl"] | None,
+    DocumentForm | None,
     typer.Option(
         help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
         "between documents, or a list of sentences a line."
@@ -48,6 +56,7 @@ def translate(
     stop: StopRule = "exact",
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
+    glossary: GlossaryFile = None,
     n_best: NBest = None,
     no_repeat_ngram: NoRepeatNgram = None,
     sample: Sample = False,
@@ -61,39 +70,61 @@ def translate(
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    _check_words(runs, documents, {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
+    prefixed = {"--prefix": prefix, "--prefix-file": prefix_file}
+    _check_words(runs, documents, {"--n-best": n_best, "--glossary": glossary, **prefixed})
+    refuse_together("--glossary", glossary, {"--sample": sample or None, **prefixed})
     sampling = sampling_of(
         sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
     )
-    check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
+    inputs = {"--input": source, "--prefix-file": prefix_file, "--glossary": glossary}
+    check_output(output, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.decode.search import Search
         from trimtab.inference import load_translator
 
-        search = Search(
-            beam=_beam(beam, sampling),
-            length_penalty=length_penalty,
-            stop=stop,
-            no_repeat_ngram=no_repeat_ngram,
-            sampling=sampling,
-        )
-        search.width(n_best or 1)
+        shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
+        search = _search(beam, sampling, n_best=n_best, **shaped)
+        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
+        if glossary is not None:
+            asked["glossary"] = opened_glossary(glossary)
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
-        name = "stdin" if source is None else str(source)
+        if documents is None:
+            asked["prefixes"] = prefixes
         with opened_output(output) as text:
-            if documents is not None:
-                translator.write_documents(lines, text, form=documents, name=name)
-            elif n_best is None:
-                translator.translate_stream(lines, text, name=name, prefixes=prefixes)
-            else:
-                translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
+            _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+        if glossary is not None:
+            typer.echo(terms_kept(translator.counts), err=True)
+
+
+def _search(beam: int | None, sampling: "Sampling | None", *, n_best: int | None, **shaped: Any) -> "Search":
+    from trimtab.decode.search import Search
+
+    search = Search(beam=_beam(beam, sampling), sampling=sampling, **shaped)
+    search.width(n_best or 1)
+    return search
+
+
+def _write(
+    translator: "Translator",
+    lines: "BinaryLines",
+    text: "TextOutput",
+    *,
+    documents: DocumentForm | None,
+    n_best: int | None,
+    asked: dict[str, Any],
+) -> None:
+    if documents is not None:
+        translator.write_documents(lines, text, form=documents, **asked)
+    elif n_best is not None:
+        translator.write_n_best(lines, text, n=n_best, **asked)
+    else:
+        translator.translate_stream(lines, text, **asked)
 
 
 def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:
     _refuse_texts(runs)
-    _alone(documents, others)
+    refuse_together("--documents", documents, others)
 
 
 def _refuse_texts(runs: list[str]) -> None:
@@ -105,17 +136,6 @@ def _refuse_texts(runs: list[str]) -> None:
                 got="a file among the runs",
                 allowed="folders of runs, which form an ensemble",
                 fix=f"name the text to translate with --input: `--input {name}`",
-            )
-
-
-def _alone(documents: str | None, others: "dict[str, object]") -> None:
-    for option, value in others.items():
-        if documents is not None and value is not None:
-            raise input_error(
-                f"--documents: cannot be combined with {option}",
-                got="both",
-                allowed="one of them",
-                fix="leave one out",
             )
 
 

@@ -22,6 +22,7 @@ from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import document_context, translation_setup
 from trimtab.inference.tagged import Tagged
+from trimtab.inference.terminology import GlossaryLike, with_glossary
 from trimtab.model.kinds import Model
 
 DOCUMENTS_SIDE_BY_SIDE = 64
@@ -81,11 +82,15 @@ class Translator:
             document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
 
-    def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
+    def translate(
+        self, lines: Iterable[str], *, prefixes: Prefixes = None, glossary: GlossaryLike | None = None
+    ) -> list[str]:
         """One translation for each line; see `stream`."""
-        return list(self.stream(lines, prefixes=prefixes))
+        return list(self.stream(lines, prefixes=prefixes, glossary=glossary))
 
-    def stream(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> Iterator[str]:
+    def stream(
+        self, lines: Iterable[str], *, prefixes: Prefixes = None, glossary: GlossaryLike | None = None
+    ) -> Iterator[str]:
         """One translation for each line, in order, in bounded memory.
 
         `prefixes` are what translations must begin with: one for each line, as text or as ids of the target
@@ -93,26 +98,44 @@ class Translator:
         that comes out; a line that is cut in pieces has it before the first. Its text is cut into pieces of the
         vocabulary by itself, so it should end where a word ends. Raises InputError for a prefix that cannot be
         forced, and where there are not as many as lines; and for a text alone in place of a list.
+
+        `glossary` has terms that a translation must have where they are in its line: a file of `source<TAB>target`, or
+        a mapping from terms to one target or several. It excludes prefixes and sampling; `counts.missing_terms` says
+        how many terms could not be kept, of which the log warns with the line.
         """
         lines = checked_texts(lines, name="lines")
-        translate = partial(translate_lines, setup=self.setup, prefixes=prefixes, counts=self.counts)
+        setup = with_glossary(self.setup, glossary, prefixes=prefixes)
+        translate = partial(translate_lines, setup=setup, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(lines, translate, restorer.restored)
 
-    def n_best(self, lines: Iterable[str], *, n: int, prefixes: Prefixes = None) -> list[list[Candidate]]:
+    def n_best(
+        self,
+        lines: Iterable[str],
+        *,
+        n: int,
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
+    ) -> list[list[Candidate]]:
         """For each line its best `n` translations with their scores, at most as many as the beam; with sampling, `n`
         samples in the order in which they were drawn."""
-        return list(self.n_best_stream(lines, n=n, prefixes=prefixes))
+        return list(self.n_best_stream(lines, n=n, prefixes=prefixes, glossary=glossary))
 
     def n_best_stream(
-        self, lines: Iterable[str], *, n: int, prefixes: Prefixes = None
+        self,
+        lines: Iterable[str],
+        *,
+        n: int,
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[list[Candidate]]:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is reported now
-        translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
+        setup = with_glossary(self.setup, glossary, prefixes=prefixes)
+        translate = partial(n_best_lines, setup=setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(
@@ -151,13 +174,19 @@ class Translator:
         return restored_documents(documents, run, restorer)
 
     def translate_stream(
-        self, source: BinaryLines, output: TextOutput, *, name: str = "input", prefixes: Prefixes = None
+        self,
+        source: BinaryLines,
+        output: TextOutput,
+        *,
+        name: str = "input",
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
     ) -> None:
         """Every line of a UTF-8 stream, translated and written as soon as its block is done.
 
         InputError names the first line that is not UTF-8, after what came before it was written.
         """
-        for line in self.stream(read_lines(source, name=name), prefixes=prefixes):
+        for line in self.stream(read_lines(source, name=name), prefixes=prefixes, glossary=glossary):
             output.write(line + "\n")
         output.flush()
 
@@ -195,10 +224,12 @@ class Translator:
         n: int,
         name: str = "input",
         prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
     ) -> None:
         """The same for `n` translations of each line, in the form of `decode.n_best_format`."""
         lines = read_lines(source, name=name)
-        for number, candidates in enumerate(self.n_best_stream(lines, n=n, prefixes=prefixes)):
+        lists = self.n_best_stream(lines, n=n, prefixes=prefixes, glossary=glossary)
+        for number, candidates in enumerate(lists):
             output.write(n_best_text(number, candidates))
         output.flush()
 
