@@ -1,14 +1,16 @@
 """The search options of `translate`: forced beginnings, number of results, blocked repeats."""
 
-from collections.abc import Generator, Iterable, Mapping
+import os
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from trimtab.cli.numbers import Range, number_option
-from trimtab.cli.streams import opened_input
+from trimtab.cli.output_place import check_output
+from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ GlossaryFile = Annotated[
         "--glossary",
         metavar="FILE",
         help="Terms that translations must have: source<TAB>target a line, where the source is in the text.",
+    ),
+]
+AlignmentsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--alignments",
+        metavar="FILE",
+        help="Also write which words of the source and the translation belong together: 0-0 1-2 2-1, a line each.",
     ),
 ]
 NBest = Annotated[
@@ -107,3 +117,32 @@ def terms_kept(counts: "TranslationCounts") -> str:
     """How many terms of the glossary are in the translations."""
     kept, lines = counts.terms - counts.missing_terms, counts.lines_with_terms
     return f"glossary: {kept:,} of {counts.terms:,} terms kept, in {lines:,} lines with terms"
+
+
+def check_output_beside(
+    path: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str]
+) -> None:
+    """`check_output` for the file of --alignments, which must not be --output either; nothing where there is none."""
+    if path is None:
+        return
+    output = inputs.get("--output")
+    if output is not None and os.path.realpath(path) == os.path.realpath(output):
+        raise input_error(
+            f"--alignments {path}: is the same file as --output",
+            got="one file for both",
+            allowed="a file of its own",
+            fix="name another file",
+        )
+    read = {option: each for option, each in inputs.items() if option != "--output"}
+    check_output(path, inputs=read, models=models, option="--alignments")
+
+
+@contextmanager
+def opened_alignments(path: Path | None, asked: dict[str, Any]) -> Generator[None, None, None]:
+    """Puts the file of --alignments among what is asked of a translator; it appears when it is complete."""
+    if path is None:
+        yield
+        return
+    with opened_output(path, option="--alignments") as file:
+        asked["alignments"] = file
+        yield

@@ -10,6 +10,7 @@ from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
 from trimtab.cli.search_options import (
+    AlignmentsFile,
     EnsembleMode,
     GlossaryFile,
     NBest,
@@ -17,6 +18,8 @@ from trimtab.cli.search_options import (
     Prefix,
     PrefixFile,
     StopRule,
+    check_output_beside,
+    opened_alignments,
     opened_glossary,
     opened_prefixes,
     refuse_together,
@@ -66,18 +69,21 @@ def translate(
     epsilon: Epsilon = None,
     seed: Seed = None,
     documents: Documents = None,
+    alignments: AlignmentsFile = None,
     ensemble_mode: EnsembleMode = "linear",
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
     prefixed = {"--prefix": prefix, "--prefix-file": prefix_file}
     _check_words(runs, documents, {"--n-best": n_best, "--glossary": glossary, **prefixed})
+    refuse_together("--alignments", alignments, {"--documents": documents, "--n-best": n_best})
     refuse_together("--glossary", glossary, {"--sample": sample or None, **prefixed})
     sampling = sampling_of(
         sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
     )
     inputs = {"--input": source, "--prefix-file": prefix_file, "--glossary": glossary}
     check_output(output, inputs=inputs, models=runs)
+    check_output_beside(alignments, inputs={**inputs, "--output": output}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         from trimtab.inference import load_translator
 
@@ -91,7 +97,7 @@ def translate(
         )
         if documents is None:
             asked["prefixes"] = prefixes
-        with opened_output(output) as text:
+        with opened_output(output) as text, opened_alignments(alignments, asked):
             _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
         if glossary is not None:
             typer.echo(terms_kept(translator.counts), err=True)

@@ -1,8 +1,9 @@
 """A model, its tokenizer and how to search, for lines, documents and whole files as a stream."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import tee
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from trimtab.config.run import Recipe
@@ -18,6 +19,7 @@ from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import InputError, input_error
+from trimtab.inference.aligner import Aligner, Links, in_blocks, no_aligner, render_links
 from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import document_context, translation_setup
@@ -26,6 +28,8 @@ from trimtab.inference.terminology import GlossaryLike, with_glossary
 from trimtab.model.kinds import Model
 
 DOCUMENTS_SIDE_BY_SIDE = 64
+ALIGNED_LINES = 1024
+"""Lines whose words are aligned together."""
 DocumentForm = Literal["text", "jsonl"]
 """Blocks between empty lines, or a list of sentences a line."""
 Prefixes = Iterable[Prefix | None] | str | None
@@ -64,6 +68,8 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
+    aligner: Callable[[], Aligner] | None = None
+    """What aligns words; None where the model cannot, as exports and ensembles cannot."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
@@ -109,6 +115,28 @@ class Translator:
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(lines, translate, restorer.restored)
+
+    def align(self, sources: Sequence[str], translations: Sequence[str]) -> list[Links]:
+        """The word alignment of each pair: links between words of the source and words of the translation, both counted
+        from 0, as `i-j` of the Pharaoh format has them. Words are what white space separates.
+
+        The translations may come from anywhere. A pair that is longer than the model reads has no links. Raises
+        InputError for exports, ensembles and language models.
+        """
+        if self.aligner is None:
+            raise no_aligner("an export or an ensemble")
+        sources, translations = (
+            list(checked_texts(each, name=name))
+            for each, name in ((sources, "sources"), (translations, "translations"))
+        )
+        if len(sources) != len(translations):
+            raise input_error(
+                "translations: not as many as sources",
+                got=f"{len(sources)} sources and {len(translations)} translations",
+                allowed="one translation for each source",
+                fix="check that both come from the same set",
+            )
+        return self.aligner().align(sources, translations)
 
     def n_best(
         self,
@@ -181,13 +209,27 @@ class Translator:
         name: str = "input",
         prefixes: Prefixes = None,
         glossary: GlossaryLike | None = None,
+        alignments: TextOutput | None = None,
     ) -> None:
-        """Every line of a UTF-8 stream, translated and written as soon as its block is done.
+        """Every line of a UTF-8 stream, translated and written as soon as its block is done; and its word alignment
+        with it, where there is a file for `alignments`.
 
         InputError names the first line that is not UTF-8, after what came before it was written.
         """
-        for line in self.stream(read_lines(source, name=name), prefixes=prefixes, glossary=glossary):
-            output.write(line + "\n")
+        lines = read_lines(source, name=name)
+        if alignments is None:
+            for line in self.stream(lines, prefixes=prefixes, glossary=glossary):
+                output.write(line + "\n")
+            output.flush()
+            return
+        if self.aligner is None:
+            raise no_aligner("an export or an ensemble")
+        lines, again = tee(lines)
+        translated = zip(self.stream(lines, prefixes=prefixes, glossary=glossary), again, strict=False)
+        for block in in_blocks(translated, ALIGNED_LINES):
+            found = self.align([line for _, line in block], [translation for translation, _ in block])
+            alignments.write("".join(render_links(links) + "\n" for links in found))
+            output.write("".join(translation + "\n" for translation, _ in block))
         output.flush()
 
     def write_documents(
