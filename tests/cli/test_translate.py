@@ -200,3 +200,36 @@ def test_what_is_wrong_with_a_glossary_is_said_with_its_line(call, loaded, tmp_p
     result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", stdin="")
     has_four_parts(refused(result))
     assert "terms.tsv: line 1 has no tab" in result.stderr
+
+
+def test_alignments_go_to_a_file_of_their_own(call, loaded, tmp_path):
+    def translate_stream(self, lines, text, *, alignments, **options) -> None:
+        alignments.write("0-0\n")
+
+    Upper.translate_stream, plain = translate_stream, Upper.translate_stream
+    try:
+        result = call("translate", "run", "--alignments", tmp_path / "links", stdin="a\n")
+    finally:
+        Upper.translate_stream = plain
+    assert result.exit_code == 0
+    assert (tmp_path / "links").read_text() == "0-0\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["links"]
+
+
+def test_alignments_need_a_place_of_their_own(call, loaded, tmp_path):
+    (tmp_path / "in").write_text("a\n")
+    given = ["--input", tmp_path / "in", "--output", tmp_path / "out"]
+    for place, words in (
+        ("out", "same file as --output"),
+        ("in", "same file as --input"),
+        ("no/x", "cannot be written"),
+    ):
+        result = call("translate", "run", *given, "--alignments", tmp_path / place)
+        has_four_parts(refused(result, f"--alignments {tmp_path / place}", words))
+
+
+@pytest.mark.parametrize("other", [["--n-best", 2], ["--documents", "text"]])
+def test_alignments_exclude_what_has_no_line_for_each(call, loaded, tmp_path, other):
+    result = call("translate", "run", "--alignments", tmp_path / "links", *other, stdin="")
+    has_four_parts(refused(result, "--alignments: cannot be combined"))
+    assert not (tmp_path / "links").exists()
