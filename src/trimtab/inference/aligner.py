@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from trimtab.choices import shape_for
@@ -49,6 +49,9 @@ class Aligner:
     tokenizers: Tokenizers
     tags: tuple[str, ...]
     head: AttentionHead
+    source_begins: Bool[np.ndarray, "source_ids"]
+    target_begins: Bool[np.ndarray, "target_ids"]
+    """For each id, whether it begins a word."""
     num_unaligned: int = 0
     """Pairs that could not be aligned so far; their links are none."""
 
@@ -63,11 +66,10 @@ class Aligner:
         fits = rows.fits
         tokens = self._chosen_tokens(rows.source.take(fits), rows.target.take(fits))
         chosen = dict(zip(fits.tolist(), tokens, strict=True))
-        begins = begins_word(self.tokenizers.source), begins_word(self.tokenizers.target)
         found: list[Links] = []
         for number, pair in enumerate(zip(sources, translations, strict=True)):
-            source = words_of(rows.source.row(number), begins[0], num_tags=len(self.tags))
-            target = words_of(rows.target.row(number), begins[1])
+            source = words_of(rows.source.row(number), self.source_begins, num_tags=len(self.tags))
+            target = words_of(rows.target.row(number), self.target_begins)
             counts = num_words(source), num_words(target)
             if number in chosen and counts == tuple(len(text.split()) for text in pair):
                 found.append(word_links(chosen[number], source, target))
@@ -158,7 +160,15 @@ def aligner_for(
     for a model without attention to a source."""
     if not isinstance(model, EncoderDecoder):
         raise no_aligner(f"a model with `task: {recipe.task}`")
-    return Aligner(model, recipe, tokenizers, tags, head or usual_head(recipe, len(model.decoder.blocks)))
+    return Aligner(
+        model,
+        recipe,
+        tokenizers,
+        tags,
+        head or usual_head(recipe, len(model.decoder.blocks)),
+        begins_word(tokenizers.source),
+        begins_word(tokenizers.target),
+    )
 
 
 def usual_head(recipe: Recipe, layers: int) -> AttentionHead:

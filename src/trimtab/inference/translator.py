@@ -68,8 +68,10 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
-    aligner: Callable[[], Aligner] | None = None
-    """What aligns words; None where the model cannot, as exports and ensembles cannot."""
+    open_aligner: Callable[[], Aligner] | None = None
+    """Opens what aligns words; None where the model cannot, as exports and ensembles cannot."""
+    aligner: Aligner | None = None
+    """What aligns words, once it was needed."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
@@ -123,8 +125,7 @@ class Translator:
         The translations may come from anywhere. A pair that is longer than the model reads has no links. Raises
         InputError for exports, ensembles and language models.
         """
-        if self.aligner is None:
-            raise no_aligner("an export or an ensemble")
+        aligner = self._opened_aligner()
         sources, translations = (
             list(checked_texts(each, name=name))
             for each, name in ((sources, "sources"), (translations, "translations"))
@@ -136,7 +137,13 @@ class Translator:
                 allowed="one translation for each source",
                 fix="check that both come from the same set",
             )
-        return self.aligner().align(sources, translations)
+        return aligner.align(sources, translations)
+
+    def _opened_aligner(self) -> Aligner:
+        if self.open_aligner is None:
+            raise no_aligner("an export or an ensemble")
+        self.aligner = self.aligner or self.open_aligner()
+        return self.aligner
 
     def n_best(
         self,
@@ -222,8 +229,7 @@ class Translator:
                 output.write(line + "\n")
             output.flush()
             return
-        if self.aligner is None:
-            raise no_aligner("an export or an ensemble")
+        self._opened_aligner()  # so that a model that has none is refused before it translates
         lines, again = tee(lines)
         translated = zip(self.stream(lines, prefixes=prefixes, glossary=glossary), again, strict=False)
         for block in in_blocks(translated, ALIGNED_LINES):
