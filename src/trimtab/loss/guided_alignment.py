@@ -57,11 +57,12 @@ class _LogDivisors(torch.autograd.Function):
         (grad,) = grads
         queries, keys, target_segments, source_segments, divisors = ctx.saved_tensors
         of_queries, of_keys = torch.empty_like(queries), torch.zeros_like(keys)
-        for piece in _pieces(len(queries)):
-            scores = _scores(queries, keys, target_segments, source_segments, piece)
-            share = (scores - divisors[piece, None]).exp() * grad[piece, None]
-            of_queries[piece] = share @ keys
-            of_keys += share.T @ queries[piece]
+        with torch.autocast(queries.device.type, enabled=False):
+            for piece in _pieces(len(queries)):
+                scores = _scores(queries, keys, target_segments, source_segments, piece)
+                share = (scores - divisors[piece, None]).exp() * grad[piece, None]
+                of_queries[piece] = share @ keys
+                of_keys += share.T @ queries[piece]
         return of_queries, of_keys, None, None
 
 
