@@ -43,7 +43,7 @@ def main():
     layers, heads = len(model.model.decoder.blocks), model.model.decoder.blocks[0].cross.heads
 
     def measured(head):
-        aligner = aligner_for(model.model, model.recipe, model.tokenizers, tags=(), head=head)
+        aligner = aligner_for(model.model, model.recipe, model.tokenizers, (), head=head)
         begun = time.perf_counter()
         found = aligner.align(*dev)
         seconds = time.perf_counter() - begun

@@ -24,7 +24,7 @@ SOURCES, TARGETS = [a for a, _ in PAIRS], [b for _, b in PAIRS]
 def test_words_are_linked_by_what_their_tokens_attend_to_most(trained_run, reads):
     model = load_model(str(trained_run))
     head = AttentionHead(layer=1, head=1, reads=reads)
-    aligner = aligner_for(model.model, model.recipe, model.tokenizers, tags=(), head=head)
+    aligner = aligner_for(model.model, model.recipe, model.tokenizers, (), head=head)
     found = aligner.align(SOURCES, TARGETS)
     assert found == [slow_links(model, *pair, reads=reads) for pair in PAIRS]
     assert aligner.num_unaligned == 0
@@ -62,7 +62,7 @@ def test_a_translator_aligns_pairs_from_anywhere(trained_run):
 
 def test_lines_without_an_alignment_are_named(trained_run, caplog):
     model = load_model(str(trained_run))
-    aligner = aligner_for(model.model, model.recipe, model.tokenizers, tags=())
+    aligner = aligner_for(model.model, model.recipe, model.tokenizers, ())
     assert aligner.align(["ship " * 300] * 5, ["schiff"] * 5) == [[]] * 5
     assert aligner.num_unaligned == 5
     assert len(caplog.messages) == 3
@@ -76,7 +76,7 @@ def test_exports_ensembles_and_language_models_refuse_by_name(trained_run, expor
         assert "an export or an ensemble" in str(caught.value)
     model = load_model(str(trained_run))
     with pytest.raises(InputError, match="only the attention"):
-        aligner_for(None, model.recipe, model.tokenizers, tags=())
+        aligner_for(None, model.recipe, model.tokenizers, ())
 
 
 def test_the_usual_head_is_the_one_that_training_guided(trained_run):

@@ -152,8 +152,8 @@ def aligner_for(
     model: object,
     recipe: Recipe,
     tokenizers: Tokenizers,
-    *,
     tags: tuple[str, ...],
+    *,
     head: AttentionHead | None = None,
 ) -> Aligner:
     """The aligner of a model, by the head that its training guided, or the layer that usually aligns best. InputError

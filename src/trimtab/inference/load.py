@@ -75,7 +75,7 @@ class LoadedModel:
             translation_setup(self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search)
         )
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
-        aligner = partial(aligner_for, self.model, self.recipe, self.tokenizers, tags=tags)
+        aligner = partial(aligner_for, self.model, self.recipe, self.tokenizers)
         return Translator(setup, DocumentCounts(), pipeline.restorer(), context, aligner)
 
     def look_at(self, tags: Sequence[str]) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
-    open_aligner: Callable[[], Aligner] | None = None
-    """Opens what aligns words; None where the model cannot, as exports and ensembles cannot."""
+    open_aligner: Callable[[tuple[str, ...]], Aligner] | None = None
+    """Opens what aligns words behind these tags; None where the model cannot, as exports and ensembles cannot."""
     aligner: Aligner | None = None
     """What aligns words, once it was needed."""
 
@@ -142,7 +142,10 @@ class Translator:
     def _opened_aligner(self) -> Aligner:
         if self.open_aligner is None:
             raise no_aligner("an export or an ensemble")
-        self.aligner = self.aligner or self.open_aligner()
+        tokenizer = self.setup.tokenizer
+        tags = tokenizer.tags if isinstance(tokenizer, Tagged) else ()
+        if self.aligner is None or self.aligner.tags != tags:
+            self.aligner = self.open_aligner(tags)
         return self.aligner
 
     def n_best(
