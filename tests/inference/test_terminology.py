@@ -32,7 +32,11 @@ def test_terms_come_where_they_are_in_the_line_and_other_lines_stay_as_they_were
     assert (counts.terms, counts.lines_with_terms, counts.missing_terms) == (4, 2, 0)
     file = write(tmp_path, "ship\tboot\nred\tgelbe\tgrosse\nwind\tschiff wasser\n")
     assert translator.translate(lines, glossary=file) == found
-    few = translator.n_best(lines, n=3, glossary=open_glossary(file))
+    opened = open_glossary(file)
+    few = translator.n_best(lines, n=3, glossary=opened)
+    terms = translator.glossary[1]
+    assert translator.translate(lines, glossary=opened) == found
+    assert translator.glossary[1] is terms
     assert [each[0].text for each in few] == found
     assert all("boot" in each.text for each in few[0])
 

@@ -162,18 +162,18 @@ class _ConstrainedPaths(Generic[Found]):
         beam, vocabulary = logits.shape[1:]
         at_limit = self.device_limits <= step + 1 if min(self.limits) <= step + 1 else None
         scores = next_scores(logits, symbols=self.symbols, at_limit=at_limit)
+        proposed, proposed_tokens = self._proposed(scores)
         if self.search.no_repeat_ngram is not None:
             blocking = Constraints(no_repeat_ngram=self.search.no_repeat_ngram)
             scores = blocking.apply(scores, logits=logits, written=self.ids[:, :, :step])
         lacking = self.tables.missing(*self.terms) > 0
         end_scores = scores[..., self.symbols.end].masked_fill(lacking, OUT_OF_REACH)
         scores[..., self.symbols.end] = end_scores
-        totals = scores + self.scores[..., None]
+        totals = scores.add_(self.scores[..., None])  # in place: the largest tensor of a step
         top, places = totals.flatten(1).topk(min(2 * beam, beam * vocabulary))
         self.broken = self.broken | top[:, 0].isnan()
         best, best_tokens = totals.max(-1)
         own = torch.arange(beam, device=logits.device).expand(len(logits), beam)
-        proposed, proposed_tokens = self._proposed(logits)
         proposers = own[..., None].expand_as(proposed)
         return _each_once(
             torch.cat([top, best, proposed.flatten(1)], 1),
@@ -182,10 +182,11 @@ class _ConstrainedPaths(Generic[Found]):
             vocabulary=vocabulary,
         )
 
-    def _proposed(self, logits: Float[Tensor, "rows beam vocabulary"]) -> tuple[Tensor, Tensor]:
-        """The next token of each term that a hypothesis lacks, at the model's own log-probability."""
+    def _proposed(self, scores: Float[Tensor, "rows beam vocabulary"]) -> tuple[Tensor, Tensor]:
+        """The next token of each term that a hypothesis lacks, at the model's own log-probability; a row at its limit
+        lacks none."""
         tokens = self.tables.following(self.terms.progress)
-        own = logits.log_softmax(-1).gather(2, tokens).clamp(min=_FLOOR)
+        own = scores.gather(2, tokens).clamp(min=_FLOOR)
         totals = own + self.scores[..., None]
         return totals.masked_fill(~self.tables.wanted(self.terms.met), OUT_OF_REACH), tokens
 

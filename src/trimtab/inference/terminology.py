@@ -9,7 +9,7 @@ from trimtab.data.input_file import open_input
 from trimtab.decode.glossary import Glossary, checked_glossary, read_glossary
 from trimtab.decode.reading import read_lines
 from trimtab.decode.setup import TranslationSetup
-from trimtab.decode.terminology import spell_glossary
+from trimtab.decode.terminology import Terminology, spell_glossary
 from trimtab.errors import InputError, input_error
 
 GlossaryLike = str | Path | Mapping[str, str | Sequence[str]] | Glossary
@@ -29,9 +29,14 @@ def open_glossary(given: GlossaryLike) -> Glossary:
 
 
 def with_glossary(
-    setup: TranslationSetup, given: GlossaryLike | None, *, prefixes: object = None
+    setup: TranslationSetup,
+    given: GlossaryLike | None,
+    *,
+    prefixes: object = None,
+    known: tuple[Glossary, Terminology] | None = None,
 ) -> TranslationSetup:
-    """The setup whose translations have the terms of the glossary; as it is without one.
+    """The setup whose translations have the terms of the glossary; as it is without one. `known` is a glossary that was
+    opened before, in the ids of this vocabulary, which is taken where it is given again.
 
     Raises InputError as `open_glossary`, for terms that the vocabulary cannot spell, and together with samples or
     forced prefixes.
@@ -44,6 +49,8 @@ def with_glossary(
         raise _excludes(
             "a forced beginning leaves no choice of where terms come", got="a glossary and prefixes"
         )
+    if known is not None and known[0] is given:
+        return replace(setup, terminology=known[1])
     glossary = open_glossary(given).rewritten(setup.normalise)
     return replace(setup, terminology=spell_glossary(glossary, setup.tokenizer, setup.spell_target))
 

@@ -14,10 +14,12 @@ from trimtab.decode.document_lines import json_documents, json_line, text_docume
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
+from trimtab.decode.glossary import Glossary
 from trimtab.decode.lines import n_best_lines, translate_lines
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
+from trimtab.decode.terminology import Terminology
 from trimtab.errors import InputError, input_error
 from trimtab.inference.aligner import Aligner, Links, in_blocks, no_aligner, render_links
 from trimtab.inference.document_streams import gathered, restored_documents
@@ -72,6 +74,8 @@ class Translator:
     """Opens what aligns words behind these tags; None where the model cannot, as exports and ensembles cannot."""
     aligner: Aligner | None = None
     """What aligns words, once it was needed."""
+    glossary: tuple[Glossary, Terminology] | None = None
+    """The last glossary that was given opened, and its terms in ids."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
@@ -108,11 +112,12 @@ class Translator:
         forced, and where there are not as many as lines; and for a text alone in place of a list.
 
         `glossary` has terms that a translation must have where they are in its line: a file of `source<TAB>target`, or
-        a mapping from terms to one target or several. It excludes prefixes and sampling; `counts.missing_terms` says
-        how many terms could not be kept, of which the log warns with the line.
+        a mapping from terms to one target or several; for many calls, open it once: `trimtab.open_glossary`. It
+        excludes prefixes and sampling; `counts.missing_terms` says how many terms could not be kept, of which the log
+        warns with the line.
         """
         lines = checked_texts(lines, name="lines")
-        setup = with_glossary(self.setup, glossary, prefixes=prefixes)
+        setup = self._with_glossary(glossary, prefixes)
         translate = partial(translate_lines, setup=setup, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
@@ -138,6 +143,12 @@ class Translator:
                 fix="check that both come from the same set",
             )
         return aligner.align(sources, translations)
+
+    def _with_glossary(self, given: GlossaryLike | None, prefixes: Prefixes) -> TranslationSetup:
+        setup = with_glossary(self.setup, given, prefixes=prefixes, known=self.glossary)
+        if isinstance(given, Glossary) and setup.terminology is not None:
+            self.glossary = given, setup.terminology
+        return setup
 
     def _opened_aligner(self) -> Aligner:
         if self.open_aligner is None:
@@ -172,7 +183,7 @@ class Translator:
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is reported now
-        setup = with_glossary(self.setup, glossary, prefixes=prefixes)
+        setup = self._with_glossary(glossary, prefixes)
         translate = partial(n_best_lines, setup=setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
