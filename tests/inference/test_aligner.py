@@ -81,7 +81,7 @@ def test_exports_ensembles_and_language_models_refuse_by_name(trained_run, expor
 
 def test_the_usual_head_is_the_one_that_training_guided(trained_run):
     recipe = load_model(str(trained_run)).recipe
-    assert usual_head(recipe, 6) == AttentionHead(5, None, reads=True)
+    assert usual_head(recipe, 6) == AttentionHead(5, None, reads=False)
     guided = {"loss": recipe.loss.model_copy(update={"guided_alignment": GuidedAlignment(layer=3, head=2)})}
     assert usual_head(recipe.model_copy(update=guided), 6) == AttentionHead(3, 2, reads=False)
 
