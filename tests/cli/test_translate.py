@@ -191,14 +191,14 @@ def test_a_glossary_is_handed_on_and_its_terms_are_counted(call, loaded, tmp_pat
 def test_a_glossary_excludes_what_it_cannot_go_with(call, loaded, tmp_path, other):
     (tmp_path / "terms.tsv").write_text("ship\tSchiff\n", encoding="utf-8")
     result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", *other, stdin="")
-    has_four_parts(refused(result))
+    assert has_four_parts(refused(result))
     assert "--glossary" in result.stderr
 
 
 def test_what_is_wrong_with_a_glossary_is_said_with_its_line(call, loaded, tmp_path):
     (tmp_path / "terms.tsv").write_text("ship Schiff\nboat\tBoot\n", encoding="utf-8")
     result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", stdin="")
-    has_four_parts(refused(result))
+    assert has_four_parts(refused(result))
     assert "terms.tsv: line 1 has no tab" in result.stderr
 
 
@@ -225,11 +225,11 @@ def test_alignments_need_a_place_of_their_own(call, loaded, tmp_path):
         ("no/x", "cannot be written"),
     ):
         result = call("translate", "run", *given, "--alignments", tmp_path / place)
-        has_four_parts(refused(result, f"--alignments {tmp_path / place}", words))
+        assert has_four_parts(refused(result, f"--alignments {tmp_path / place}", words))
 
 
 @pytest.mark.parametrize("other", [["--n-best", 2], ["--documents", "text"]])
 def test_alignments_exclude_what_has_no_line_for_each(call, loaded, tmp_path, other):
     result = call("translate", "run", "--alignments", tmp_path / "links", *other, stdin="")
-    has_four_parts(refused(result, "--alignments: cannot be combined"))
+    assert has_four_parts(refused(result, "--alignments", "cannot be combined"))
     assert not (tmp_path / "links").exists()

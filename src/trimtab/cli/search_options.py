@@ -14,8 +14,7 @@ from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
-    from trimtab.decode.glossary import Glossary
-    from trimtab.decode.setup import TranslationCounts
+    from trimtab.inference.translator import Translator
 
 Prefix = Annotated[str | None, typer.Option(metavar="TEXT", help="Required beginning of every translation.")]
 PrefixFile = Annotated[
@@ -67,6 +66,14 @@ NoRepeatNgram = Annotated[
         fix="3 or 4 is usual; leave it out to block nothing",
     ),
 ]
+ShortlistFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--shortlist",
+        metavar="FILE",
+        help="On a CPU: search only the pieces that the source may need; made by `trimtab shortlist`.",
+    ),
+]
 EnsembleMode = Annotated[
     Literal["linear", "log_linear"],
     typer.Option(help="For several runs: average their probabilities, or the logarithms."),
@@ -104,37 +111,50 @@ def refuse_together(option: str, value: object, others: Mapping[str, object]) ->
             )
 
 
-def opened_glossary(path: Path) -> "Glossary":
-    """The glossary in a file; InputError with all lines that are wrong."""
+def check_beside(given: Mapping[str, object]) -> None:
+    """InputError for --glossary and --alignments together with what each of them excludes."""
+    excluded = {"--glossary": ("--sample", "--prefix", "--prefix-file", "--rerank"),
+                "--alignments": ("--n-best", "--rerank")}  # fmt: skip
+    for option, names in excluded.items():
+        refuse_together(option, given[option], {name: given[name] for name in names})
+
+
+def opened_terms(path: Path | None) -> dict[str, Any]:
+    """The glossary in a file, as what is asked of a translator; InputError with all lines that are wrong."""
+    if path is None:
+        return {}
     with opened_input(path, option="--glossary") as file:
         from trimtab.decode.glossary import read_glossary
         from trimtab.decode.reading import read_lines
 
-        return read_glossary(read_lines(file, name=str(path)), name=str(path))
+        return {"glossary": read_glossary(read_lines(file, name=str(path)), name=str(path))}
 
 
-def terms_kept(counts: "TranslationCounts") -> str:
-    """How many terms of the glossary are in the translations."""
-    kept, lines = counts.terms - counts.missing_terms, counts.lines_with_terms
-    return f"glossary: {kept:,} of {counts.terms:,} terms kept, in {lines:,} lines with terms"
-
-
-def check_output_beside(
-    path: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str]
-) -> None:
-    """`check_output` for the file of --alignments, which must not be --output either; nothing where there is none."""
+def report_terms(translator: "Translator", path: Path | None) -> None:
+    """Prints how many terms of the glossary are in the translations; nothing without one."""
     if path is None:
         return
-    output = inputs.get("--output")
-    if output is not None and os.path.realpath(path) == os.path.realpath(output):
+    counts = translator.counts
+    kept, lines = counts.terms - counts.missing_terms, counts.lines_with_terms
+    text = f"glossary: {kept:,} of {counts.terms:,} terms kept, in {lines:,} lines with terms"
+    typer.echo(text, err=True)
+
+
+def check_outputs(
+    output: Path | None, alignments: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str]
+) -> None:
+    """`check_output` for --output and for --alignments, which must not be one file."""
+    check_output(output, inputs=inputs, models=models)
+    if alignments is None:
+        return
+    if output is not None and os.path.realpath(alignments) == os.path.realpath(output):
         raise input_error(
-            f"--alignments {path}: is the same file as --output",
+            f"--alignments {alignments}: is the same file as --output",
             got="one file for both",
             allowed="a file of its own",
             fix="name another file",
         )
-    read = {option: each for option, each in inputs.items() if option != "--output"}
-    check_output(path, inputs=read, models=models, option="--alignments")
+    check_output(alignments, inputs=inputs, models=models, option="--alignments")
 
 
 @contextmanager

@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
-from trimtab.cli.output_place import check_output
+from trimtab.cli.choosing_options import (
+    Candidates,
+    Choice,
+    MbrUtility,
+    Rerank,
+    ReverseTag,
+    choice_of,
+    write_reranked,
+)
 from trimtab.cli.random_options import Seed, TopK
-from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
+from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
     AlignmentsFile,
     EnsembleMode,
@@ -17,13 +25,15 @@ from trimtab.cli.search_options import (
     NoRepeatNgram,
     Prefix,
     PrefixFile,
+    ShortlistFile,
     StopRule,
-    check_output_beside,
+    check_beside,
+    check_outputs,
     opened_alignments,
-    opened_glossary,
     opened_prefixes,
+    opened_terms,
     refuse_together,
-    terms_kept,
+    report_terms,
 )
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
@@ -34,6 +44,12 @@ if TYPE_CHECKING:
     from trimtab.decode.search import Search
     from trimtab.inference.translator import TextOutput, Translator
 
+Source = Annotated[
+    Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
+]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
+]
 DocumentForm = Literal["text", "jsonl"]
 Documents = Annotated[
     DocumentForm | None,
@@ -46,13 +62,8 @@ Documents = Annotated[
 
 def translate(
     runs: Runs,
-    source: Annotated[
-        Path | None,
-        typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
-    ] = None,
+    source: Source = None,
+    output: Output = None,
     beam: Beam = None,
     tag: Tag = None,
     length_penalty: LengthPenalty = 1.0,
@@ -71,43 +82,56 @@ def translate(
     documents: Documents = None,
     alignments: AlignmentsFile = None,
     ensemble_mode: EnsembleMode = "linear",
+    shortlist: ShortlistFile = None,
+    mbr: MbrUtility = None,
+    candidates: Candidates = None,
+    rerank: Rerank = None,
+    reverse_tag: ReverseTag = None,
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    prefixed = {"--prefix": prefix, "--prefix-file": prefix_file}
-    _check_words(runs, documents, {"--n-best": n_best, "--glossary": glossary, **prefixed})
-    refuse_together("--alignments", alignments, {"--documents": documents, "--n-best": n_best})
-    refuse_together("--glossary", glossary, {"--sample": sample or None, **prefixed})
-    sampling = sampling_of(
-        sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
-    )
-    inputs = {"--input": source, "--prefix-file": prefix_file, "--glossary": glossary}
-    check_output(output, inputs=inputs, models=runs)
-    check_output_beside(alignments, inputs={**inputs, "--output": output}, models=runs)
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
+    beside = {"--glossary": glossary, "--alignments": alignments}
+    _check_words(runs, documents, {**alone, **beside, "--shortlist": shortlist, "--mbr": mbr}, sample=sample)
+    choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
+    sampling = choice.sampling(sample, beam=beam, **drawn)
+    inputs = {
+        "--input": source,
+        "--prefix-file": prefix_file,
+        "--shortlist": shortlist,
+        "--glossary": glossary,
+    }
+    check_outputs(output, alignments, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.inference import load_translator
-
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
-        search = _search(beam, sampling, n_best=n_best, **shaped)
-        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
-        if glossary is not None:
-            asked["glossary"] = opened_glossary(glossary)
-        translator = load_translator(
-            runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
-        )
+        search = _search(beam, sampling, choice=choice, **shaped)
+        asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
+        loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
+        translator = _opened(runs, shortlist, **loaded)
         if documents is None:
             asked["prefixes"] = prefixes
         with opened_output(output) as text, opened_alignments(alignments, asked):
-            _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
-        if glossary is not None:
-            typer.echo(terms_kept(translator.counts), err=True)
+            if choice.weights is None:
+                _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+            else:
+                write_reranked(choice, translator, lines, text, device=device, **asked)
+        report_terms(translator, glossary)
 
 
-def _search(beam: int | None, sampling: "Sampling | None", *, n_best: int | None, **shaped: Any) -> "Search":
+def _opened(runs: list[str], shortlist: Path | None, **loaded: Any) -> "Translator":
+    from trimtab.inference import load_translator
+
+    translator = load_translator(runs, **loaded)
+    return translator if shortlist is None else translator.with_shortlist(shortlist)
+
+
+def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
     from trimtab.decode.search import Search
 
-    search = Search(beam=_beam(beam, sampling), sampling=sampling, **shaped)
-    search.width(n_best or 1)
+    mbr = choice.mbr(beam=beam, samples=sampling is not None)
+    search = Search(beam=_beam(beam, sampling), sampling=sampling, mbr=mbr, **shaped)
+    search.width(choice.reranked(search) or choice.n_best or 1)
     return search
 
 
@@ -128,9 +152,12 @@ def _write(
         translator.translate_stream(lines, text, **asked)
 
 
-def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:
+def _check_words(
+    runs: list[str], documents: str | None, others: "dict[str, object]", *, sample: bool
+) -> None:
     _refuse_texts(runs)
     refuse_together("--documents", documents, others)
+    check_beside({**others, "--sample": sample or None})
 
 
 def _refuse_texts(runs: list[str]) -> None:

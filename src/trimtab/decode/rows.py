@@ -15,6 +15,7 @@ from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
+from trimtab.decode.shortlisted import in_full_ids, short_ids, shortlisted_setup
 from trimtab.decode.stream import stream_of
 from trimtab.types import Ragged, SearchesItself
 
@@ -53,7 +54,11 @@ def n_best_rows(
     lengths = [len(row.ids) for row in rows]
     for batch in _batches(rows, setup, width=width):
         limits = [_limit(rows[row], setup) for row in batch]
-        lists = _search([rows[row] for row in batch], limits, setup, n=n)
+        chosen = [rows[row] for row in batch]
+        # Terms may be of pieces that the shortlist of their line does not have.
+        whole = setup.shortlist is None or bool(chosen[0].terms)
+        search = _search if whole else _search_in_shortlist
+        lists = search(chosen, limits, setup, n=n)
         found.update(zip(batch, lists, strict=True))
         counts.pieces += len(batch)
         counts.source_tokens += sum(lengths[row] for row in batch)
@@ -126,6 +131,19 @@ def _with_terms(
         ),
         n=n,
     )
+
+
+def _search_in_shortlist(
+    rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int
+) -> list[list[Hypothesis]]:
+    assert all(row.given is None for row in rows), "a shortlist, and sentences in context"
+    prefixes = [row.prefix for row in rows]
+    found = shortlisted_setup(setup, [row.ids for row in rows], prefixes=prefixes)
+    if found is None:
+        return _search(rows, limits, replace(setup, shortlist=None), n=n)
+    short, ids = found
+    rows = [replace(row, prefix=short_ids(ids, row.prefix)) if row.prefix else row for row in rows]
+    return [[in_full_ids(ids, each) for each in few] for few in _search(rows, limits, short, n=n)]
 
 
 def searched(
