@@ -81,7 +81,7 @@ class LoadedModel:
         )
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
         aligner = partial(aligner_for, self.model, self.recipe, self.tokenizers)
-        return Translator(setup, DocumentCounts(), pipeline.restorer(), context, aligner)
+        return Translator(setup, DocumentCounts(), pipeline.restorer(), context, open_aligner=aligner)
 
     def look_at(self, tags: Sequence[str]) -> tuple[str, ...]:
         """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises
