@@ -28,7 +28,10 @@ _CONDA = re.compile(
 
 
 _INSTALLING = ("pip install", "# /// script", "uv add", '"pip", "install"')
-_INSTALLED = re.compile(r"(?<![\w./-])([A-Za-z][\w-]*)(?:\[[^\]\n]*\])?==([0-9]+(?:\.[0-9]+)*)(?![\w.*])")
+_NAME = re.compile(r"(?<![\w./-])([A-Za-z][\w-]{0,80})(?:\[[^\]\n]{0,40}\])?\Z")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*(?![\w.*])")
+_LONGEST: Final = 130
+"""Characters of a package's name with its extras."""
 
 
 def pins_around(folder: Path) -> dict[str, str]:
@@ -55,7 +58,14 @@ def pins_of_script(text: str) -> dict[str, str]:
     names in its own metadata (`# /// script`); of several the last."""
     if not any(word in text for word in _INSTALLING):
         return {}
-    return {found[1].lower(): found[2] for found in _INSTALLED.finditer(text)}
+    pins: dict[str, str] = {}
+    at = text.find("==")
+    while at >= 0:  # looked for by itself: a notebook may hold megabytes of images
+        name, number = _NAME.search(text[max(0, at - _LONGEST) : at]), _NUMBER.match(text, at + 2)
+        if name is not None and number is not None:
+            pins[name[1].lower()] = number[0]
+        at = text.find("==", at + 2)
+    return pins
 
 
 def up_to_root(folder: Path) -> list[Path]:
