@@ -46,9 +46,9 @@ def clean(
 ) -> None:
     """Show what each filter drops of a parallel corpus, and write what is kept, without training.
 
-    With a recipe its `data.transforms` are applied: `trimtab data clean recipe.yaml --out clean`. Two files are cleaned
-    by the usual filters: `trimtab data clean --source a.en --target a.de --source-language en --target-language de`.
-    Exit code 1 if nothing is kept of a corpus.
+    With a recipe its `data.transforms` are applied; without one, `--source` and `--target` are cleaned by the usual
+    filters: duplicates, copies, other languages, very different lengths and what is hardly text. Exit code 1 if
+    nothing is kept of a corpus.
     """
     given = {
         "--source": source,

@@ -54,9 +54,10 @@ def shortlist(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a shortlist: which target pieces a source may need. It makes translation on a CPU faster.
+    """Make a shortlist of target pieces, which makes translation on a CPU faster.
 
-    Example: trimtab shortlist runs/my --out my.shortlist && trimtab translate runs/my --shortlist my.shortlist
+    It holds the pieces that each source piece is usually translated by; `trimtab translate --shortlist FILE` searches
+    only these.
     """
     from trimtab.shortlisting import build_shortlist
 
