@@ -56,6 +56,16 @@ def test_pairs_can_be_named_and_limited(trained_run, tmp_path):
     assert "kept aside" not in report.render()
 
 
+def test_pairs_that_training_drops_are_left_out(copied_run, tmp_path):
+    run, _ = copied_run
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("data:\n", "data:\n  transforms: [{kind: duplicate}]\n", 1))
+    write_pairs(tmp_path, "own", 3 * list(WORDS.items()))
+    files = {"source": tmp_path / "own.en", "target": tmp_path / "own.de"}
+    report = build_shortlist(run, out=tmp_path / "a", **files)
+    assert report.pairs == len(WORDS) - min(2000, len(WORDS) // 10)
+
+
 def test_what_cannot_be_made_is_wrong_input(trained_run, made, tmp_path, exported_run):
     run, out = str(trained_run), tmp_path / "new"
     for options, match in (

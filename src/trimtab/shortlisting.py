@@ -19,7 +19,8 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpora
 from trimtab.data.lexical_table import estimate_lexical_table
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
-from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep, build_transforms
+from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep
+from trimtab.data.transforms.plan import plan_transforms
 from trimtab.decode.shortlist import Shortlist
 from trimtab.errors import InputError, input_error
 from trimtab.inference.shortlist_file import check_new, write_shortlist
@@ -78,7 +79,7 @@ class ShortlistReport:
 
 
 def build_shortlist(
-    run: str,
+    run: Path | str,
     *,
     out: Path | str,
     first: int | None = None,
@@ -101,7 +102,11 @@ def build_shortlist(
     recipe = resolve_paths(load_recipe(folder.recipe))
     tokenizers = load_tokenizers(folder.tokenizer)
     corpora = _corpora(recipe, source, target, name=str(folder.path))
-    rows = [_rows(corpus, lines, recipe, tokenizers) for corpus, lines in _spread(corpora, pairs)]
+    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache()).without(RandomStep)
+    rows = [
+        _rows(corpora[number], lines, pipeline.of(number), recipe.data.max_tokens, tokenizers)
+        for number, lines in enumerate(_spread(corpora, pairs))
+    ]
     sources, targets = (Ragged.joined(side) for side in zip(*rows, strict=True))
     if not len(sources):
         raise _no_pairs(str(folder.path), got="0 pairs that training would keep")
@@ -167,28 +172,29 @@ def _corpora(
     return open_corpora(files, root=Path.cwd(), cache=default_cache())
 
 
-def _spread(corpora: Sequence[Corpus], pairs: int) -> Iterator[tuple[Corpus, list[int]]]:
+def _spread(corpora: Sequence[Corpus], pairs: int) -> Iterator[list[int]]:
     """At most so many lines in all, of each corpus as many as its length and weight say, evenly spread."""
     wanted = np.array([len(corpus) * corpus.weight for corpus in corpora])
     shares = wanted / wanted.sum() * min(pairs, sum(map(len, corpora)))
     for corpus, share in zip(corpora, shares, strict=True):
         count = min(len(corpus), max(1, round(share)))
-        yield corpus, np.linspace(0, len(corpus) - 1, count).astype(np.int64).tolist()
+        yield np.linspace(0, len(corpus) - 1, count).astype(np.int64).tolist()
 
 
 def _rows(
-    corpus: Corpus, lines: Sequence[int], recipe: Recipe, tokenizers: Tokenizers
+    corpus: Corpus, lines: Sequence[int], pipeline: Pipeline, max_tokens: int, tokenizers: Tokenizers
 ) -> tuple[Ragged, Ragged]:
     """The ids of both sides, as in training but for what is random in it; what it drops is left out."""
-    steps = build_transforms(recipe.data.transforms).steps
-    pipeline = Pipeline(tuple(step for step in steps if not isinstance(step, RandomStep)))
     sides: list[tuple[Ragged, Ragged]] = []
     for start in range(0, len(lines), LINES_AT_ONCE):
-        read = corpus.several(lines[start : start + LINES_AT_ONCE])
-        kept = [pair for each in read if not isinstance(pair := pipeline.apply(*each), Dropped)]
+        block = lines[start : start + LINES_AT_ONCE]
+        read = zip(block, corpus.several(block), strict=True)
+        kept = [
+            found for line, pair in read if not isinstance(found := pipeline.apply(*pair, line=line), Dropped)
+        ]
         source = Ragged.of(tokenizers.source.encode_with_tags([pair[0] for pair in kept], corpus.tags))
         target = Ragged.of(tokenizers.target.encode([pair[1] for pair in kept]))
-        fits = np.flatnonzero(np.maximum(source.lengths, target.lengths) <= recipe.data.max_tokens)
+        fits = np.flatnonzero(np.maximum(source.lengths, target.lengths) <= max_tokens)
         sides.append((source.take(fits), target.take(fits)))
     return Ragged.joined([side[0] for side in sides]), Ragged.joined([side[1] for side in sides])
 

@@ -55,6 +55,8 @@ def test_runs_and_weights_are_read():
         (["--rerank", "length=run:1"], "length=WEIGHT"),
         (["--rerank", "comet=1"], "length=WEIGHT"),
         (["--rerank", "lm=run:inf"], "lm=RUN:WEIGHT"),
+        (["--rerank", "lm=a:1", "--rerank", "lm=a:2"], "given twice for a"),
+        (["--rerank", "length=1", "--rerank", "length=2"], "given twice"),
         (["--rerank", "length=1", "--reverse-tag", "<x>"], "--rerank reverse"),
         (["--reverse-tag", "<x>"], "--rerank reverse"),
         (["--rerank", "length=1", "--candidates", "8"], "--beam 8"),

@@ -190,20 +190,21 @@ def write_reranked(
 
 
 def _weights(given: Sequence[str], reverse_tags: tuple[str, ...]) -> Weights | None:
-    reverse: dict[str, float] = {}
-    lm: dict[str, float] = {}
-    length = 0.0
+    found: dict[str, dict[str, float]] = {"reverse": {}, "lm": {}, "length": {}}
     for text in given:
         kind, _, value = text.partition("=")
         run, _, weight = value.rpartition(":")
-        if kind == "reverse" and run:
-            reverse[run] = _weight(text, weight)
-        elif kind == "lm" and run:
-            lm[run] = _weight(text, weight)
-        elif kind == "length" and not run:
-            length = _weight(text, weight)
-        else:
+        if kind not in found or bool(run) == (kind == "length"):
             raise _not_a_weight(text)
+        if run in found[kind]:
+            raise input_error(
+                f"--rerank: {kind} is given twice" + (f" for {run}" if run else ""),
+                got=text,
+                allowed="one weight for each feature",
+                fix="leave one out",
+            )
+        found[kind][run] = _weight(text, weight)
+    reverse, lm, length = found["reverse"], found["lm"], found["length"].get("", 0.0)
     if reverse_tags and not reverse:
         raise input_error(
             "--reverse-tag: there is no reverse model to read it",

@@ -28,7 +28,10 @@ class _Found:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is meant as a key of the recipe: words with dots between them, the first a key at the top."""
+    """Whether a text is meant as a key of the recipe: words with dots between them, the first a key at the top; or a
+    key at the top that has a value of its own, such as `length`."""
+    if text in Recipe.model_fields:
+        return not list(_keys_below(list(_found(ROOT, [text]))))
     return bool(_DOTTED.fullmatch(text)) and text.partition(".")[0].removesuffix("[]") in Recipe.model_fields
 
 

@@ -17,7 +17,7 @@ from trimtab.errors import one_line
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
 
-_LIKE_A_KEY = re.compile(r"[a-z_]+(?:\[\])?(?:\.[a-z_0-9]+(?:\[\])?)+")
+_LIKE_A_KEY = re.compile(r"[a-z_]+(?:\[\])?(?:\.[a-z_0-9]+(?:\[\])?)*")
 MOST_RELATED = 8
 """Rules that are listed beside a recipe key, and keys beside a word."""
 MOST_SHOWN = 80
