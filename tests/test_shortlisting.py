@@ -26,7 +26,7 @@ def test_a_run_is_its_own_source_of_pairs(made, trained_run):
     assert made.per_line < made.num_ids == 66
     found = read_shortlist(made.file, tokenizers=load_tokenizers(trained_run / "tokenizer"))
     assert found.of_source.lengths.max() == 4
-    assert "kept aside" in made.render()
+    assert "held-out" in made.render()
     assert made.to_dict()["file"] == str(made.file)
 
 
@@ -53,7 +53,7 @@ def test_pairs_can_be_named_and_limited(trained_run, tmp_path):
     files = {"source": tmp_path / "own.en", "target": tmp_path / "own.de"}
     report = build_shortlist(str(trained_run), out=tmp_path / "a", pairs=7, **files)
     assert (report.pairs, report.covered) == (7, None)
-    assert "kept aside" not in report.render()
+    assert "held-out" not in report.render()
 
 
 def test_pairs_that_training_drops_are_left_out(copied_run, tmp_path):

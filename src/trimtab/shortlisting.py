@@ -33,8 +33,8 @@ most of them: of English to German with 16,000 pieces, 1,000 in place of 100 cov
 (the 50 likeliest of each piece), and 25 lines together need 3,250 in place of 3,050."""
 LEAST_PROBABILITY = 1e-4
 """Translations that are less likely are left out, however few a piece has."""
-MOST_CHECKED = 2000
-"""Pairs at most, and no more than a tenth, that are kept aside to see how much a shortlist has."""
+MOST_HELD_OUT = 2000
+"""Held-out pairs at most, and no more than a tenth of all, by which the coverage of a shortlist is measured."""
 LINES_AT_ONCE = 2**14
 
 
@@ -50,8 +50,8 @@ class ShortlistReport:
     always: int
     """Pieces that every batch has."""
     covered: float | None
-    """Share of the target pieces of pairs that were kept aside which their source's shortlist has; None if there were
-    too few pairs to keep any aside."""
+    """Share of the target pieces of held-out pairs that the shortlist of their source has; None if there were too few
+    pairs to hold any out."""
     per_line: float | None
     """Mean pieces in the shortlist of one of these lines."""
     num_ids: int
@@ -72,7 +72,7 @@ class ShortlistReport:
         ]
         if self.covered is not None:
             said.append(
-                f"  on pairs kept aside: {self.covered:.2%} of the target's pieces are in the shortlist of their line, "
+                f"  on held-out pairs: {self.covered:.2%} of the target's pieces are in the shortlist of their line, "
                 f"which has {self.per_line:,.0f} of {self.num_ids:,} pieces"
             )
         return "\n".join(said)
@@ -110,9 +110,9 @@ def build_shortlist(
     sources, targets = (Ragged.joined(side) for side in zip(*rows, strict=True))
     if not len(sources):
         raise _no_pairs(str(folder.path), got="0 pairs that training would keep")
-    aside = min(MOST_CHECKED, len(sources) // 10)
+    held_out = min(MOST_HELD_OUT, len(sources) // 10)
     order = np.random.default_rng(1).permutation(len(sources))
-    left = order[aside:]
+    left = order[held_out:]
     num_ids = tokenizers.target.num_ids
     table = estimate_lexical_table(
         sources.take(left),
@@ -129,7 +129,7 @@ def build_shortlist(
         copies=tokenizers.shared,
     )
     write_shortlist(out, shortlist, tokenizers=tokenizers)
-    covered, per_line = coverage(shortlist, sources.take(order[:aside]), targets.take(order[:aside]))
+    covered, per_line = coverage(shortlist, sources.take(order[:held_out]), targets.take(order[:held_out]))
     return ShortlistReport(
         file=out,
         pairs=len(left),
