@@ -50,6 +50,7 @@ def test_runs_and_weights_are_read():
         (["--candidates", "4"], "--mbr chrf"),
         (["--candidates", "1"], "2 to 64"),
         (["--mbr", "chrf", "--candidates", "4", "--n-best", "5"], "1 to 4"),
+        (["--mbr", "chrf", "--n-best", "33"], "1 to 32"),
         (["--rerank", "reverse=run"], "reverse=RUN:WEIGHT"),
         (["--rerank", "reverse=run:heavy"], "reverse=RUN:WEIGHT"),
         (["--rerank", "length=run:1"], "length=WEIGHT"),

@@ -30,7 +30,7 @@ OPTION_GROUPS: Mapping[str, Sequence[str]] = {
         "--shortlist",
     ),
     "Choice among candidates": ("--mbr", "--candidates", "--rerank", "--reverse-tag"),
-    "Forced words": ("--prefix", "--prefix-file"),
+    "Forced words": ("--prefix", "--prefix-file", "--glossary"),
     "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
     "Metrics": ("--metric", "--ter", "--comet", "--bleu-tokenizer"),
     "Comparison": ("--against", "--hypotheses"),
@@ -60,6 +60,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
         "trimtab translate runs/my --mbr chrf < text.en > text.de",
         "trimtab translate runs/my --beam 16 --rerank reverse=runs/back:0.5 < text.en > text.de",
+        "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",
     ),
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",
