@@ -98,11 +98,11 @@ def _page(found: Sequence[_Found], key: str) -> Iterator[str]:
 
 def _meanings(found: Sequence[_Found]) -> Iterator[str]:
     """What the key means, once for all kinds of groups in which it means the same."""
-    told: dict[str, dict[tuple[str, str], list[str]]] = {}
+    meanings: dict[str, dict[tuple[str, str], list[str]]] = {}
     for each in found:
         facts = allowed_at(each.place), default_of(each.model, each.key, each.place)
-        told.setdefault(one_line(each.place.meaning), {}).setdefault(facts, []).append(each.kind)
-    for meaning, by_facts in told.items():
+        meanings.setdefault(one_line(each.place.meaning), {}).setdefault(facts, []).append(each.kind)
+    for meaning, by_facts in meanings.items():
         yield from (meaning, "")
         for (allowed, default), kinds in by_facts.items():
             whose = f" ({', '.join(kinds)})" if any(kinds) else ""

@@ -71,11 +71,11 @@ def _of_a_key(key: str) -> Explanation | None:
     lines = key_lines(key)
     if not lines:
         near = near_keys(key)
-        told = [
+        unknown = [
             f"no recipe key `{key}`",
             *([f"  did you mean {' or '.join(f'`{each}`' for each in near)}?"] if near else []),
         ]
-        return Explanation("\n".join([*told, "  `docs/recipe.md` lists all keys"]) + "\n", is_found=False)
+        return Explanation("\n".join([*unknown, "  `docs/recipe.md` lists all keys"]) + "\n", is_found=False)
     name = lines[0].removeprefix("# ")
     if related := _related_to(name):
         lines += ["", "## Rules and findings about it", "", *map(_likely, related), *_LAST]
