@@ -22,8 +22,9 @@ RULE = Rule(
     severity="warning",
     message="{rate:g} is divided by the root of {warmup} warm-up steps: the learning rate never passes {peak:.2g}",
     why="In this schedule the written learning rate is a factor: the learning rate at step t is "
-    "factor / sqrt(max(t, warm-up)). A number that is a usual learning rate becomes one sixtieth of it after 4,000 steps "
-    "of warm-up, and the model hardly learns. In fairseq and Marian the same schedule reaches the written learning rate.",
+    "factor / sqrt(max(t, warm-up)). A number that is a usual learning rate becomes one sixtieth of it after 4,000 "
+    "steps of warm-up, and the model hardly learns. In fairseq and Marian the same schedule reaches the written "
+    "learning rate.",
     evidence=(
         Arithmetic("0.0005 / sqrt(4000) is 7.9e-6; a peak of 0.0005 needs 0.0005 * sqrt(4000) = 0.0316."),
         Maintainer(
