@@ -61,8 +61,8 @@ def clean_recipe(
 
 
 def clean_files(
-    source: str | int,
-    target: str | int,
+    source: str | os.PathLike[str] | int,
+    target: str | os.PathLike[str] | int,
     *,
     pairs: str | os.PathLike[str] | None = None,
     source_language: str | None = None,
@@ -72,7 +72,7 @@ def clean_files(
 ) -> CleanReport:
     """As `clean_recipe`, for two aligned files, or two columns (or languages) of the file `pairs`, by the filters of
     `usual_filters`. A column by number is an int, from 1."""
-    config = _corpus(source, target, pairs=None if pairs is None else str(pairs))
+    config = _corpus(_side(source), _side(target), pairs=None if pairs is None else os.fspath(pairs))
     filters = usual_filters(source_language, target_language)
     out = None if out is None else Path(out)
     return _cleaned([config], filters, keys=(), out=out, progress=progress or Silent())
@@ -80,7 +80,7 @@ def clean_files(
 
 def _corpus(source: str | int, target: str | int, *, pairs: str | None) -> TrainCorpus:
     try:
-        config = TrainCorpus(source=source, target=target, pairs=pairs)
+        return TrainCorpus(source=source, target=target, pairs=pairs)
     except ValidationError as error:
         said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         beside = "" if pairs is None else f" of {pairs}"
@@ -90,7 +90,10 @@ def _corpus(source: str | int, target: str | int, *, pairs: str | None) -> Train
             allowed="two text files; or, with `pairs`, two columns, fields or languages of that file",
             fix="name both sides; columns are counted from 1",
         ) from None
-    return config.with_paths(lambda path: str(Path(path).expanduser().absolute()))
+
+
+def _side(given: str | os.PathLike[str] | int) -> str | int:
+    return given if isinstance(given, int) else os.fspath(given)
 
 
 def usual_filters(

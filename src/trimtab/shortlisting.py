@@ -97,48 +97,46 @@ def build_shortlist(
     _check_counts(first=first, best=best, pairs=pairs)
     out = Path(path_text(out, name="out", allowed="a new file"))
     check_new(out)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     folder = RunFolder(resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run)
     recipe = resolve_paths(load_recipe(folder.recipe))
     tokenizers = load_tokenizers(folder.tokenizer)
     corpora = _corpora(recipe, source, target, name=str(folder.path))
-    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache()).without(RandomStep)
-    rows = [
-        _rows(corpora[number], lines, pipeline.of(number), recipe.data.max_tokens, tokenizers)
-        for number, lines in enumerate(_spread(corpora, pairs))
-    ]
-    sources, targets = (Ragged.joined(side) for side in zip(*rows, strict=True))
+    sources, targets = _read(corpora, recipe, tokenizers, pairs=pairs)
     if not len(sources):
         raise _no_pairs(str(folder.path), got="0 pairs that training would keep")
     held_out = min(MOST_HELD_OUT, len(sources) // 10)
     order = np.random.default_rng(1).permutation(len(sources))
     left = order[held_out:]
-    num_ids = tokenizers.target.num_ids
-    table = estimate_lexical_table(
-        sources.take(left),
-        targets.take(left),
-        num_source_ids=tokenizers.source.num_ids,
-        num_target_ids=num_ids,
-    )
-    most = max(1, round(num_ids * SHARE_FIRST)) if first is None else first
-    frequent = np.argsort(-np.bincount(targets.values, minlength=num_ids), kind="stable")[:most]
-    shortlist = Shortlist(
-        always=np.sort(frequent),
-        of_source=table.best(best, least=LEAST_PROBABILITY),
-        num_ids=num_ids,
-        copies=tokenizers.shared,
-    )
+    shortlist = _estimated(sources.take(left), targets.take(left), tokenizers, first=first, best=best)
     write_shortlist(out, shortlist, tokenizers=tokenizers)
     covered, per_line = coverage(shortlist, sources.take(order[:held_out]), targets.take(order[:held_out]))
     return ShortlistReport(
         file=out,
         pairs=len(left),
         entries=len(shortlist.of_source.values),
-        always=len(frequent),
+        always=len(shortlist.always),
         covered=covered,
         per_line=per_line,
+        num_ids=shortlist.num_ids,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _estimated(
+    source: Ragged, target: Ragged, tokenizers: Tokenizers, *, first: int | None, best: int
+) -> Shortlist:
+    num_ids = tokenizers.target.num_ids
+    table = estimate_lexical_table(
+        source, target, num_source_ids=tokenizers.source.num_ids, num_target_ids=num_ids
+    )
+    most = max(1, round(num_ids * SHARE_FIRST)) if first is None else first
+    frequent = np.argsort(-np.bincount(target.values, minlength=num_ids), kind="stable")[:most]
+    return Shortlist(
+        always=np.sort(frequent),
+        of_source=table.best(best, least=LEAST_PROBABILITY),
         num_ids=num_ids,
-        seconds=time.perf_counter() - begun,
+        copies=tokenizers.shared,
     )
 
 
@@ -170,6 +168,19 @@ def _corpora(
     if not recipe.facts.writes_text or not files:
         raise _no_pairs(name, got="a run without pairs of source and target")
     return open_corpora(files, root=Path.cwd(), cache=default_cache())
+
+
+def _read(
+    corpora: Sequence[Corpus], recipe: Recipe, tokenizers: Tokenizers, *, pairs: int
+) -> tuple[Ragged, Ragged]:
+    """The ids of at most so many pairs, spread over the corpora."""
+    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache()).without(RandomStep)
+    rows = [
+        _rows(corpora[number], lines, pipeline.of(number), recipe.data.max_tokens, tokenizers)
+        for number, lines in enumerate(_spread(corpora, pairs))
+    ]
+    source, target = (Ragged.joined(side) for side in zip(*rows, strict=True))
+    return source, target
 
 
 def _spread(corpora: Sequence[Corpus], pairs: int) -> Iterator[list[int]]:

@@ -9,6 +9,7 @@ import typer
 
 from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.sampling_options import sampling_of
+from trimtab.cli.search_options import refuse_together
 from trimtab.errors import InputError, input_error
 
 if TYPE_CHECKING:
@@ -137,13 +138,7 @@ def choice_of(
     reverse_tags: Sequence[str] | None,
 ) -> Choice:
     """What the options ask for; InputError for those that cannot be combined, and for a --rerank that means nothing."""
-    if utility is not None and rerank:
-        raise input_error(
-            "--mbr: cannot be combined with --rerank",
-            got="both",
-            allowed="one of them",
-            fix="leave one out",
-        )
+    refuse_together("--mbr", utility, {"--rerank": rerank or None})
     if candidates is not None and utility is None and not rerank:
         raise input_error(
             "--candidates: nothing chooses among them",

@@ -42,7 +42,7 @@ def run_comparison(
 ) -> None:
     """Prints the comparison; InputError for files that are missing among the options or on the disk, and for options
     that would count for nothing."""
-    _check_named(run, hypotheses, against=against, reference=reference)
+    reference = _checked_reference(run, hypotheses, against=against, reference=reference)
     given = "--tag" if tags else "--beam" if beam is not None else ""
     if given and all(name is None or _is_text(name) for name in (run, against)):
         raise input_error(
@@ -67,9 +67,10 @@ def run_comparison(
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else found.render())
 
 
-def _check_named(
+def _checked_reference(
     run: str | None, hypotheses: list[Path], *, against: str | None, reference: Path | None
-) -> None:
+) -> Path:
+    """The reference, where everything that is compared is named and there."""
     if reference is None:
         raise input_error(
             "evaluate: nothing to compare the translations with",
@@ -92,6 +93,7 @@ def _check_named(
                 allowed="a text file with a translation a line; - is stdin",
                 fix="name a run without --hypotheses" if path.is_dir() else "check the path",
             )
+    return reference
 
 
 def _is_text(name: str) -> bool:

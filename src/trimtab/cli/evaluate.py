@@ -86,24 +86,14 @@ def evaluate(
     more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
     files = {"source": source, "reference": reference}
     if hypotheses or against is not None:
-        if text or documents:
-            raise _not_compared("--text" if text else "--documents")
-        run_comparison(
-            run, hypotheses or [], against=against, beam=beam, tags=tag, more=more, as_json=as_json, **files
-        )
+        _refuse_compared(text, documents)
+        asked = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
+        run_comparison(run, hypotheses or [], against=against, **asked)
         return
     if run is None:
         raise _no_model()
     if text is not None:
-        others = (
-            source,
-            reference,
-            documents,
-            tag,
-            names,
-            beam is not None,
-            bleu_tokenizer != USUAL_TOKENIZER,
-        )
+        others = (*files.values(), documents, tag, names, beam is not None, bleu_tokenizer != USUAL_TOKENIZER)
         _text(run, text, as_json=as_json, alone=not any(others))
         return
     if documents is not None:
@@ -156,13 +146,15 @@ def _no_model() -> InputError:
     )
 
 
-def _not_compared(option: str) -> InputError:
-    return input_error(
-        f"{option}: is scored by itself",
-        got=f"{option} with --against or --hypotheses",
-        allowed="--source FILE --reference FILE where systems are compared",
-        fix=f"leave {option} out, or --against and --hypotheses",
-    )
+def _refuse_compared(text: Path | None, documents: Path | None) -> None:
+    for option, path in (("--text", text), ("--documents", documents)):
+        if path is not None:
+            raise input_error(
+                f"{option}: is scored by itself",
+                got=f"{option} with --against or --hypotheses",
+                allowed="--source FILE --reference FILE where systems are compared",
+                fix=f"leave {option} out, or --against and --hypotheses",
+            )
 
 
 def _known(names: list[str]) -> list[str]:
