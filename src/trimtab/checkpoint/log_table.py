@@ -79,6 +79,8 @@ def _library(name: str) -> Any:
         raise InputError(
             Problem(
                 what=f"{name} is not installed",
-                fix=f"`pip install {name}`, or use the table as it is: a dict of columns",
+                got=f"no module {name}",
+                allowed=f"{name}, or the table as it is, a dict of columns",
+                fix=f"pip install {name}",
             )
         ) from None

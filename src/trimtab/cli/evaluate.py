@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,8 +87,8 @@ def evaluate(
     files = {"source": source, "reference": reference}
     if hypotheses or against is not None:
         _refuse_compared(text, documents)
-        asked = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
-        run_comparison(run, hypotheses or [], against=against, **asked)
+        options: dict[str, Any] = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
+        run_comparison(run, hypotheses or [], against=against, **options)
         return
     if run is None:
         raise _no_model()
