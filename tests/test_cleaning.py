@@ -69,6 +69,14 @@ def test_one_file_with_columns_is_cleaned_too(folder):
     assert (folder / "clean" / "p.target").read_text() == f"{PAIRS[0][1]}\n"
 
 
+@pytest.mark.parametrize(("sides", "pairs"), [((1, 2), None), ((1, 0), "p.tsv"), (("", "a.de"), None)])
+def test_sides_that_no_file_has_are_wrong_input(folder, sides, pairs):
+    with pytest.raises(InputError, match="data clean: ") as caught:
+        clean_files(*sides, pairs=pairs)
+    (problem,) = caught.value.problems
+    assert all((problem.got, problem.allowed, problem.fix))
+
+
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [

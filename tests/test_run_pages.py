@@ -40,6 +40,6 @@ def test_the_page_on_resets_names_what_may_change_with_each():
     keys = {name.removeprefix("recipe."): needed for name, needed in CHANGES.items() if needed in RESETS}
     for key in ("step.optimizer", "step.clip", "step.ema", "loss", "model.dropout", "step.schedule", "seed"):
         assert f"`{key}`" in rows[keys[key]]
-    freely = text[text.index("## Train longer") : text.index("## Go on with")]
+    freely = text[text.index("## Train longer") : text.index("## Continue with")]
     named = {name.removeprefix("recipe.") for name, needed in CHANGES.items() if needed == "nothing"}
     assert {*re.findall(r"`([\w.]+)`", freely.split("may change")[0])} <= named

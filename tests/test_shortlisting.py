@@ -26,7 +26,7 @@ def test_a_run_is_its_own_source_of_pairs(made, trained_run):
     assert made.per_line < made.num_ids == 66
     found = read_shortlist(made.file, tokenizers=load_tokenizers(trained_run / "tokenizer"))
     assert found.of_source.lengths.max() == 4
-    assert "kept aside" in made.render()
+    assert "held-out" in made.render()
     assert made.to_dict()["file"] == str(made.file)
 
 
@@ -60,7 +60,17 @@ def test_pairs_can_be_named_and_limited(trained_run, tmp_path):
     files = {"source": tmp_path / "own.en", "target": tmp_path / "own.de"}
     report = build_shortlist(str(trained_run), out=tmp_path / "a", pairs=7, **files)
     assert (report.pairs, report.covered) == (7, None)
-    assert "kept aside" not in report.render()
+    assert "held-out" not in report.render()
+
+
+def test_pairs_that_training_drops_are_left_out(copied_run, tmp_path):
+    run, _ = copied_run
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("data:\n", "data:\n  transforms: [{kind: duplicate}]\n", 1))
+    write_pairs(tmp_path, "own", 3 * list(WORDS.items()))
+    files = {"source": tmp_path / "own.en", "target": tmp_path / "own.de"}
+    report = build_shortlist(run, out=tmp_path / "a", **files)
+    assert report.pairs == len(WORDS) - min(2000, len(WORDS) // 10)
 
 
 def test_what_cannot_be_made_is_wrong_input(trained_run, made, tmp_path, exported_run):

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from trimtab.config.corpora import TrainCorpus
 from trimtab.config.corpus_filters import CopyFilter, DuplicateFilter, LanguageFilter, LettersFilter
 from trimtab.config.languages import known_languages, labels_of
@@ -59,8 +61,8 @@ def clean_recipe(
 
 
 def clean_files(
-    source: str | int,
-    target: str | int,
+    source: str | os.PathLike[str] | int,
+    target: str | os.PathLike[str] | int,
     *,
     pairs: str | os.PathLike[str] | None = None,
     source_language: str | None = None,
@@ -69,15 +71,29 @@ def clean_files(
     progress: Progress | None = None,
 ) -> CleanReport:
     """As `clean_recipe`, for two aligned files, or two columns (or languages) of the file `pairs`, by the filters of
-    `usual_filters`."""
-    config = TrainCorpus(
-        source=source, target=target, pairs=None if pairs is None else str(Path(pairs).absolute())
-    )
-    if pairs is None:
-        config = config.with_paths(lambda path: str(Path(path).expanduser().absolute()))
+    `usual_filters`. A column by number is an int, from 1."""
+    config = _corpus(_side(source), _side(target), pairs=None if pairs is None else os.fspath(pairs))
     filters = usual_filters(source_language, target_language)
     out = None if out is None else Path(out)
     return _cleaned([config], filters, keys=(), out=out, progress=progress or Silent())
+
+
+def _corpus(source: str | int, target: str | int, *, pairs: str | None) -> TrainCorpus:
+    try:
+        return TrainCorpus(source=source, target=target, pairs=pairs)
+    except ValidationError as error:
+        said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        beside = "" if pairs is None else f" of {pairs}"
+        raise input_error(
+            f"data clean: {said}",
+            got=f"source {source!r} and target {target!r}{beside}",
+            allowed="two text files; or, with `pairs`, two columns, fields or languages of that file",
+            fix="name both sides; columns are counted from 1",
+        ) from None
+
+
+def _side(given: str | os.PathLike[str] | int) -> str | int:
+    return given if isinstance(given, int) else os.fspath(given)
 
 
 def usual_filters(

@@ -1,5 +1,6 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
+import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
 from trimtab.device import set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import first_ahead, on_any
+from trimtab.distributed.agree import first_ahead, of_first, on_any
 from trimtab.errors import RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
@@ -97,8 +98,8 @@ def train(
     Recipe and overrides may be dicts, see `load_recipe`. `resume="auto"` resumes a run that is there and starts one
     where there is none, as a job that is put into its queue again needs it.
 
-    `reset`, beside `resume=True`, begins parts of the run anew from its newest checkpoint, and lets the settings change
-    that belong to them: `optimizer` (moments, moving average; loss, clipping and dropout may change), `schedule`
+    `reset`, with `resume=True`, keeps the weights of the newest checkpoint and starts parts of the run over, whose
+    settings may then change: `optimizer` (moments, moving average; loss, clipping and dropout may change), `schedule`
     (learning rate and length count from here), `data` (another corpus, order or size of steps), `best` (the best
     evaluation so far). What is kept and what is reset is reported, and on the disk before the first step.
 
@@ -198,7 +199,7 @@ class Prepared:
     fingerprints: dict[str, str]
     progress: Progress
     reset: Sequence[Reset] = ()
-    """What begins anew where the run resumes."""
+    """Which parts start over where the run resumes."""
 
 
 def prepare(
@@ -270,7 +271,9 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if run.writes:
         forget(run, state, from_nothing=checkpoint is None)
     before = state
-    state = with_resets(before, prepared.reset, clock=parts.clock, epoch=newest_line(run).get("epoch"))
+    if prepared.reset:
+        epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before
+        state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
@@ -278,7 +281,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     if prepared.reset:
-        begin_anew(prepared, before, state, recorder)
+        commit_reset(prepared, before, state, recorder)
     prepared.progress.message(describe(parts, state))
     if parts.stop_rule.reached(state):
         report_already_done(parts, state, recorder)
@@ -292,7 +295,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     return state, recorder
 
 
-def begin_anew(prepared: Prepared, before: TrainState, state: TrainState, recorder: Recorder) -> None:
+def commit_reset(prepared: Prepared, before: TrainState, state: TrainState, recorder: Recorder) -> None:
     """Says what is reset and what is kept, checks other data, and commits the state, so that a kill before the next
     checkpoint does not undo it and the run then resumes without `--reset`."""
     parts, reset = prepared.parts, prepared.reset

@@ -19,7 +19,8 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpora
 from trimtab.data.lexical_table import estimate_lexical_table
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
-from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep, build_transforms
+from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep
+from trimtab.data.transforms.plan import plan_transforms
 from trimtab.decode.shortlist import Shortlist
 from trimtab.errors import InputError, input_error
 from trimtab.inference.shortlist_file import check_new, write_shortlist
@@ -32,8 +33,8 @@ most of them: of English to German with 16,000 pieces, 1,000 in place of 100 cov
 (the 50 likeliest of each piece), and 25 lines together need 3,250 in place of 3,050."""
 LEAST_PROBABILITY = 1e-4
 """Translations that are less likely are left out, however few a piece has."""
-MOST_CHECKED = 2000
-"""Pairs at most, and no more than a tenth, that are kept aside to see how much a shortlist has."""
+MOST_HELD_OUT = 2000
+"""Held-out pairs at most, and no more than a tenth of all, by which the coverage of a shortlist is measured."""
 LINES_AT_ONCE = 2**14
 
 
@@ -49,8 +50,8 @@ class ShortlistReport:
     always: int
     """Pieces that every batch has."""
     covered: float | None
-    """Share of the target pieces of pairs that were kept aside which their source's shortlist has; None if there were
-    too few pairs to keep any aside."""
+    """Share of the target pieces of held-out pairs that the shortlist of their source has; None if there were too few
+    pairs to hold any out."""
     per_line: float | None
     """Mean pieces in the shortlist of one of these lines."""
     num_ids: int
@@ -71,14 +72,14 @@ class ShortlistReport:
         ]
         if self.covered is not None:
             said.append(
-                f"  on pairs kept aside: {self.covered:.2%} of the target's pieces are in the shortlist of their line, "
+                f"  on held-out pairs: {self.covered:.2%} of the target's pieces are in the shortlist of their line, "
                 f"which has {self.per_line:,.0f} of {self.num_ids:,} pieces"
             )
         return "\n".join(said)
 
 
 def build_shortlist(
-    run: str,
+    run: Path | str,
     *,
     out: Path | str,
     first: int | None = None,
@@ -96,44 +97,46 @@ def build_shortlist(
     _check_counts(first=first, best=best, pairs=pairs)
     out = Path(path_text(out, name="out", allowed="a new file"))
     check_new(out)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     folder = RunFolder(resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run)
     recipe = resolve_paths(load_recipe(folder.recipe))
     tokenizers = load_tokenizers(folder.tokenizer)
     corpora = _corpora(recipe, source, target, name=str(folder.path))
-    rows = [_rows(corpus, lines, recipe, tokenizers) for corpus, lines in _spread(corpora, pairs)]
-    sources, targets = (Ragged.joined(side) for side in zip(*rows, strict=True))
+    sources, targets = _read(corpora, recipe, tokenizers, pairs=pairs)
     if not len(sources):
         raise _no_pairs(str(folder.path), got="0 pairs that training would keep")
-    aside = min(MOST_CHECKED, len(sources) // 10)
+    held_out = min(MOST_HELD_OUT, len(sources) // 10)
     order = np.random.default_rng(1).permutation(len(sources))
-    left = order[aside:]
-    num_ids = tokenizers.target.num_ids
-    table = estimate_lexical_table(
-        sources.take(left),
-        targets.take(left),
-        num_source_ids=tokenizers.source.num_ids,
-        num_target_ids=num_ids,
-    )
-    most = max(1, round(num_ids * SHARE_FIRST)) if first is None else first
-    frequent = np.argsort(-np.bincount(targets.values, minlength=num_ids), kind="stable")[:most]
-    shortlist = Shortlist(
-        always=np.sort(frequent),
-        of_source=table.best(best, least=LEAST_PROBABILITY),
-        num_ids=num_ids,
-        copies=tokenizers.shared,
-    )
+    left = order[held_out:]
+    shortlist = _estimated(sources.take(left), targets.take(left), tokenizers, first=first, best=best)
     write_shortlist(out, shortlist, tokenizers=tokenizers)
-    covered, per_line = coverage(shortlist, sources.take(order[:aside]), targets.take(order[:aside]))
+    covered, per_line = coverage(shortlist, sources.take(order[:held_out]), targets.take(order[:held_out]))
     return ShortlistReport(
         file=out,
         pairs=len(left),
         entries=len(shortlist.of_source.values),
-        always=len(frequent),
+        always=len(shortlist.always),
         covered=covered,
         per_line=per_line,
+        num_ids=shortlist.num_ids,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _estimated(
+    source: Ragged, target: Ragged, tokenizers: Tokenizers, *, first: int | None, best: int
+) -> Shortlist:
+    num_ids = tokenizers.target.num_ids
+    table = estimate_lexical_table(
+        source, target, num_source_ids=tokenizers.source.num_ids, num_target_ids=num_ids
+    )
+    most = max(1, round(num_ids * SHARE_FIRST)) if first is None else first
+    frequent = np.argsort(-np.bincount(target.values, minlength=num_ids), kind="stable")[:most]
+    return Shortlist(
+        always=np.sort(frequent),
+        of_source=table.best(best, least=LEAST_PROBABILITY),
         num_ids=num_ids,
-        seconds=time.perf_counter() - begun,
+        copies=tokenizers.shared,
     )
 
 
@@ -167,28 +170,42 @@ def _corpora(
     return open_corpora(files, root=Path.cwd(), cache=default_cache())
 
 
-def _spread(corpora: Sequence[Corpus], pairs: int) -> Iterator[tuple[Corpus, list[int]]]:
+def _read(
+    corpora: Sequence[Corpus], recipe: Recipe, tokenizers: Tokenizers, *, pairs: int
+) -> tuple[Ragged, Ragged]:
+    """The ids of at most so many pairs, spread over the corpora."""
+    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache()).without(RandomStep)
+    rows = [
+        _rows(corpora[number], lines, pipeline.of(number), recipe.data.max_tokens, tokenizers)
+        for number, lines in enumerate(_spread(corpora, pairs))
+    ]
+    source, target = (Ragged.joined(side) for side in zip(*rows, strict=True))
+    return source, target
+
+
+def _spread(corpora: Sequence[Corpus], pairs: int) -> Iterator[list[int]]:
     """At most so many lines in all, of each corpus as many as its length and weight say, evenly spread."""
     wanted = np.array([len(corpus) * corpus.weight for corpus in corpora])
     shares = wanted / wanted.sum() * min(pairs, sum(map(len, corpora)))
     for corpus, share in zip(corpora, shares, strict=True):
         count = min(len(corpus), max(1, round(share)))
-        yield corpus, np.linspace(0, len(corpus) - 1, count).astype(np.int64).tolist()
+        yield np.linspace(0, len(corpus) - 1, count).astype(np.int64).tolist()
 
 
 def _rows(
-    corpus: Corpus, lines: Sequence[int], recipe: Recipe, tokenizers: Tokenizers
+    corpus: Corpus, lines: Sequence[int], pipeline: Pipeline, max_tokens: int, tokenizers: Tokenizers
 ) -> tuple[Ragged, Ragged]:
     """The ids of both sides, as in training but for what is random in it; what it drops is left out."""
-    steps = build_transforms(recipe.data.transforms).steps
-    pipeline = Pipeline(tuple(step for step in steps if not isinstance(step, RandomStep)))
     sides: list[tuple[Ragged, Ragged]] = []
     for start in range(0, len(lines), LINES_AT_ONCE):
-        read = corpus.several(lines[start : start + LINES_AT_ONCE])
-        kept = [pair for each in read if not isinstance(pair := pipeline.apply(*each), Dropped)]
+        block = lines[start : start + LINES_AT_ONCE]
+        read = zip(block, corpus.several(block), strict=True)
+        kept = [
+            found for line, pair in read if not isinstance(found := pipeline.apply(*pair, line=line), Dropped)
+        ]
         source = Ragged.of(tokenizers.source.encode_with_tags([pair[0] for pair in kept], corpus.tags))
         target = Ragged.of(tokenizers.target.encode([pair[1] for pair in kept]))
-        fits = np.flatnonzero(np.maximum(source.lengths, target.lengths) <= recipe.data.max_tokens)
+        fits = np.flatnonzero(np.maximum(source.lengths, target.lengths) <= max_tokens)
         sides.append((source.take(fits), target.take(fits)))
     return Ragged.joined([side[0] for side in sides]), Ragged.joined([side[1] for side in sides])
 

@@ -48,5 +48,5 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
 def test_a_run_or_a_log_that_is_not_there_is_refused(tmp_path, trained_run):
     with pytest.raises(InputError, match="no such run"):
         read_metrics(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"read_metrics: of\n +got +'loss'"):
+    with pytest.raises(InputError, match=r"read_metrics: of: no such log\n +got +'loss'"):
         read_metrics.__wrapped__(trained_run, of="loss")  # without the checks of types in tests

@@ -44,7 +44,8 @@ def test_a_run_and_files_are_compared_with_a_baseline(call, calls, tmp_path):
         (["run", "--hypotheses", "old", "--documents", "a"], "--documents"),
         ([], "neither a MODEL nor --hypotheses"),
         (["--hypotheses", "pyproject.toml", "--reference", "a", "--beam", "2"], "--beam"),
-        (["--hypotheses", "a", "--against", "-", "--reference", "a", "--tag", "<x>"], "--tag"),
+        (["--hypotheses", "pyproject.toml", "--against", "-", "--reference", "a", "--tag", "<x>"], "--tag"),
+        (["pyproject.toml", "--against", "-", "--reference", "a", "--beam", "2"], "--beam"),
     ],
 )
 def test_what_is_missing_is_named(call, calls, options, word):

@@ -61,5 +61,7 @@ def test_a_metric_that_is_none_of_translations_is_wrong_input(call, calls, name)
 
 def test_texts_and_documents_have_no_metric_of_translations(call, calls):
     refused(call("evaluate", "run", "--text", "a.txt", "--metric", "ter"), "--metric")
+    refused(call("evaluate", "run", "--text", "a.txt", "--beam", "2"), "--beam")
+    refused(call("evaluate", "run", "--text", "a.txt", "--bleu-tokenizer", "zh"), "--bleu-tokenizer")
     refused(call("evaluate", "run", "--documents", "a.jsonl", "--metric", "ter"), "--metric")
     assert calls == []

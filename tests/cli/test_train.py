@@ -90,9 +90,9 @@ def test_what_is_reset_is_given_on_in_its_order(call, calls, recipe):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--reset", "optimizer"], "--reset: only where a run resumes"),
-        (["--auto-resume", "--reset", "optimizer"], "--reset: not beside --auto-resume"),
-        (["--resume", "--reset", "moments"], "--reset: nothing of that name"),
+        (["--reset", "optimizer"], "--reset: only for a run that resumes"),
+        (["--auto-resume", "--reset", "optimizer"], "--reset: cannot be combined with --auto-resume"),
+        (["--resume", "--reset", "moments"], "--reset: unknown part of a run"),
         (["--threads", "0"], "--threads: out of range"),
         (["--threads", "many"], "--threads: not a whole number"),
     ],

@@ -34,6 +34,7 @@ def test_a_page_has_meaning_default_allowed_values_and_what_a_resumed_run_may_do
     [
         ("step.clip.at", True),
         ("data.train[].weight", True),
+        ("length", True),
         ("step", False),
         ("loss is nan", False),
         ("config.yaml", False),

@@ -65,14 +65,14 @@ def test_resets_come_in_their_order(given, found):
 
 @pytest.mark.parametrize("given", ["moments", ["optimizer", "lr"], ","])
 def test_other_words_are_refused(given):
-    with pytest.raises(InputError, match="--reset: nothing of that name"):
+    with pytest.raises(InputError, match="--reset: unknown part of a run"):
         parse_reset(given)
 
 
 def test_nothing_is_reset_in_a_new_run_or_at_each_start_of_a_job():
     check_resumes(("data",), resume=True)
     check_resumes((), resume=False)
-    with pytest.raises(InputError, match="only where a run resumes"):
+    with pytest.raises(InputError, match="only for a run that resumes"):
         check_resumes(("data",), resume=False)
-    with pytest.raises(InputError, match="not beside --auto-resume"):
+    with pytest.raises(InputError, match="cannot be combined with --auto-resume"):
         check_resumes(("data",), resume="auto")

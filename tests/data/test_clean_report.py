@@ -19,7 +19,7 @@ def test_every_filter_is_shown_with_its_share_and_examples():
 def test_sums_what_to_train_on_and_problems_follow():
     first, second = corpus(source="out/a b.en", target="out/a.de"), corpus("b", 0, text="out/b")
     shown = render_clean(CleanReport((first, second), "out"))
-    assert "together: 6 pairs, 2 kept (33.33%)" in shown
+    assert "total: 6 pairs, 2 kept (33.33%)" in shown
     assert '      - {source: "out/a b.en", target: out/a.de}\n      - {text: out/b}' in shown
     assert shown.endswith("problems\n  b: nothing is kept: every pair is dropped")
 

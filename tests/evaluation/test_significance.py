@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBleu
@@ -100,6 +101,8 @@ def test_tests_that_disagree_decide_nothing():
         "BLEU: a is 1.00 higher than b (31.0 against 30.0), and the tests disagree (bootstrap p < 0.001, "
         "randomization p = 0.060): these lines do not show which is better, nor that both are equally good."
     )
+    level = replace(test, value=30.0, bootstrap_p=1.0)
+    assert "a is level with b (30.0 against 30.0), which is not significant" in level.sentence("a", "b")
     assert test.to_dict()["conclusion"] == "undecided"
 
 

@@ -1,3 +1,4 @@
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -145,7 +146,7 @@ def test_other_data_begin_with_their_first_example_and_the_schedule_goes_on(tmp_
     result, lines = go_on(run, recipe, "length=62 steps", reset="data")
     assert result.state.position < 100
     assert result.state.origin["epochs"] < 0
-    assert "reset data: begins with the first example; 100 pairs an epoch" in lines
+    assert "reset data: starts with the first example; 100 pairs an epoch" in lines
     (corpus,) = result.state.data["corpora"]
     assert corpus["seen"] < 100
     # Of the way down from step 10 to step 62.
@@ -161,7 +162,7 @@ def test_the_best_is_forgotten_only_where_it_is_said(copied_run):
     assert result.state.origin == {}
     _, lines = go_on(run, recipe, "length=62 steps", reset="best")
     value = f"chrf {before['value']:g} of step {before['step']}"
-    assert f"reset best: {value} is no longer compared with" in lines
+    assert f"reset best: {value} is forgotten" in lines
     assert newest_state(run).best["step"] == 62
 
 
@@ -217,7 +218,7 @@ def test_every_unit_goes_on_or_begins_anew_with_the_schedule_alone(unit):
     done = CLOCK.done(unit, STATE)
     for reset, left in (("data", done), ("best", done), ("schedule", 0.0)):
         assert CLOCK.done(unit, with_resets(STATE, [reset], clock=CLOCK, epoch=2.5)) == pytest.approx(left)
-    both = with_resets(STATE, ["schedule", "data"], clock=CLOCK, epoch=None)
+    both = with_resets(STATE, ["schedule", "data"], clock=CLOCK, epoch=math.nan)
     assert CLOCK.done(unit, both) == pytest.approx(0.0)
     twice = with_resets(replace(both, step=20, position=80), ["data"], clock=CLOCK, epoch=0.8)
     assert CLOCK.done("epochs", twice) == pytest.approx(0.8)

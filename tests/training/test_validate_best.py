@@ -129,3 +129,15 @@ def test_a_best_of_an_older_version_has_no_loss_and_is_beaten_by_its_value_alone
     old = {"set": "valid", "metric": "chrf", "value": 30.0, "step": 1, "since": 1}
     scores = {"valid": {"chrf": 30.0, "loss": 1.0}}
     assert with_best(TrainState(step=2, best=old), scores, BY_CHRF).best == {**old, "since": 2}
+
+
+def test_a_run_that_no_longer_stops_on_several_metrics_forgets_what_they_waited():
+    both = EvaluateConfig(patience=9, stop_on={"all": ["chrf", "loss"]})
+    state = with_best(TrainState(step=1), {"valid": {"chrf": 40.0, "loss": 2.0}}, both)
+    state = with_best(replace(state, step=2), {"valid": {"chrf": 39.0, "loss": 2.5}}, both)
+    assert state.best["stop_on"]["loss"]["since"] == 1
+    state = with_best(
+        replace(state, step=3), {"valid": {"chrf": 39.0, "loss": 2.5}}, EvaluateConfig(patience=9)
+    )
+    assert "stop_on" not in state.best
+    assert state.best["since"] == 2

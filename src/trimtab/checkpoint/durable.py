@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.checkpoint.disk_space import failures_reported
+from trimtab.checkpoint.disk_space import RESUME, failures_reported
 
 _PIECE = 4 * 2**20
 """Bytes hashed and written at a time; small enough to stay in a processor's cache between the two."""
@@ -38,14 +38,14 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview]) -> Written:
     return Written(size, digest.hexdigest())
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, *, fix: str = RESUME) -> None:
     """Puts `content` in the place of `path`; a reader sees the old file or the new one, whatever dies when.
 
-    Raises DiskFull where the disk is full, RunFailed for other failures; the old file is intact then. One writer at
-    a time.
+    Raises DiskFull where the disk is full, with `fix` as the way out, and RunFailed for other failures; the old file is
+    intact then. One writer at a time.
     """
     draft = path.with_name(f".{path.name}.tmp")
-    with failures_reported(path.name, folder=path.parent, needed=len(content)):
+    with failures_reported(path.name, folder=path.parent, needed=len(content), fix=fix):
         try:
             draft.unlink(missing_ok=True)
             write_file(draft, [content])

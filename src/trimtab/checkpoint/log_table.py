@@ -48,7 +48,10 @@ def read_metrics(run: Path | str, *, of: Log = "steps") -> LogTable:
     """
     if of not in get_args(Log):
         raise input_error(
-            "read_metrics: of", got=repr(of), allowed=", ".join(get_args(Log)), fix='write of="evaluations"'
+            "read_metrics: of: no such log",
+            got=repr(of),
+            allowed=", ".join(get_args(Log)),
+            fix='write of="evaluations"',
         )
     folder = run_at(Path(path_text(run, name="run", allowed="the folder of a run")))
     return columns(read_journal(folder.path / f"{FILES[of]}.jsonl"))
@@ -76,6 +79,8 @@ def _library(name: str) -> Any:
         raise InputError(
             Problem(
                 what=f"{name} is not installed",
-                fix=f"`pip install {name}`, or use the table as it is: a dict of columns",
+                got=f"no module {name}",
+                allowed=f"{name}, or the table as it is, a dict of columns",
+                fix=f"pip install {name}",
             )
         ) from None

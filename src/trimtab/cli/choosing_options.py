@@ -9,6 +9,7 @@ import typer
 
 from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.sampling_options import sampling_of
+from trimtab.cli.search_options import refuse_together
 from trimtab.errors import InputError, input_error
 
 if TYPE_CHECKING:
@@ -137,13 +138,7 @@ def choice_of(
     reverse_tags: Sequence[str] | None,
 ) -> Choice:
     """What the options ask for; InputError for those that cannot be combined, and for a --rerank that means nothing."""
-    if utility is not None and rerank:
-        raise input_error(
-            "--mbr: cannot be combined with --rerank",
-            got="both",
-            allowed="one of them",
-            fix="leave one out",
-        )
+    refuse_together("--mbr", utility, {"--rerank": rerank or None})
     if candidates is not None and utility is None and not rerank:
         raise input_error(
             "--candidates: nothing chooses among them",
@@ -190,20 +185,21 @@ def write_reranked(
 
 
 def _weights(given: Sequence[str], reverse_tags: tuple[str, ...]) -> Weights | None:
-    reverse: dict[str, float] = {}
-    lm: dict[str, float] = {}
-    length = 0.0
+    found: dict[str, dict[str, float]] = {"reverse": {}, "lm": {}, "length": {}}
     for text in given:
         kind, _, value = text.partition("=")
         run, _, weight = value.rpartition(":")
-        if kind == "reverse" and run:
-            reverse[run] = _weight(text, weight)
-        elif kind == "lm" and run:
-            lm[run] = _weight(text, weight)
-        elif kind == "length" and not run:
-            length = _weight(text, weight)
-        else:
+        if kind not in found or bool(run) == (kind == "length"):
             raise _not_a_weight(text)
+        if run in found[kind]:
+            raise input_error(
+                f"--rerank: {kind} is given twice" + (f" for {run}" if run else ""),
+                got=text,
+                allowed="one weight for each feature",
+                fix="leave one out",
+            )
+        found[kind][run] = _weight(text, weight)
+    reverse, lm, length = found["reverse"], found["lm"], found["length"].get("", 0.0)
     if reverse_tags and not reverse:
         raise input_error(
             "--reverse-tag: there is no reverse model to read it",

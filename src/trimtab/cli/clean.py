@@ -46,8 +46,9 @@ def clean(
 ) -> None:
     """Show what each filter drops of a parallel corpus, and write what is kept, without training.
 
-    With a recipe its `data.transforms` are applied; two files are cleaned by the usual filters. Exit code 1 if nothing
-    is kept of a corpus.
+    With a recipe its `data.transforms` are applied; without one, `--source` and `--target` are cleaned by the usual
+    filters: duplicates, copies, other languages, very different lengths and what is hardly text. Exit code 1 if
+    nothing is kept of a corpus.
     """
     given = {
         "--source": source,

@@ -40,37 +40,17 @@ def run_comparison(
     more: tuple[list[str], MetricSettings],
     as_json: bool,
 ) -> None:
-    """Prints the comparison; InputError for files that are missing among the options or on the disk."""
-    if reference is None:
+    """Prints the comparison; InputError for files that are missing among the options or on the disk, and for options
+    that would count for nothing."""
+    reference = _checked_reference(run, hypotheses, against=against, reference=reference)
+    given = "--tag" if tags else "--beam" if beam is not None else ""
+    if given and all(name is None or _is_text(name) for name in (run, against)):
         raise input_error(
-            "evaluate: nothing to compare the translations with",
-            got="no --reference",
-            allowed="--reference FILE, the right translation of each line",
-            fix="add --reference FILE",
-        )
-    if run is None and not hypotheses:
-        raise input_error(
-            "--against: nothing to test against it",
-            got=f"--against {against} alone",
-            allowed="a MODEL, --hypotheses FILE, or both",
-            fix="name the system that should be better: a run, or --hypotheses FILE",
-        )
-    is_text = against is None or against == "-" or Path(against).is_file()
-    if run is None and is_text and (beam is not None or tags):
-        raise input_error(
-            f"{'--tag' if tags else '--beam'}: there is no model that would translate",
+            f"{given}: there is no model that would translate",
             got="files of translations alone",
             allowed="a MODEL with it, or neither",
             fix="leave it out",
         )
-    for path in hypotheses:
-        if str(path) != "-" and not path.is_file():
-            raise input_error(
-                f"--hypotheses {path}: no such file",
-                got="a folder" if path.is_dir() else "nothing with this name",
-                allowed="a text file with a translation a line; - is stdin",
-                fix="name a run without --hypotheses" if path.is_dir() else "check the path",
-            )
     from trimtab.evaluation.comparison import compare
     from trimtab.evaluation.report import RequestedMetrics
 
@@ -85,3 +65,36 @@ def run_comparison(
         metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else found.render())
+
+
+def _checked_reference(
+    run: str | None, hypotheses: list[Path], *, against: str | None, reference: Path | None
+) -> Path:
+    """The reference, where everything that is compared is named and there."""
+    if reference is None:
+        raise input_error(
+            "evaluate: nothing to compare the translations with",
+            got="no --reference",
+            allowed="--reference FILE, the right translation of each line",
+            fix="add --reference FILE",
+        )
+    if run is None and not hypotheses:
+        raise input_error(
+            "--against: nothing to test against it",
+            got=f"--against {against} alone",
+            allowed="a MODEL, --hypotheses FILE, or both",
+            fix="name the system that should be better: a run, or --hypotheses FILE",
+        )
+    for path in hypotheses:
+        if str(path) != "-" and not path.is_file():
+            raise input_error(
+                f"--hypotheses {path}: no such file",
+                got="a folder" if path.is_dir() else "nothing with this name",
+                allowed="a text file with a translation a line; - is stdin",
+                fix="name a run without --hypotheses" if path.is_dir() else "check the path",
+            )
+    return reference
+
+
+def _is_text(name: str) -> bool:
+    return name == "-" or Path(name).is_file()

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import BleuTokenizer, MetricSettings
 
+USUAL_TOKENIZER = MetricSettings().bleu_tokenizer
 Ter = Annotated[
     bool, typer.Option("--ter", help="Also compute TER: edits per hundred words, lower is better.")
 ]
@@ -68,7 +69,7 @@ def evaluate(
     tag: Tag = None,
     bleu_tokenizer: Annotated[
         BleuTokenizer, typer.Option(help="How sacreBLEU cuts words; languages without spaces need their own.")
-    ] = "13a",
+    ] = USUAL_TOKENIZER,
     ter: Ter = False,
     metric: More = None,
     comet: Comet = None,
@@ -79,24 +80,21 @@ def evaluate(
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
     per token and per byte.
 
-    Compare two systems: trimtab evaluate RUN --against RUN_B --source dev.en --reference dev.de
-
-    Score existing translations: trimtab evaluate --hypotheses out.de --reference dev.de
+    `--against` compares two systems on the same lines; `--hypotheses` scores translations that exist already.
     """
     names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
     more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
     files = {"source": source, "reference": reference}
     if hypotheses or against is not None:
-        if text or documents:
-            raise _not_compared("--text" if text else "--documents")
-        run_comparison(
-            run, hypotheses or [], against=against, beam=beam, tags=tag, more=more, as_json=as_json, **files
-        )
+        _refuse_compared(text, documents)
+        options: dict[str, Any] = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
+        run_comparison(run, hypotheses or [], against=against, **options)
         return
     if run is None:
         raise _no_model()
     if text is not None:
-        _text(run, text, as_json=as_json, alone=not (source or reference or documents or tag or names))
+        others = (*files.values(), documents, tag, names, beam is not None, bleu_tokenizer != USUAL_TOKENIZER)
+        _text(run, text, as_json=as_json, alone=not any(others))
         return
     if documents is not None:
         if source is not None or reference is not None or names:
@@ -148,13 +146,15 @@ def _no_model() -> InputError:
     )
 
 
-def _not_compared(option: str) -> InputError:
-    return input_error(
-        f"{option}: is scored by itself",
-        got=f"{option} with --against or --hypotheses",
-        allowed="--source FILE --reference FILE where systems are compared",
-        fix=f"leave {option} out, or --against and --hypotheses",
-    )
+def _refuse_compared(text: Path | None, documents: Path | None) -> None:
+    for option, path in (("--text", text), ("--documents", documents)):
+        if path is not None:
+            raise input_error(
+                f"{option}: is scored by itself",
+                got=f"{option} with --against or --hypotheses",
+                allowed="--source FILE --reference FILE where systems are compared",
+                fix=f"leave {option} out, or --against and --hypotheses",
+            )
 
 
 def _known(names: list[str]) -> list[str]:
@@ -183,7 +183,8 @@ def _text(run: str, text: Path, *, as_json: bool, alone: bool) -> None:
     if not alone:
         raise input_error(
             "--text measures perplexity and translates nothing",
-            got="--source, --reference, --documents, --tag, --ter, --metric or --comet with it",
+            got="--source, --reference, --documents, --tag, --beam, --ter, --metric, --comet or --bleu-tokenizer "
+            "with it",
             allowed="--text FILE",
             fix="leave the others out",
         )

@@ -11,15 +11,8 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Data": ("data", "tokenizer"),
     "Train": ("train", "check", "replay"),
     "Use a model": (
-        "translate",
-        "generate",
-        "classify",
-        "serve",
-        "evaluate",
-        "score",
-        "average",
-        "export",
-        "shortlist",
+        *("translate", "generate", "classify", "serve", "evaluate", "score"),
+        *("average", "export", "shortlist"),
     ),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
@@ -27,14 +20,25 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
 
 OPTION_GROUPS: Mapping[str, Sequence[str]] = {
     "Resume": ("--resume", "--auto-resume", "--reset"),
-    "Search": ("--beam", "--length-penalty", "--stop", "--n-best", "--no-repeat-ngram", "--ensemble-mode"),
+    "Search": (
+        "--beam",
+        "--length-penalty",
+        "--stop",
+        "--n-best",
+        "--no-repeat-ngram",
+        "--ensemble-mode",
+        "--shortlist",
+    ),
+    "Choice among candidates": ("--mbr", "--candidates", "--rerank", "--reverse-tag"),
     "Forced words": ("--prefix", "--prefix-file", "--glossary"),
     "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
+    "Metrics": ("--metric", "--ter", "--comet", "--bleu-tokenizer"),
+    "Comparison": ("--against", "--hypotheses"),
     "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
     "Fixes": ("--fix", "--changes-training", "--diff"),
     "Machine": ("--device", "--threads"),
 }
-"""Options of the same title stand together on each page; an option that is not here is under Options."""
+"""Options of the same title are listed together on each page; an option that is not here is under Options."""
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "": (
@@ -54,6 +58,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/my < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --beam 8",
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
+        "trimtab translate runs/my --mbr chrf < text.en > text.de",
+        "trimtab translate runs/my --beam 16 --rerank reverse=runs/back:0.5 < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",
     ),
     "generate": (
@@ -61,10 +67,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab generate runs/lm --input prompts.txt --temperature 0.7 --seed 1",
     ),
     "classify": ("trimtab classify runs/labels < texts.txt",),
-    "shortlist": ("trimtab shortlist runs/my --out my.shortlist",),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
+        "trimtab evaluate runs/my --against runs/old --source test.en --reference test.de",
+        "trimtab evaluate --hypotheses out.de --reference test.de",
         "trimtab evaluate runs/lm --text dev.txt",
     ),
     "score": ("trimtab score runs/my --source dev.en --target dev.de",),
@@ -72,6 +79,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "export": (
         "trimtab export runs/my --to ctranslate2 --out my_ct2",
         "trimtab export runs/my --to hf --out my_hf",
+    ),
+    "shortlist": (
+        "trimtab shortlist runs/my --out my.shortlist",
+        "trimtab shortlist runs/my --source other.en --target other.de --out other.shortlist",
     ),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),
@@ -98,12 +109,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab tokenizer train --input train.en --input train.de --out tokenizer",
         "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
     ),
-    "data": ("trimtab data inspect my.yaml",),
+    "data": ("trimtab data inspect my.yaml", "trimtab data clean my.yaml --out clean"),
+    "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
     "data clean": (
         "trimtab data clean my.yaml --out clean",
-        "trimtab data clean --source a.en --target a.de --source-language en --target-language de --out clean",
+        "trimtab data clean --source web.en --target web.de --source-language en --target-language de --out clean",
+        "trimtab data clean --pairs memory.tmx --source en --target de",
     ),
-    "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
 }
 """Command lines that work, for each command; `` is trimtab itself."""
 

@@ -54,9 +54,10 @@ def shortlist(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a shortlist: which target pieces a source may need. It makes translation on a CPU faster.
+    """Make a shortlist of target pieces, which makes translation on a CPU faster.
 
-    Name it when you translate: `trimtab translate RUN --shortlist FILE`.
+    It holds the pieces that each source piece is usually translated by; `trimtab translate --shortlist FILE` searches
+    only these.
     """
     from trimtab.shortlisting import build_shortlist
 

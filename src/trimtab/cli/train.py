@@ -19,7 +19,7 @@ Reset = Annotated[
     str | None,
     typer.Option(
         metavar="PARTS",
-        help="With --resume, begin these parts anew from the checkpoint, so that what belongs to them may change: "
+        help="With --resume, keep the weights and start these parts over, so that their settings may change: "
         "optimizer (loss, clipping, dropout), schedule (learning rate, length), data, best.",
         autocompletion=lambda: [*RESETS],
     ),
@@ -54,12 +54,12 @@ def train(
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
-    going_on = resume or auto_resume
+    resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")
     check_resumes(resets, resume=how)
-    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if going_on else None)
-    if smoke and (going_on or out is not None):
+    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
+    if smoke and (resumes or out is not None):
         raise input_error(
             "--smoke: does not keep a run",
             got="--smoke with --resume or --out",

@@ -28,7 +28,10 @@ class _Found:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is meant as a key of the recipe: words with dots between them, the first a key at the top."""
+    """Whether a text is meant as a key of the recipe: words with dots between them, the first a key at the top; or a
+    key at the top that has a value of its own, such as `length`."""
+    if text in Recipe.model_fields:
+        return not list(_keys_below(list(_found(ROOT, [text]))))
     return bool(_DOTTED.fullmatch(text)) and text.partition(".")[0].removesuffix("[]") in Recipe.model_fields
 
 
@@ -95,11 +98,11 @@ def _page(found: Sequence[_Found], key: str) -> Iterator[str]:
 
 def _meanings(found: Sequence[_Found]) -> Iterator[str]:
     """What the key means, once for all kinds of groups in which it means the same."""
-    told: dict[str, dict[tuple[str, str], list[str]]] = {}
+    meanings: dict[str, dict[tuple[str, str], list[str]]] = {}
     for each in found:
         facts = allowed_at(each.place), default_of(each.model, each.key, each.place)
-        told.setdefault(one_line(each.place.meaning), {}).setdefault(facts, []).append(each.kind)
-    for meaning, by_facts in told.items():
+        meanings.setdefault(one_line(each.place.meaning), {}).setdefault(facts, []).append(each.kind)
+    for meaning, by_facts in meanings.items():
         yield from (meaning, "")
         for (allowed, default), kinds in by_facts.items():
             whose = f" ({', '.join(kinds)})" if any(kinds) else ""

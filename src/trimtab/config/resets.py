@@ -1,4 +1,4 @@
-"""`--reset`: what a run that resumes may begin anew, and which settings may then change."""
+"""`--reset`: which parts of a resumed run may start over, and which settings may then change."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
@@ -41,7 +41,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.data.tokenizer": "another run",
     "recipe.data.source_tokenizer": "another run",
 }
-"""What a run that resumes may say differently, and what has to be reset for it. Of several names the longest that a
+"""What a resumed run may change, and what has to be reset for it. Of several names the longest that a
 difference begins with decides; what none begins would make it another run."""
 MAY_CHANGE = tuple(name for name, needed in CHANGES.items() if needed == "nothing")
 
@@ -70,7 +70,7 @@ def fixes_for(names: Sequence[str], reset: Collection[Reset]) -> dict[str, str]:
     return {
         name: f"{restore}, or start a new run with another --out, whose `model.warm_start` takes these weights"
         if needed[name] == "another run"
-        else f'{restore}, or go on with it: `--resume --reset {words}` (in Python reset="{words}")'
+        else f'{restore}, or continue with it: `--resume --reset {words}` (in Python reset="{words}")'
         for name in names
     }
 
@@ -93,22 +93,22 @@ def check_resumes(reset: Sequence[Reset], *, resume: bool | Literal["auto"]) -> 
     words = ",".join(reset)
     if resume == "auto":
         raise input_error(
-            "--reset: not beside --auto-resume",
+            "--reset: cannot be combined with --auto-resume",
             got=f"--auto-resume --reset {words}",
-            allowed="--resume --reset, once; a job that is put into the queue again would reset each time",
-            fix=f"start once with `--resume --reset {words}`, then go on with --auto-resume",
+            allowed="--resume --reset, once; a requeued job would reset each time",
+            fix=f"start once with `--resume --reset {words}`, then continue with --auto-resume",
         )
     raise input_error(
-        "--reset: only where a run resumes",
+        "--reset: only for a run that resumes",
         got=f"--reset {words} without --resume",
         allowed=f"--resume --reset {words}",
-        fix="add --resume, or drop --reset: a new run begins with nothing",
+        fix="add --resume, or drop --reset: a new run has nothing to reset",
     )
 
 
 def _wrong(got: str) -> InputError:
     return input_error(
-        "--reset: nothing of that name",
+        "--reset: unknown part of a run",
         got=got,
         allowed=f"{', '.join(RESETS)}, several with commas between them",
         fix="write `--reset optimizer,schedule`",

@@ -50,7 +50,7 @@ def render_clean(report: CleanReport) -> str:
     parts = ["\n".join(_corpus(corpus)) for corpus in report.corpora]
     if len(report.corpora) > 1:
         pairs, kept = (sum(getattr(each, name) for each in report.corpora) for name in ("pairs", "kept"))
-        parts.append(f"together: {pairs:,} pairs, {kept:,} kept ({_share(kept, pairs)})")
+        parts.append(f"total: {pairs:,} pairs, {kept:,} kept ({_share(kept, pairs)})")
     if all({UNREADABLE, EMPTY_SOURCE, EMPTY_TARGET}.issuperset(each.dropped) for each in report.corpora):
         parts.append("no filters in `data.transforms`, so only pairs with an empty side are dropped")
     if report.out is not None:

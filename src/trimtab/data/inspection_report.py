@@ -190,7 +190,7 @@ def _corpus(corpus: CorpusReport, role: str, *, max_tokens: int, one_row: bool) 
 
 def passed_over_lines(counts: Mapping[str, int]) -> list[str]:
     """A line for each reason for which units of a file are no pairs."""
-    return [f"  no pairs of the file, {reason}: {count:,} units" for reason, count in counts.items()]
+    return [f"  passed over, {reason}: {count:,} units" for reason, count in counts.items()]
 
 
 def _sides(corpus: CorpusReport) -> tuple[tuple[str, Side], ...]:

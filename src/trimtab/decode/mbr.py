@@ -29,7 +29,12 @@ class Mbr:
 
     def __post_init__(self) -> None:
         if self.utility not in get_args(Utility):
-            raise input_error("mbr: unknown", got=repr(self.utility), allowed=" or ".join(get_args(Utility)))
+            raise input_error(
+                "mbr: unknown utility",
+                got=repr(self.utility),
+                allowed=" or ".join(get_args(Utility)),
+                fix="chrf is usual",
+            )
         if not 2 <= self.candidates <= MOST_CANDIDATES:
             raise input_error(
                 "candidates: out of range",

@@ -72,6 +72,13 @@ class Search:
     def width(self, n: int) -> int:
         """Hypotheses followed for each row, of which `n` are wanted; InputError if there are not so many."""
         most = self.beam if self.sampling is None else MOST_CANDIDATES
+        if self.mbr is not None and n > self.mbr.candidates:
+            raise input_error(
+                "n_best: more than there are candidates",
+                got=str(n),
+                allowed=f"1 to {self.mbr.candidates}, the candidates of MBR",
+                fix="raise the number of candidates, or ask for fewer",
+            )
         if not 1 <= n <= most:
             raise input_error(
                 "n_best: the number of candidates is out of range",

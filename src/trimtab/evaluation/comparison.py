@@ -215,7 +215,12 @@ def _read(
     lines = open_lines(place, cache=cache)
     read = list(texts_of(lines, range(len(lines))))
     if beside is None and not read:
-        raise input_error(f"{path}: is empty", got="0 lines", allowed="at least one line")
+        raise input_error(
+            f"{path}: is empty",
+            got="0 lines",
+            allowed="at least one line",
+            fix="name the file of the reference",
+        )
     if beside is not None and len(read) != len(beside[1]):
         raise input_error(
             f"{path} and {beside[0]} have different numbers of lines",

@@ -109,7 +109,7 @@ class DocumentReport:
 
 
 def evaluate_documents(
-    run: str,
+    run: Path | str,
     *,
     documents: Path | str,
     source: str = "src",

@@ -69,11 +69,11 @@ class PairedTest:
                 said = f"{self.label}: {system} is {which} than {baseline} by {size} ({values}), and the difference is "
                 said += f"significant ({tests}): chance alone gives one as large in fewer than 5 of 100 comparisons."
             case _:
-                way = "higher" if self.difference > 0 else "lower"
-                said = f"{self.label}: {system} is {size} {way} than {baseline} ({values}), which is not significant "
-                if min(self.bootstrap_p, self.randomization_p) < LEVEL:
-                    said = said.replace("which is not significant", "and the tests disagree")
-                said += f"({tests}): these lines do not show which is better, nor that both are equally good."
+                way = f"{size} {'higher' if self.difference > 0 else 'lower'} than"
+                disagree = min(self.bootstrap_p, self.randomization_p) < LEVEL
+                verdict = "and the tests disagree" if disagree else "which is not significant"
+                said = f"{self.label}: {system} is {way if self.difference else 'level with'} {baseline} ({values}), "
+                said += f"{verdict} ({tests}): these lines do not show which is better, nor that both are equally good."
         if self.lines < FEW_LINES:
             said += f" The set has only {self.lines:,} lines; compare on several hundred."
         return said

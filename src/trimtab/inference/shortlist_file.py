@@ -8,9 +8,8 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from trimtab.checkpoint.disk_space import failures_reported
-from trimtab.checkpoint.durable import sync_folder, write_file
-from trimtab.checkpoint.tensor_file import file_content, file_size, read_tensors
+from trimtab.checkpoint.durable import replace_file
+from trimtab.checkpoint.tensor_file import file_content, read_tensors
 from trimtab.config.given_path import path_text
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.shortlist import Shortlist
@@ -33,17 +32,7 @@ def write_shortlist(path: Path, shortlist: Shortlist, *, tokenizers: Tokenizers)
         "offsets": torch.from_numpy(shortlist.of_source.offsets.astype(np.int64)),
         **{f"{name}_sha256": _as_tensor(mark) for name, mark in tokenizers.fingerprints.items()},
     }
-    draft = path.with_name(f".{path.name}.tmp")
-    fix = "free some space and call it again"
-    with failures_reported(path.name, folder=path.parent, needed=file_size(tensors), fix=fix):
-        try:
-            draft.unlink(missing_ok=True)
-            write_file(draft, file_content(tensors))
-            os.replace(draft, path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+    replace_file(path, b"".join(file_content(tensors)), fix="free disk space, then make the shortlist again")
 
 
 def check_new(path: Path) -> None:

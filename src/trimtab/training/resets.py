@@ -1,5 +1,6 @@
-"""Begins parts of a run anew where it resumes (`--reset`), and says of each what is kept and what is not."""
+"""Resets parts of a run that resumes (`--reset`), and says of each part what is kept and what is not."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,14 +26,16 @@ def kept_by_the_guard(saved: Mapping[str, Any], reset: Collection[Reset]) -> dic
     return {name: value for name, value in saved.items() if name not in gone}
 
 
-def with_resets(
-    state: TrainState, reset: Collection[Reset], *, clock: RunClock, epoch: float | None
-) -> TrainState:
-    """The state from which the run goes on; `epoch` is how many epochs of its data were behind it, where that is
-    recorded."""
+def with_resets(state: TrainState, reset: Collection[Reset], *, clock: RunClock, epoch: float) -> TrainState:
+    """The state from which the run continues.
+
+    `epoch` is how many epochs of the data before were done, as the metrics record it, and nan where they do not; it
+    must be the same on all ranks. It counts where the data are reset: `clock` knows the new ones.
+    """
     if not reset:
         return state
-    passed = epoch if epoch is not None else state.position / clock.positions_per_epoch
+    is_recorded = "data" in reset and not math.isnan(epoch)
+    passed = epoch if is_recorded else state.position / clock.positions_per_epoch
     origin = {"step": 0.0, "target_tokens": 0.0, "seconds": 0.0, "epochs": 0.0} | state.origin
     if "schedule" in reset:
         origin = {
@@ -42,7 +45,7 @@ def with_resets(
             "epochs": passed,
         }
     if "data" in reset:
-        # Epochs are counted from 0 again, and the length goes on from where it was.
+        # Epochs are counted from 0 again, and the length continues from where it was.
         origin["epochs"] -= passed
         state = replace(state, position=0, data={})
     if "best" in reset:
@@ -67,22 +70,22 @@ def _said(each: Reset, parts: Parts, before: TrainState, state: TrainState, *, i
         kind = recipe.step.optimizer.kind
         average = " and the moving average" if recipe.step.ema else ""
         if is_reset:
-            return f"the moments of {kind}{average} begin anew, and what guard and clipping remember of gradients"
+            return f"the moments of {kind}{average} start over, and so do the gradient statistics of guard and clipping"
         return f"the moments of {kind}{average} after {before.updates} updates"
     if each == "schedule":
         rate = f"learning rate {parts.learning_rate.at(state):.2g} at step {state.step + 1}"
         if is_reset:
             return f"{recipe.step.schedule.kind} and the length of {recipe.length} count from here; {rate}"
-        return f"{recipe.step.schedule.kind} goes on, {rate}, length {recipe.length}"
+        return f"{recipe.step.schedule.kind} continues, {rate}, length {recipe.length}"
     if each == "data":
         if is_reset:
-            return f"begins with the first example; {parts.datasets.epoch_size} an epoch"
-        return f"goes on at epoch {before.position / parts.clock.positions_per_epoch:.2f}"
+            return f"starts with the first example; {parts.datasets.epoch_size} an epoch"
+        return f"continues at epoch {before.position / parts.clock.positions_per_epoch:.2f}"
     best = before.best
     if not best:
         return "there was none"
     value = f"{best['metric']} {best['value']:g} of step {best['step']}"
-    return f"{value} is no longer compared with" if is_reset else value
+    return f"{value} is forgotten" if is_reset else value
 
 
 def check_shapes(parts: Parts, checkpoint: Checkpoint) -> None:

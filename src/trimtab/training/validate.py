@@ -119,7 +119,8 @@ def with_best(
         new = {**compared, "value": value, **tie_breaker, "step": state.step, "since": 0, **moved}
         return replace(state, best={**new, **several})
     since = counted(old, value=value, warming_up=warming_up)
-    return replace(state, best={**old, "since": since, **several})
+    kept = {name: found for name, found in old.items() if name != "stop_on"}  # which the recipe may have lost
+    return replace(state, best={**kept, "since": since, **several})
 
 
 def watched_scores(config: EvaluateConfig, scores: Mapping[str, Any]) -> list[str]:

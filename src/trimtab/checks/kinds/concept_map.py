@@ -40,6 +40,12 @@ def as_type(value: Any, wanted: type) -> Any:
     return value if isinstance(value, wanted) else None
 
 
+def positive(setting: Setting | None) -> Setting | None:
+    """The setting where its number is above zero: -1, 0 and nothing are "not set"."""
+    number = as_type(setting.value, float) if setting is not None else None
+    return setting if number is not None and number > 0 else None
+
+
 def _float(value: int | float) -> float | None:
     try:
         return float(value)

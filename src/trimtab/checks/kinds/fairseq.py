@@ -29,7 +29,7 @@ def recognises(document: Document) -> bool:
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; what it leaves out may be on the command line, but for a file with model, data and optimizer."""
     # Most YAML is of another tool, and needs none of these.
-    from trimtab.checks.kinds.nmt.fairseq_told import (
+    from trimtab.checks.kinds.nmt.fairseq_concepts import (
         as_extended,
         flat_name,
         flat_names,

@@ -34,7 +34,7 @@ def recognises(document: Document) -> bool:
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One run; a file without training data leaves those, and whatever else, to the command line."""
     # Most YAML is of another tool, and needs none of these.
-    from trimtab.checks.kinds.nmt.marian_told import put_marian, with_presets
+    from trimtab.checks.kinds.nmt.marian_concepts import put_marian, with_presets
     from trimtab.checks.kinds.nmt.options import as_saved, typed
 
     table = load_table("marian", surroundings.versions)

@@ -31,7 +31,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     """One run."""
     # Most YAML is of another tool, and needs none of these.
     from trimtab.checks.kinds.nmt.options import as_saved, typed
-    from trimtab.checks.kinds.nmt.sockeye_told import put_sockeye, underscored
+    from trimtab.checks.kinds.nmt.sockeye_concepts import put_sockeye, underscored
 
     dashed = load_table("sockeye", surroundings.versions)
     table = underscored(dashed)

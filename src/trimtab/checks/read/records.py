@@ -70,7 +70,7 @@ class Records:
     def attribute(self, node: ast.Attribute, scope: Scope) -> Held | None:
         """What an attribute of a known object holds; None where nobody can say."""
         fields = self._fields_of(node.value, scope, DEEPEST)
-        name = _last(node.value)
+        name = last_name(node.value)
         if fields is None or node.attr not in fields or self._is_changed(name, node.attr):
             return None
         return fields[node.attr]
@@ -98,19 +98,19 @@ class Records:
         """Classes that parsers of dataclasses are given, in the order of the file."""
         found: list[Parsed] = []
         for call, _ in self.survey.calls:
-            if _last(call.func) in _PARSERS_OF_CLASSES:
+            if last_name(call.func) in _PARSERS_OF_CLASSES:
                 for node in _classes_given(call):
-                    known = self._class(_last(node)) if isinstance(node, ast.Name) else None
+                    known = self._class(last_name(node)) if isinstance(node, ast.Name) else None
                     own = self._fields_of_class(known, DEEPEST) if known is not None else {}
                     found.append(
-                        Parsed(_last(node), self._library_class(node, DEEPEST), _as_defaults(own), node)
+                        Parsed(last_name(node), self._library_class(node, DEEPEST), _as_defaults(own), node)
                     )
         return found
 
     def _library_class(self, node: ast.expr, depth: int) -> ast.expr | None:
-        known = self._class(_last(node)) if isinstance(node, ast.Name) else None
+        known = self._class(last_name(node)) if isinstance(node, ast.Name) else None
         if known is None or depth == 0:
-            return node if _last(node) else None
+            return node if last_name(node) else None
         above = [found for base in known.bases if (found := self._library_class(base, depth - 1)) is not None]
         return above[0] if above else None
 
@@ -165,14 +165,14 @@ class Records:
         """The fields of what a call makes; `index` of the object where it makes several."""
         if not isinstance(node, ast.Call) or depth == 0:
             return None
-        name = _last(node.func)
+        name = last_name(node.func)
         if name in _PARSES:
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
             of_class = self._made_by(inner, depth - 1) if isinstance(inner, ast.Call) else None
             return _as_defaults(of_class) if of_class else (self._all_options() if index == 0 else None)
         if name in _PARSES_CLASSES:
             return self._filled(node, index)
-        if name == "cli" and node.args and (known := self._class(_last(node.args[0]))) is not None:
+        if name == "cli" and node.args and (known := self._class(last_name(node.args[0]))) is not None:
             return _as_defaults(self._fields_of_class(known, depth))
         if name in _NAMESPACES:
             return self._keywords(node)
@@ -195,12 +195,12 @@ class Records:
         parser = node.func.value if isinstance(node.func, ast.Attribute) else None
         if isinstance(parser, ast.Name):
             made = [call for call, name in self.survey.assigned_to.items() if name == parser.id]
-            makers = [call for call in made if _last(call.func) in _PARSERS_OF_CLASSES]
+            makers = [call for call in made if last_name(call.func) in _PARSERS_OF_CLASSES]
             parser = makers[0] if len(makers) == 1 == len(made) else None
         if not isinstance(parser, ast.Call):
             return None
         given = _classes_given(parser)
-        known = self._class(_last(given[index])) if index < len(given) else None
+        known = self._class(last_name(given[index])) if index < len(given) else None
         return _as_defaults(self._fields_of_class(known, DEEPEST)) if known is not None else None
 
     def _class(self, name: str) -> ast.ClassDef | None:
@@ -210,7 +210,7 @@ class Records:
     def _fields_of_class(self, node: ast.ClassDef, depth: int) -> Fields:
         found: Fields = {}
         for base in node.bases if depth else ():
-            if (above := self._class(_last(base))) is not None and above is not node:
+            if (above := self._class(last_name(base))) is not None and above is not node:
                 found |= self._fields_of_class(above, depth - 1)
         for part in node.body:
             match part:
@@ -241,7 +241,7 @@ class Records:
         if name not in self._parsing:
             found = self.survey.functions.get(name, ())
             self._parsing[name] = len(found) == 1 and any(
-                isinstance(each, ast.Call) and _last(each.func) in _PARSES for each in ast.walk(found[0])
+                isinstance(each, ast.Call) and last_name(each.func) in _PARSES for each in ast.walk(found[0])
             )
         return self._parsing[name]
 
@@ -263,7 +263,7 @@ class Records:
             self._run = {
                 each.id
                 for call, _ in self.survey.calls
-                if _last(call.func) in _RUNS
+                if last_name(call.func) in _RUNS
                 for each in call.args
                 if isinstance(each, ast.Name)
             }
@@ -306,7 +306,8 @@ def _as_defaults(fields: Fields) -> Fields:
     return {name: replace(held, is_default=True) for name, held in fields.items()}
 
 
-def _last(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
+    """`field` of `dataclasses.field`; empty for what has no name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -326,7 +327,7 @@ def _classes_given(call: ast.Call) -> list[ast.expr]:
 
 def _field(value: ast.expr) -> ast.expr | None:
     """The default of a field, as it is or in `field(default=...)`; a class that makes it counts as a call of it."""
-    if not isinstance(value, ast.Call) or _last(value.func) not in ("field", "Field"):
+    if not isinstance(value, ast.Call) or last_name(value.func) not in ("field", "Field"):
         return value
     for keyword in value.keywords:
         if keyword.arg == "default":

@@ -11,6 +11,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.lightning import method, method_around, modules
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Event, Value
+from trimtab.checks.read.records import last_name
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -85,7 +86,7 @@ def _counts_steps(event: Event, node: Any) -> bool:
     if isinstance(length.constant, int | float):
         return length.constant >= MANY
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and _last(call.func) == event.name:
+        if isinstance(call, ast.Call) and last_name(call.func) == event.name:
             given = next((each.value for each in call.keywords if each.arg == name), None)
             given = given or (call.args[index] if len(call.args) > index else None)
             text = ast.unparse(given) if given is not None else ""
@@ -114,18 +115,10 @@ def _bare(node: ast.expr) -> set[str]:
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
             return {name for item in items for name in _bare(item)}
         case ast.Call(func=function):
-            return {_last(function)}
+            return {last_name(function)}
         case _:
             return set()
 
 
 def _label(value: Value) -> str:
     return value.label or value.last
-
-
-def _last(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""

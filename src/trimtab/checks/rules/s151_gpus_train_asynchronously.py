@@ -20,8 +20,8 @@ RULE = Rule(
     message="{devices} GPUs without `sync-sgd`: each updates the weights by itself, with gradients of older ones",
     why="Without the switch, Marian trains asynchronously on several GPUs: each computes a gradient for weights that "
     "the others have changed meanwhile. Steps are as small as one GPU's batch, Adam's moments mix gradients of "
-    "different weights, no two runs are alike, and transformers often end worse or diverge at a rate that is right "
-    "otherwise.",
+    "different weights, no two runs are alike, and transformers often end worse or diverge at a learning rate that is "
+    "right otherwise.",
     evidence=(
         Maintainer(
             "https://github.com/marian-nmt/marian-dev/blob/c9f287d/src/command/marian_train.cpp",

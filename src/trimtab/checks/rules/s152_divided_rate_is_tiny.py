@@ -9,7 +9,7 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.step_size import ADAM_FAMILY
 
 LOWEST = 3e-5
-"""Peak rate below which Adam hardly moves a translator that starts from random weights."""
+"""Peak learning rate below which Adam hardly moves a translator that starts from random weights."""
 _LINE = (
     "sockeye-train --prepared-data data --validation-source dev.en --validation-target dev.de --output model \\\n"
     "  --optimizer adam --initial-learning-rate {rate} --learning-rate-scheduler-type inv-sqrt-decay \\\n"
@@ -21,9 +21,10 @@ RULE = Rule(
     name="divided-rate-is-tiny",
     severity="warning",
     message="{rate:g} is divided by the root of {warmup} warm-up steps: the learning rate never passes {peak:.2g}",
-    why="In this schedule the written learning rate is a factor: the rate at step t is factor / sqrt(max(t, warm-up)). "
-    "A number that is a usual learning rate becomes one sixtieth of it after 4,000 steps of warm-up, and the model "
-    "hardly learns. In fairseq and Marian the same schedule reaches the written rate.",
+    why="In this schedule the written learning rate is a factor: the learning rate at step t is "
+    "factor / sqrt(max(t, warm-up)). A number that is a usual learning rate becomes one sixtieth of it after 4,000 "
+    "steps of warm-up, and the model hardly learns. In fairseq and Marian the same schedule reaches the written "
+    "learning rate.",
     evidence=(
         Arithmetic("0.0005 / sqrt(4000) is 7.9e-6; a peak of 0.0005 needs 0.0005 * sqrt(4000) = 0.0316."),
         Maintainer(

@@ -17,7 +17,7 @@ from trimtab.errors import one_line
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
 
-_LIKE_A_KEY = re.compile(r"[a-z_]+(?:\[\])?(?:\.[a-z_0-9]+(?:\[\])?)+")
+_LIKE_A_KEY = re.compile(r"[a-z_]+(?:\[\])?(?:\.[a-z_0-9]+(?:\[\])?)*")
 MOST_RELATED = 8
 """Rules that are listed beside a recipe key, and keys beside a word."""
 MOST_SHOWN = 80
@@ -71,11 +71,11 @@ def _of_a_key(key: str) -> Explanation | None:
     lines = key_lines(key)
     if not lines:
         near = near_keys(key)
-        told = [
+        unknown = [
             f"no recipe key `{key}`",
             *([f"  did you mean {' or '.join(f'`{each}`' for each in near)}?"] if near else []),
         ]
-        return Explanation("\n".join([*told, "  `docs/recipe.md` lists all keys"]) + "\n", is_found=False)
+        return Explanation("\n".join([*unknown, "  `docs/recipe.md` lists all keys"]) + "\n", is_found=False)
     name = lines[0].removeprefix("# ")
     if related := _related_to(name):
         lines += ["", "## Rules and findings about it", "", *map(_likely, related), *_LAST]

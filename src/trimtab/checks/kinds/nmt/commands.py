@@ -9,7 +9,7 @@ from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable, overlaid
 from trimtab.checks.kinds.concept_map import Told, put, text_list
 from trimtab.checks.kinds.kind import Surroundings
-from trimtab.checks.kinds.nmt import fairseq_told, marian_told, sockeye_told
+from trimtab.checks.kinds.nmt import fairseq_concepts, marian_concepts, sockeye_concepts
 from trimtab.checks.kinds.nmt.options import loose_words, typed, written_options
 from trimtab.checks.kinds.nmt.programs import program_of
 from trimtab.checks.kinds.written import Written, from_beside, settings_of
@@ -40,13 +40,13 @@ class _Tool:
 
 
 _TOOLS = {
-    "marian": _Tool("marian", marian_told.SHORT),
-    "marian-decoder": _Tool("marian_decoder", marian_told.SHORT_DECODER),
-    "sockeye": _Tool("sockeye", sockeye_told.SHORT),
-    "sockeye-prepare": _Tool("sockeye_prepare", sockeye_told.SHORT),
-    "fairseq": _Tool("fairseq", fairseq_told.SHORT),
+    "marian": _Tool("marian", marian_concepts.SHORT),
+    "marian-decoder": _Tool("marian_decoder", marian_concepts.SHORT_DECODER),
+    "sockeye": _Tool("sockeye", sockeye_concepts.SHORT),
+    "sockeye-prepare": _Tool("sockeye_prepare", sockeye_concepts.SHORT),
+    "fairseq": _Tool("fairseq", fairseq_concepts.SHORT),
     "fairseq-hydra": _Tool("fairseq_hydra", {}),
-    "fairseq-preprocess": _Tool("fairseq_preprocess", fairseq_told.SHORT),
+    "fairseq-preprocess": _Tool("fairseq_preprocess", fairseq_concepts.SHORT),
 }
 
 
@@ -64,21 +64,21 @@ def run_of(call: Call, document: Document, surroundings: Surroundings, launcher:
     match program:
         case "marian":
             written = _with_files(written, surroundings)
-            marian_told.put_marian(
-                told, replace(written, table=marian_told.with_presets(table, written.settings))
+            marian_concepts.put_marian(
+                told, replace(written, table=marian_concepts.with_presets(table, written.settings))
             )
         case "marian-decoder":
             put(told, "beam", written.settings.get("beam-size"))
         case "sockeye":
-            sockeye_told.put_sockeye(told, written)
+            sockeye_concepts.put_sockeye(told, written)
         case "fairseq":
             data = next(iter(loose_words(call, document, table, tool.short)), None)
             table, written = _fairseq(call, table, written, data)
-            fairseq_told.put_fairseq(told, written)
+            fairseq_concepts.put_fairseq(told, written)
         case "fairseq-hydra":
-            flat = fairseq_told.flat_names(written.settings)
-            cli = fairseq_told.for_run(load_table("fairseq", surroundings.versions), flat)
-            fairseq_told.put_fairseq(told, replace(written, settings=flat, table=cli))
+            flat = fairseq_concepts.flat_names(written.settings)
+            cli = fairseq_concepts.for_run(load_table("fairseq", surroundings.versions), flat)
+            fairseq_concepts.put_fairseq(told, replace(written, settings=flat, table=cli))
         case _:
             pass
     return Description(
@@ -118,13 +118,13 @@ def _fairseq(call: Call, table: KeyTable, written: Written, data: str | None) ->
     settings = dict(written.settings)
     if data is not None:
         settings["data"] = Setting(key="data", value=data, place=call.place)
-    known = fairseq_told.for_run(table, settings)
-    table = fairseq_told.without_lowest_rate(table, settings)
+    known = fairseq_concepts.for_run(table, settings)
+    table = fairseq_concepts.without_lowest_rate(table, settings)
     # A script of that name may be a fork's; the command is fairseq's own.
     is_script = call.name.endswith(".py")
     is_extended = "user-dir" in settings or written.is_hidden("user-dir")
-    if is_script or is_extended or fairseq_told.is_of_a_fork(table, settings):
-        table = fairseq_told.as_extended(table, settings)
+    if is_script or is_extended or fairseq_concepts.is_of_a_fork(table, settings):
+        table = fairseq_concepts.as_extended(table, settings)
     # The folder of data is often a variable; what may be options is behind `$@`.
     rest = [word for word in call.positional if not isinstance(word, str)]
     is_whole = written.is_whole or (call.has_rest and len(rest) == 1 and data is None)

@@ -3,9 +3,8 @@
 from typing import Final
 
 from trimtab.checks.document import Call, Document
-from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.concept_map import Told, positive, put
 from trimtab.checks.kinds.scripts.calls import written_of
-from trimtab.checks.setting import Setting
 
 PACKAGES: Final = frozenset({"lightning", "pytorch_lightning"})
 PRECISIONS: Final = {
@@ -39,20 +38,15 @@ def lightning_concepts(document: Document) -> Told:
     by_value = settings.get("gradient_clip_algorithm")
     if by_value is not None and by_value.value != "norm":
         told.pop("clip", None)
-    put(told, "devices", _positive(settings.get("devices")))
-    put(told, "steps", _positive(settings.get("max_steps")))
-    put(told, "epochs", _positive(settings.get("max_epochs")) if "steps" not in told else None)
+    # -1 and words such as `auto` leave it to the machine.
+    put(told, "devices", positive(settings.get("devices")))
+    put(told, "steps", positive(settings.get("max_steps")))
+    put(told, "epochs", positive(settings.get("max_epochs")) if "steps" not in told else None)
     precision = settings.get("precision")
     concept, word = PRECISIONS.get(str(precision.value), ("", "")) if precision is not None else ("", "")
     if concept:
         put(told, concept, precision, word)
     return told
-
-
-def _positive(setting: Setting | None) -> Setting | None:
-    """A number above 0: -1 and words such as `auto` leave it to the machine."""
-    number = as_type(setting.value, int) if setting is not None else None
-    return setting if number is not None and number > 0 else None
 
 
 def _is_lightnings(call: Call, document: Document) -> bool:

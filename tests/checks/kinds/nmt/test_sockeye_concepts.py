@@ -1,7 +1,7 @@
 import pytest
 
 from tests.checks.kinds.nmt.commands import run
-from trimtab.checks.kinds.nmt.sockeye_told import sides
+from trimtab.checks.kinds.nmt.sockeye_concepts import sides
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
-"""What Marian's options say, in the words of `concepts`."""
+"""The options of Marian as the words of `concepts`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.keytable import KeyTable, overlaid
-from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Told, as_type, is_list, positive, put, put_each, text_list
 from trimtab.checks.kinds.nmt.marian_presets import implied
-from trimtab.checks.kinds.nmt.sockeye_told import positive
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
@@ -43,7 +42,7 @@ def with_presets(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
 
 
 def put_marian(told: Told, written: Written) -> None:
-    """Tells a whole run."""
+    """Records the concepts of a whole run."""
     kind = written.get("type")
     name = str(kind.value) if kind is not None else ""
     if name in TRANSLATES or name in LANGUAGE_MODELS:

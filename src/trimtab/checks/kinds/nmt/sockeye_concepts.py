@@ -1,10 +1,10 @@
-"""What Sockeye's options say, in the words of `concepts`."""
+"""The options of Sockeye as the words of `concepts`."""
 
 from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Told, as_type, is_list, positive, put, put_each, text_list
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
@@ -38,7 +38,7 @@ def _flat(name: str) -> str:
 
 
 def put_sockeye(told: Told, written: Written) -> None:
-    """Tells a whole run; `written` has the keys of the command line."""
+    """Records the concepts of a whole run; `written` has the keys of the command line."""
     begun = written.get("params")
     any_of_it = next(iter(written.settings.values()), None)
     put(told, "task", any_of_it, "translation")
@@ -182,9 +182,3 @@ def _put_files(told: Told, written: Written) -> None:
     both = [each.value for each in (held, written.get("validation-target")) if each is not None]
     put(told, "validation_files", held, text_list(both))
     put(told, "patience", positive(written.get("max-num-checkpoint-not-improved")))
-
-
-def positive(setting: Setting | None) -> Setting | None:
-    """The setting where its number is above zero: -1, 0 and nothing are "not set"."""
-    number = as_type(setting.value, float) if setting is not None else None
-    return setting if number is not None and number > 0 else None

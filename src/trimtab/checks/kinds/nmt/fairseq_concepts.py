@@ -1,12 +1,11 @@
-"""What fairseq's options say, in the words of `concepts`, on a command line and in Hydra's YAML."""
+"""The options of fairseq as the words of `concepts`, on a command line and in Hydra's YAML."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trimtab.checks.keytable import Key, KeyTable, overlaid
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Told, as_type, positive, put, put_each
 from trimtab.checks.kinds.nmt.fairseq_architectures import ARCHITECTURES, with_architecture
-from trimtab.checks.kinds.nmt.sockeye_told import positive
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.listed import numbers
@@ -110,7 +109,7 @@ def _is_slip(name: str, table: KeyTable) -> bool:
 
 
 def put_fairseq(told: Told, written: Written) -> None:
-    """Tells a whole run; `written` has the names of the command line."""
+    """Records the concepts of a whole run; `written` has the names of the command line."""
     _put_task(told, written)
     _put_model(told, written)
     _put_precision(told, written)
