@@ -16,7 +16,30 @@ def test_arguments_said_once_are_those_that_commands_use():
         "Beam",
         "LengthPenalty",
         "Device",
+        "Threads",
+        "BatchTokens",
+        "MaxLength",
         "Json",
     ):
         assert getattr(arguments, name) in used, name
     assert all(inspect.getdoc(command) for command in commands)
+
+
+def test_threads_are_set_where_they_are_named(monkeypatch):
+    from trimtab.inference import sizes
+
+    taken = []
+    monkeypatch.setattr(sizes, "use_threads", taken.append)
+    arguments.take_threads(None)
+    arguments.take_threads(3)
+    assert taken == [3]
+
+
+def test_a_model_is_sized_only_where_a_size_is_named():
+    class Model:
+        def sized(self, **sizes):
+            return sizes
+
+    model = Model()
+    assert arguments.sized(model, batch_tokens=None, max_length=None) is model
+    assert arguments.sized(model, batch_tokens=5, max_length=None) == {"batch_tokens": 5, "max_length": None}

@@ -1,11 +1,26 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
+from trimtab.cli.arguments import (
+    DEFAULT_BEAM,
+    BatchTokens,
+    Beam,
+    Device,
+    LengthPenalty,
+    MaxLength,
+    Output,
+    Runs,
+    Tag,
+    Threads,
+    sized,
+    take_threads,
+)
+from trimtab.cli.line_progress import is_shown, shown_progress
 from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
@@ -19,11 +34,23 @@ from trimtab.cli.search_options import (
     opened_prefixes,
 )
 from trimtab.cli.streams import opened_input, opened_output
+from trimtab.cli.typed_lines import is_typed, typed
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
     from trimtab.decode.sampling import Sampling
+    from trimtab.inference import Translator
 
+Source = Annotated[
+    Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
+]
+Interactive = Annotated[
+    bool,
+    typer.Option(
+        "--interactive",
+        help="Answer each line before the next is read, as in a terminal; otherwise up to 4,096 lines are read first.",
+    ),
+]
 Documents = Annotated[
     Literal["text", "jsonl"] | None,
     typer.Option(
@@ -35,13 +62,8 @@ Documents = Annotated[
 
 def translate(
     runs: Runs,
-    source: Annotated[
-        Path | None,
-        typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
-    ] = None,
+    source: Source = None,
+    output: Output = None,
     beam: Beam = None,
     tag: Tag = None,
     length_penalty: LengthPenalty = 1.0,
@@ -58,7 +80,11 @@ def translate(
     seed: Seed = None,
     documents: Documents = None,
     ensemble_mode: EnsembleMode = "linear",
+    interactive: Interactive = False,
     device: Device = None,
+    threads: Threads = None,
+    batch_tokens: BatchTokens = None,
+    max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
     _check_words(runs, documents, {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
@@ -70,6 +96,7 @@ def translate(
         from trimtab.decode.search import Search
         from trimtab.inference import load_translator
 
+        take_threads(threads)
         search = Search(
             beam=_beam(beam, sampling),
             length_penalty=length_penalty,
@@ -81,14 +108,21 @@ def translate(
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
-        name = "stdin" if source is None else str(source)
-        with opened_output(output) as text:
+        translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
+        name, at_once = "stdin" if source is None else str(source), interactive or is_typed(source)
+        if at_once:
+            translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
+        with opened_output(output) as text, _progress(translator, source, hidden=at_once or is_shown(output)):
             if documents is not None:
                 translator.write_documents(lines, text, form=documents, name=name)
             elif n_best is None:
                 translator.translate_stream(lines, text, name=name, prefixes=prefixes)
             else:
                 translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
+
+
+def _progress(translator: "Translator", source: Path | None, *, hidden: bool) -> AbstractContextManager[None]:
+    return shown_progress(lambda: translator.counts.pieces, source, hidden=hidden)
 
 
 def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:

@@ -13,7 +13,7 @@ from trimtab.decode.document_lines import json_documents, json_line, text_docume
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
-from trimtab.decode.lines import n_best_lines, translate_lines
+from trimtab.decode.lines import BLOCK_LINES, n_best_lines, translate_lines
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
@@ -21,6 +21,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import document_context, translation_setup
+from trimtab.inference.sizes import checked_batch_tokens, checked_max_length
 from trimtab.inference.tagged import Tagged
 from trimtab.model.kinds import Model
 
@@ -63,6 +64,8 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
+    read_ahead: int = BLOCK_LINES
+    """Lines that are read before the first of them is translated; with 1, each line is answered at once."""
 
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
@@ -81,6 +84,24 @@ class Translator:
             document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
 
+    def sized(self, *, batch_tokens: int | None = None, max_length: int | None = None) -> "Translator":
+        """The same with other batches (source tokens, padding included, times the beam), or with a shorter longest
+        side, above which a line is translated in pieces. InputError for a length that the model was not trained with.
+        """
+        setup = replace(
+            self.setup,
+            batch_tokens=checked_batch_tokens(batch_tokens, usual=self.setup.batch_tokens),
+            max_tokens=checked_max_length(max_length, most=self.setup.max_tokens, name="the model"),
+        )
+        return replace(self, setup=setup)
+
+    def tagged(self, tags: Sequence[str]) -> "Translator":
+        """The same with these tags before every line in place of others; they are in the vocabulary."""
+        tokenizer = self.setup.tokenizer
+        assert isinstance(tokenizer, Tagged), "the tokenizer of a translator puts tags before lines"
+        setup = replace(self.setup, tokenizer=replace(tokenizer, tags=tuple(tags)))
+        return replace(self, setup=setup, context=replace(self.context, num_tags=len(tags)))
+
     def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
         """One translation for each line; see `stream`."""
         return list(self.stream(lines, prefixes=prefixes))
@@ -95,7 +116,13 @@ class Translator:
         forced, and where there are not as many as lines; and for a text alone in place of a list.
         """
         lines = checked_texts(lines, name="lines")
-        translate = partial(translate_lines, setup=self.setup, prefixes=prefixes, counts=self.counts)
+        translate = partial(
+            translate_lines,
+            setup=self.setup,
+            prefixes=prefixes,
+            counts=self.counts,
+            block_lines=self.read_ahead,
+        )
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(lines, translate, restorer.restored)
@@ -112,7 +139,14 @@ class Translator:
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is reported now
-        translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
+        translate = partial(
+            n_best_lines,
+            setup=self.setup,
+            n=n,
+            prefixes=prefixes,
+            counts=self.counts,
+            block_lines=self.read_ahead,
+        )
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(
@@ -159,6 +193,8 @@ class Translator:
         """
         for line in self.stream(read_lines(source, name=name), prefixes=prefixes):
             output.write(line + "\n")
+            if self.read_ahead == 1:
+                output.flush()
         output.flush()
 
     def write_documents(
@@ -200,6 +236,8 @@ class Translator:
         lines = read_lines(source, name=name)
         for number, candidates in enumerate(self.n_best_stream(lines, n=n, prefixes=prefixes)):
             output.write(n_best_text(number, candidates))
+            if self.read_ahead == 1:
+                output.flush()
         output.flush()
 
 
