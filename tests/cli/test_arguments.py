@@ -37,9 +37,14 @@ def test_threads_are_set_where_they_are_named(monkeypatch):
 
 def test_a_model_is_sized_only_where_a_size_is_named():
     class Model:
+        sizes = None
+
         def sized(self, **sizes):
-            return sizes
+            smaller = Model()
+            smaller.sizes = sizes
+            return smaller
 
     model = Model()
     assert arguments.sized(model, batch_tokens=None, max_length=None) is model
-    assert arguments.sized(model, batch_tokens=5, max_length=None) == {"batch_tokens": 5, "max_length": None}
+    smaller = arguments.sized(model, batch_tokens=5, max_length=None)
+    assert smaller.sizes == {"batch_tokens": 5, "max_length": None}

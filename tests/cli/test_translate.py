@@ -183,6 +183,9 @@ def one_by_one(stand_in):
             self.sizes = sizes
             return self
 
+        def translate_stream(self, lines, text, **more):
+            super().translate_stream(iter(lambda: lines.readline(1000), b""), text, **more)
+
     def load_translator(spec, **options):
         made.append(Sized(spec, **options))
         return made[-1]

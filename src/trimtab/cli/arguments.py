@@ -1,7 +1,7 @@
 """Arguments that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -104,19 +104,12 @@ def take_threads(threads: int | None) -> None:
         use_threads(threads)
 
 
-class Sizable(Protocol):
-    """A translator, or a language model."""
-
-    def sized(self, *, batch_tokens: int | None, max_length: int | None) -> Self:
-        """The same with other batches, and a shorter longest text."""
-        ...
-
-
-Sized = TypeVar("Sized", bound=Sizable)
+Sized = TypeVar("Sized")
 
 
 def sized(model: Sized, *, batch_tokens: int | None, max_length: int | None) -> Sized:
-    """The model as --batch-tokens and --max-length say; as it is where neither is given."""
+    """A translator or a language model as --batch-tokens and --max-length say; as it is where neither is given."""
     if batch_tokens is None and max_length is None:
         return model
-    return model.sized(batch_tokens=batch_tokens, max_length=max_length)
+    sizable: Any = model
+    return sizable.sized(batch_tokens=batch_tokens, max_length=max_length)
