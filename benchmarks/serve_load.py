@@ -46,7 +46,8 @@ TIE = 1e-3
 """Difference of two scores, summed log-probabilities, that rounding can make."""
 HOSTILE_CLIENTS = 4
 GROWTH = 1.05
-"""Memory at the end beside that in the middle, at most."""
+"""Memory at the end beside that in the middle, at most; in the first minutes batches of all shapes are still new."""
+WARM_SECONDS = 120
 
 
 def main():
@@ -258,10 +259,10 @@ class Load:
             "kinds": dict(self.kinds),
             "hostile": dict(sorted(self.hostile.items())),
             "hostile_unexpected": dict(self.unexpected),
-            "rss_mib": self.memory(),
+            "rss_mib": self.memory(seconds),
         }
 
-    def memory(self):
+    def memory(self, seconds):
         """Memory of the server over the time; the trend is that of the second half."""
         half = self.rss[len(self.rss) // 2 :]
         trend = 0.0
@@ -270,7 +271,7 @@ class Load:
         values = [value for _, value in self.rss]
         thin = self.rss[:: max(1, len(self.rss) // 60)]
         return {
-            "flat": values[-1] <= GROWTH * half[0][1],
+            "flat": seconds < WARM_SECONDS or values[-1] <= GROWTH * half[0][1],
             "first": values[0],
             "middle": half[0][1],
             "last": values[-1],
