@@ -63,3 +63,23 @@ def test_a_model_that_is_not_there_leaves_no_open_port(tmp_path):
     for _ in range(2):
         with pytest.raises(InputError, match="no such"):
             trimtab.start_server(str(tmp_path / "no such"), port=port)
+
+
+def test_a_second_signal_ends_the_process_at_once(opened, monkeypatch):
+    handlers = []
+
+    def stop(server):
+        handlers.append(signal.getsignal(signal.SIGTERM))
+
+    monkeypatch.setattr(module.RunningServer, "stop", stop)
+    servers = []
+
+    def ready(server):
+        servers.append(server)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Terminated):
+        serve("runs/x", port=0, ready=ready)
+    monkeypatch.undo()
+    servers[0].stop()
+    assert handlers == [signal.SIG_DFL]

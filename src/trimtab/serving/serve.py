@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from trimtab.arguments import whole_number
 from trimtab.errors import InputError, Interrupted, StartAgain, Terminated, input_error
@@ -41,16 +42,19 @@ def serve(
     """
     stop = threading.Event()
     came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if came:
-            raise KeyboardInterrupt
         came.append(number)
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)  # a second one ends the process, whatever the model is doing
         stop.set()
 
     server = start_server(run, host=host, port=port, options=options, limits=limits, host_names=host_names)
-    before = {number: signal.signal(number, ask) for number in _taken_signals()}
+    before |= {number: signal.getsignal(number) for number in _taken_signals()}
     try:
+        for number in before:
+            signal.signal(number, ask)
         if ready is not None:
             ready(server)
         stop.wait()

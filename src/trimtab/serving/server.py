@@ -112,9 +112,9 @@ class RunningServer:
             logging.getLogger("trimtab").exception("serve: a connection failed")
         finally:
             self._connections.discard(connection)
-            self._tasks.discard(task)
             with suppress(Exception):
                 await connection.close()
+            self._tasks.discard(task)
 
     async def _refuse_connection(self, connection: Connection) -> None:
         connection.must_close = True
