@@ -35,7 +35,7 @@ def test_it_says_where_it_answers_and_how_it_ended(call, served):
         "port": 8080,
         "options": ServeOptions(),
         "limits": ServeLimits(),
-        "host_names": (),
+        "allow_hosts": (),
     }
     assert served == [("runs/x", options)]
 
@@ -50,7 +50,7 @@ def test_every_option_is_handed_on(call, served):
                                             batch_tokens=99, max_length=50, window_ms=1.0)  # fmt: skip
     assert given["limits"] == ServeLimits(max_body=1000, max_lines=7, max_characters=8, max_queue=9,
                                           max_connections=3, timeout_s=9.0)  # fmt: skip
-    assert (given["host"], given["port"], given["host_names"]) == ("0.0.0.0", 0, ["mt.example.org"])
+    assert (given["host"], given["port"], given["allow_hosts"]) == ("0.0.0.0", 0, ["mt.example.org"])
 
 
 @pytest.mark.parametrize(

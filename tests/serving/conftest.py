@@ -27,14 +27,14 @@ def serving() -> Iterator[Callable[..., RunningServer]]:
     """Starts a server of a model with some limits, `serving(model, max_lines=3)`, and stops it after the test."""
     running: list[RunningServer] = []
 
-    def start(model: Served, *, window_ms: float = 5.0, host_names: tuple[str, ...] = (), **limits: Any):
+    def start(model: Served, *, window_ms: float = 5.0, allow_hosts: tuple[str, ...] = (), **limits: Any):
         server = started(
             model,
             listening_socket("127.0.0.1", 0),
             name="small",
             options=ServeOptions(window_ms=window_ms),
             limits=ServeLimits(**{"stop_timeout_s": 5.0, **limits}),
-            host_names=host_names,
+            allow_hosts=allow_hosts,
         )
         running.append(server)
         return server

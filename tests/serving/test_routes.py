@@ -44,9 +44,15 @@ def test_pages_and_names_of_other_sites_are_refused(translates):
 
 
 def test_a_name_that_was_allowed_is_answered(serving, translator):
-    server = serving(translator, host_names=("MT.example.org",))
+    server = serving(translator, allow_hosts=("MT.example.org",))
     assert post(server.url, "/translate", TRANSLATION, Host="mt.example.org:80").status == 200
 
 
 def test_what_follows_a_question_mark_changes_nothing(translates):
     assert post(translates, "/translate?a=/health", TRANSLATION).status == 200
+
+
+def test_a_link_on_another_site_opens_the_page_and_nothing_else(translates):
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert get(translates, "/", **link).status == 200
+    assert get(translates, "/health", **link).status == 403

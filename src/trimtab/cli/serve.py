@@ -124,7 +124,7 @@ def serve(
         port=port,
         options=options,
         limits=limits,
-        host_names=allow_host or (),
+        allow_hosts=allow_host or (),
         ready=lambda server: _tell(server, run),
     )
 

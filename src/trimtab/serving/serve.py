@@ -30,13 +30,13 @@ def serve(
     port: int = PORT,
     options: ServeOptions | None = None,
     limits: ServeLimits | None = None,
-    host_names: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
     ready: Callable[[RunningServer], None] | None = None,
 ) -> None:
     """Answers HTTP requests with the model of `RUN`, `RUN@last`, `RUN@500` or an export, until a signal comes.
 
     Running requests are finished then, and new ones refused; a second signal ends it at once. `ready` is called with
-    the server when it answers. Only requests whose Host is localhost, an address or one of `host_names` are answered.
+    the server when it answers. Only requests whose Host is localhost, an address or one of `allow_hosts` are answered.
     Raises Interrupted after Ctrl-C and Terminated after another signal, and InputError for a model or an address that
     cannot be used.
     """
@@ -50,7 +50,7 @@ def serve(
             signal.signal(each, signal.SIG_DFL)  # a second one ends the process, whatever the model is doing
         stop.set()
 
-    server = start_server(run, host=host, port=port, options=options, limits=limits, host_names=host_names)
+    server = start_server(run, host=host, port=port, options=options, limits=limits, allow_hosts=allow_hosts)
     before |= {number: signal.getsignal(number) for number in _taken_signals()}
     try:
         for number in before:
@@ -72,7 +72,7 @@ def start_server(
     port: int = PORT,
     options: ServeOptions | None = None,
     limits: ServeLimits | None = None,
-    host_names: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
 ) -> RunningServer:
     """The same in threads of their own: gives the running server, whose `url` says where it is and whose `stop` ends
     it; in a `with` statement it stops at the end of the block. Port 0 takes a free one."""
@@ -84,7 +84,7 @@ def start_server(
         listening.close()
         raise
     return started(
-        model, listening, name=Path(run).name, options=options, limits=limits, host_names=host_names
+        model, listening, name=Path(run).name, options=options, limits=limits, allow_hosts=allow_hosts
     )
 
 
@@ -95,13 +95,13 @@ def started(
     name: str,
     options: ServeOptions,
     limits: ServeLimits,
-    host_names: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
 ) -> RunningServer:
     """A server for a model that is open already."""
     counters = Counters()
     batcher = Batcher(model, counters, max_queue=limits.max_queue, window_s=options.window_ms / 1000)
     service = Service(
-        model, About(name, limits), batcher, counters, frozenset(each.lower() for each in host_names)
+        model, About(name, limits), batcher, counters, frozenset(each.lower() for each in allow_hosts)
     )
     return RunningServer(service, listening, url_of(listening)).start()
 
