@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trimtab.checks.convert import convert as convert
     from trimtab.config.load import load_recipe as load_recipe
     from trimtab.decode.sampling import Sampling as Sampling
+    from trimtab.device import set_threads as set_threads
     from trimtab.evaluation.pairs import score as score
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
@@ -61,6 +62,7 @@ HOMES = {
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
     "load_recipe": "trimtab.config.load",
+    "set_threads": "trimtab.device",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation.translations",

@@ -26,10 +26,10 @@ def test_arguments_said_once_are_those_that_commands_use():
 
 
 def test_threads_are_set_where_they_are_named(monkeypatch):
-    from trimtab.inference import sizes
+    from trimtab import device
 
     taken = []
-    monkeypatch.setattr(sizes, "use_threads", taken.append)
+    monkeypatch.setattr(device, "set_threads", taken.append)
     arguments.take_threads(None)
     arguments.take_threads(3)
     assert taken == [3]

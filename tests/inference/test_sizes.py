@@ -1,19 +1,7 @@
 import pytest
-import torch
 
 from trimtab.errors import InputError
-from trimtab.inference.sizes import checked_batch_tokens, checked_max_length, use_threads
-
-
-def test_threads_are_those_of_torch():
-    before = torch.get_num_threads()
-    try:
-        use_threads(2)
-        assert torch.get_num_threads() == 2
-        use_threads(None)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+from trimtab.inference.sizes import checked_batch_tokens, checked_max_length
 
 
 def test_sizes_are_given_or_usual():
@@ -23,7 +11,7 @@ def test_sizes_are_given_or_usual():
 
 @pytest.mark.parametrize(
     "call",
-    [lambda: use_threads(0), lambda: use_threads(True), lambda: checked_batch_tokens(0, usual=7),
+    [lambda: checked_batch_tokens(0, usual=7),
      lambda: checked_max_length(1, most=7, name="x"), lambda: checked_max_length(8, most=7, name="runs/x")],
 )  # fmt: skip
 def test_sizes_that_cannot_be_are_refused_with_what_is_allowed(call):

@@ -63,17 +63,16 @@ Tag = Annotated[
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Threads = Annotated[
     int | None,
     number_option(
         "--threads",
         Range(least=1, most=1024),
-        help="CPU threads.",
-        fix="as many as the machine has cores",
-        show_default="as torch chooses",
+        help="Threads of the CPU to compute with; by default one for each core.",
+        fix="the number of cores is usual",
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 BatchTokens = Annotated[
     int | None,
     number_option(
@@ -99,9 +98,9 @@ MaxLength = Annotated[
 def take_threads(threads: int | None) -> None:
     """Computes on so many CPU threads from here on; None changes nothing."""
     if threads is not None:
-        from trimtab.inference.sizes import use_threads
+        from trimtab.device import set_threads
 
-        use_threads(threads)
+        set_threads(threads)
 
 
 Sized = TypeVar("Sized")

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -38,8 +38,12 @@ from trimtab.cli.typed_lines import is_typed, typed
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
+    from trimtab.decode.reading import BinaryLines
     from trimtab.decode.sampling import Sampling
-    from trimtab.inference import Translator
+    from trimtab.decode.search import Search
+    from trimtab.inference.translator import TextOutput, Translator
+
+DocumentForm = Literal["text", "jsonl"]
 
 Source = Annotated[
     Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
@@ -52,7 +56,7 @@ Interactive = Annotated[
     ),
 ]
 Documents = Annotated[
-    Literal["text", "jsonl"] | None,
+    DocumentForm | None,
     typer.Option(
         help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
         "between documents, or a list of sentences a line."
@@ -93,32 +97,48 @@ def translate(
     )
     check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.decode.search import Search
         from trimtab.inference import load_translator
 
         take_threads(threads)
-        search = Search(
-            beam=_beam(beam, sampling),
-            length_penalty=length_penalty,
-            stop=stop,
-            no_repeat_ngram=no_repeat_ngram,
-            sampling=sampling,
-        )
-        search.width(n_best or 1)
+        shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
+        search = _search(beam, sampling, n_best=n_best, **shaped)
+        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
-        name, at_once = "stdin" if source is None else str(source), interactive or is_typed(source)
+        at_once = interactive or is_typed(source)
         if at_once:
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
+        if documents is None:
+            asked["prefixes"] = prefixes
         with opened_output(output) as text, _progress(translator, source, hidden=at_once or is_shown(output)):
-            if documents is not None:
-                translator.write_documents(lines, text, form=documents, name=name)
-            elif n_best is None:
-                translator.translate_stream(lines, text, name=name, prefixes=prefixes)
-            else:
-                translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
+            _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+
+
+def _search(beam: int | None, sampling: "Sampling | None", *, n_best: int | None, **shaped: Any) -> "Search":
+    from trimtab.decode.search import Search
+
+    search = Search(beam=_beam(beam, sampling), sampling=sampling, **shaped)
+    search.width(n_best or 1)
+    return search
+
+
+def _write(
+    translator: "Translator",
+    lines: "BinaryLines",
+    text: "TextOutput",
+    *,
+    documents: DocumentForm | None,
+    n_best: int | None,
+    asked: dict[str, Any],
+) -> None:
+    if documents is not None:
+        translator.write_documents(lines, text, form=documents, **asked)
+    elif n_best is not None:
+        translator.write_n_best(lines, text, n=n_best, **asked)
+    else:
+        translator.translate_stream(lines, text, **asked)
 
 
 def _progress(translator: "Translator", source: Path | None, *, hidden: bool) -> AbstractContextManager[None]:

@@ -1,18 +1,6 @@
-"""What a user may size of a model that is used: threads, tokens of a batch, and the longest text."""
-
-import torch
+"""What a user may size of a model that is used: the tokens of a batch, and the longest text."""
 
 from trimtab.arguments import whole_number, wrong
-
-MOST_THREADS = 1024
-
-
-def use_threads(threads: int | None) -> None:
-    """Lets torch and the libraries of exports compute on so many CPU threads, for the whole process. Call it before a
-    model is loaded: the libraries are given their threads then. None changes nothing."""
-    if threads is not None:
-        fix = "as many as the machine has cores"
-        torch.set_num_threads(whole_number(threads, name="threads", least=1, most=MOST_THREADS, fix=fix))
 
 
 def checked_batch_tokens(given: int | None, *, usual: int) -> int:

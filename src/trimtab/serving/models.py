@@ -15,9 +15,9 @@ from trimtab.data.tags import check_tags, vocabulary_tags
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.search import Search
+from trimtab.device import set_threads
 from trimtab.export.open_export import is_export, read_export
 from trimtab.inference import Generator, Tagged, Translator, load_generator, open_model
-from trimtab.inference.sizes import use_threads
 from trimtab.inference.written_together import WantedText, longest_text, written_together
 from trimtab.serving.batcher import Made, Piece
 
@@ -129,7 +129,8 @@ Served = ServedTranslator | ServedGenerator
 def open_served(spec: str, options: ServeOptions) -> Served:
     """The model of a run or an export, on its device. Raises InputError for what `translate` and `generate` refuse."""
     spec = path_text(spec, name="run", allowed=RUN)
-    use_threads(options.threads)
+    if options.threads is not None:
+        set_threads(options.threads)
     sizes = {"batch_tokens": options.batch_tokens, "max_length": options.max_length}
     if model_kind(spec) == "language_model":
         return ServedGenerator(load_generator(spec, device=options.device).sized(**sizes))
