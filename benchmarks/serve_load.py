@@ -1,7 +1,7 @@
 """A server under load: is every answer right, does memory stay flat, how fast is it, and what do hostile requests do?
 
     python benchmarks/serve_load.py --minutes 10 --out benchmarks/serve_load.json
-        [--run RUN] [--clients 64] [--peer-minutes 2] [--threads 2] [--beam 4] [--arms trimtab,exported,ctranslate2]
+        [--run RUN] [--clients 64] [--peer-minutes 2] [--threads 2] [--beam 4] [--lines 2000] [--arms ...]
 
 Without --run, `recipes/demo.yaml` is trained first, into --work (default runs/serve_load), or the run that is there is
 taken. Clients send one to eight lines of the demo's own texts at a time, as a list, a text, or a stream, each as soon
@@ -13,7 +13,7 @@ Beside them, hostile clients send bad JSON, huge bodies, wrong lengths, halves o
 leave in the middle; each of these has one status that it must get. At the end SIGTERM comes while requests run: these
 must be answered, and the server must end with code 143.
 
-The arms: `trimtab serve RUN`, `trimtab serve` of the same run exported for CTranslate2, and CTranslate2 behind Python's
+The arms: `trimtab serve RUN`, `trimtab serve --stop enough` of the same run exported for CTranslate2, and CTranslate2 behind Python's
 own HTTP server (`serve_ctranslate2.py`), which gets no hostile clients and no line that is longer than its model can
 read. Server and clients share the machine's cores.
 """
@@ -39,9 +39,11 @@ from record import Record
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "src" / "trimtab" / "demo" / "data"
 TRIMTAB = [sys.executable, "-m", "trimtab"]
-LINES, MOST_LINES, MOST_WORDS = 2000, 8, 14
-"""Lines that clients choose from, most of them in a request, and most words of a line."""
+MOST_LINES, MOST_WORDS = 8, 14
+"""Most lines of a request, and most words of a line."""
 PATIENCE_S = 130
+ENOUGH = ["--stop", "enough"]
+"""The stopping rule of CTranslate2's own search."""
 TIE = 1e-3
 """Difference of two scores, summed log-probabilities, that rounding can make."""
 HOSTILE_CLIENTS = 4
@@ -63,10 +65,10 @@ def main():
     )
     run = args.run or trained(args)
     export = exported(run, args.work)
-    lines = texts()
+    lines = texts(args.lines)
     servers = {
         "trimtab": ([*TRIMTAB, "serve", str(run)], run, args.minutes),
-        "exported": ([*TRIMTAB, "serve", str(export)], export, args.peer_minutes),
+        "exported": ([*TRIMTAB, "serve", str(export), *ENOUGH], export, args.peer_minutes),
         "ctranslate2": (
             [sys.executable, str(ROOT / "benchmarks" / "serve_ctranslate2.py"), str(export)],
             export,
@@ -93,6 +95,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--arms", default="trimtab,exported,ctranslate2")
+    parser.add_argument("--lines", type=int, default=2000, help="from which clients choose")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -130,22 +133,31 @@ def exported(run, work):
     return folder
 
 
-def texts():
+def texts(count):
     """Short lines of the sample, half of them never trained on; at the end an empty one and a very long one."""
     held = [line.split("\t")[0] for line in _lines(DEMO / "heldout.tsv.xz") + _lines(DEMO / "valid.tsv.xz")]
     seen = [line.split("\t")[1] for line in _lines(DEMO / "train.tsv.xz")]
-    fitting = [line for line in [*held[: LINES // 2], *seen] if len(line.split()) <= MOST_WORDS]
-    return [*list(dict.fromkeys(fitting))[: LINES - 2], "", " ".join(seen[:30])]
+    fitting = [line for line in [*held[: count // 2], *seen] if len(line.split()) <= MOST_WORDS]
+    return [*list(dict.fromkeys(fitting))[: count - 2], "", " ".join(seen[:30])]
 
 
 def _lines(path):
     return lzma.decompress(path.read_bytes()).decode("utf-8").splitlines()
 
 
-def offline(model, lines, *, args):
+def offline(model, lines, *, args, more):
     """What `trimtab translate` gives, by line."""
     given = "".join(line + "\n" for line in lines)
-    command = [*TRIMTAB, "translate", str(model), "--beam", str(args.beam), "--threads", str(args.threads)]
+    command = [
+        *TRIMTAB,
+        "translate",
+        str(model),
+        "--beam",
+        str(args.beam),
+        "--threads",
+        str(args.threads),
+        *more,
+    ]
     done = subprocess.run(command, input=given.encode(), stdout=subprocess.PIPE, check=True)
     return dict(zip(lines, done.stdout.decode().split("\n"), strict=False))
 
@@ -155,7 +167,8 @@ def offline(model, lines, *, args):
 
 def arm(name, command, model, lines, *, minutes, args):
     is_ours = name != "ctranslate2"
-    right = offline(model, lines if is_ours else lines[:-2], args=args)
+    more = ENOUGH if ENOUGH[0] in command else []
+    right = offline(model, lines if is_ours else lines[:-2], args=args, more=more)
     options = [
         "--threads",
         str(args.threads),

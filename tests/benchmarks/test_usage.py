@@ -9,7 +9,16 @@ from tests.benchmarks.open_benchmark import open_benchmark
 
 @pytest.mark.parametrize(
     "name",
-    ["averaging", "compiled_steps", "data_pipeline", "decoder_only_translation", "lm_quality", "serve_load"],
+    [
+        "averaging",
+        "compiled_steps",
+        "data_pipeline",
+        "decoder_only_translation",
+        "lm_quality",
+        "mbr",
+        "serve_load",
+        "shortlist",
+    ],
 )
 def test_a_script_tells_its_options(name, monkeypatch, capsys):
     script = open_benchmark(name, monkeypatch)

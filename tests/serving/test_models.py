@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from trimtab.errors import InputError
@@ -24,12 +22,12 @@ def test_an_export_translates_as_its_run(exported_run, trained_run):
 
 
 def test_sizes_and_search_are_those_that_were_asked_for(trained_run, text_run):
-    options = ServeOptions(beam=3, length_penalty=0.5, batch_tokens=300, max_length=20)
+    options = ServeOptions(beam=3, length_penalty=0.5, stop="enough", batch_tokens=300, max_length=20)
     model = open_served(str(trained_run), options)
     setup = model.translator.setup
-    assert (setup.search.beam, setup.search.length_penalty) == (3, 0.5)
+    assert (setup.search.beam, setup.search.length_penalty, setup.search.stop) == (3, 0.5, "enough")
     assert (setup.batch_tokens, setup.max_tokens, model.budget) == (300, 20, 100)
-    text = open_served(str(text_run), replace(options, max_length=30))
+    text = open_served(str(text_run), ServeOptions(batch_tokens=300, max_length=30))
     assert isinstance(text, ServedGenerator)
     assert (text.budget, text.generator.window) == (300, 30)
 
@@ -57,3 +55,11 @@ def test_lines_that_nobody_waits_for_are_left_out(translator):
     left.is_awaited = False
     (made,) = translator.run([*left.waiting, *stays.waiting])
     assert [each.piece.work for each in made] == [stays]
+
+
+@pytest.mark.parametrize(
+    "options", [ServeOptions(beam=2), ServeOptions(tags=("<a>",)), ServeOptions(stop="enough")]
+)
+def test_options_of_translators_are_refused_for_a_language_model(text_run, options):
+    with pytest.raises(InputError, match="only for models that translate"):
+        open_served(str(text_run), options)

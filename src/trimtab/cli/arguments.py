@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from trimtab.cli.completion import recipe_keys
 from trimtab.cli.numbers import Range, number_option
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as `trimtab init` writes one.")]
@@ -12,6 +13,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
+        autocompletion=recipe_keys,
         help="Recipe keys to override for this run: step.optimizer.learning_rate=3e-4 data.train.0.weight=2",
     ),
 ]

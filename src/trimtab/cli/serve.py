@@ -17,6 +17,7 @@ from trimtab.cli.arguments import (
     Threads,
 )
 from trimtab.cli.numbers import Range, number_option
+from trimtab.cli.search_options import StopRule
 
 if TYPE_CHECKING:
     from trimtab.serving.server import RunningServer
@@ -77,6 +78,7 @@ def serve(
     port: Port = 8080,
     beam: Beam = None,
     length_penalty: LengthPenalty = 1.0,
+    stop: StopRule = "exact",
     tag: Tag = None,
     device: Device = None,
     threads: Threads = None,
@@ -93,7 +95,7 @@ def serve(
 ) -> None:
     """Serve a model on localhost: JSON over HTTP, and a page to type in.
 
-    Example: `trimtab serve runs/my`, then `curl localhost:8080/translate --json '{"lines": ["The boat is red."]}'`.
+    Ask it with `curl localhost:8080/translate --json '{"lines": ["The boat is red."]}'`, or open its address in a browser.
     Requests of several clients share batches. Ctrl-C finishes running requests and stops.
     """
     from trimtab.serving.limits import ServeLimits
@@ -103,6 +105,7 @@ def serve(
     options = ServeOptions(
         beam=DEFAULT_BEAM if beam is None else beam,
         length_penalty=length_penalty,
+        stop=stop,
         tags=tuple(tag or ()),
         device=device,
         threads=threads,

@@ -20,16 +20,26 @@ from trimtab.cli.arguments import (
     sized,
     take_threads,
 )
+from trimtab.cli.choosing_options import (
+    Candidates,
+    Choice,
+    MbrUtility,
+    Rerank,
+    ReverseTag,
+    choice_of,
+    write_reranked,
+)
 from trimtab.cli.line_progress import is_shown, shown_progress
 from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
-from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
+from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
     EnsembleMode,
     NBest,
     NoRepeatNgram,
     Prefix,
     PrefixFile,
+    ShortlistFile,
     StopRule,
     opened_prefixes,
 )
@@ -85,42 +95,52 @@ def translate(
     documents: Documents = None,
     ensemble_mode: EnsembleMode = "linear",
     interactive: Interactive = False,
+    shortlist: ShortlistFile = None,
+    mbr: MbrUtility = None,
+    candidates: Candidates = None,
+    rerank: Rerank = None,
+    reverse_tag: ReverseTag = None,
     device: Device = None,
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
     max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
-    _check_words(runs, documents, {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
-    sampling = sampling_of(
-        sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
-    )
-    check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file}
+    _check_words(runs, documents, {**alone, "--shortlist": shortlist, "--mbr": mbr, "--rerank": rerank})
+    choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
+    sampling = choice.sampling(sample, beam=beam, **drawn)
+    inputs = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
+    check_output(output, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         from trimtab.inference import load_translator
 
         take_threads(threads)
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
-        search = _search(beam, sampling, n_best=n_best, **shaped)
-        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
+        search = _search(beam, sampling, choice=choice, **shaped)
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
+        if shortlist is not None:
+            translator = translator.with_shortlist(shortlist)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
-        at_once = interactive or is_typed(source)
-        if at_once:
+        if at_once := interactive or is_typed(source):
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
+        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
         if documents is None:
             asked["prefixes"] = prefixes
         with opened_output(output) as text, _progress(translator, source, hidden=at_once or is_shown(output)):
-            _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+            if not write_reranked(choice, translator, lines, text, device=device, **asked):
+                _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
 
 
-def _search(beam: int | None, sampling: "Sampling | None", *, n_best: int | None, **shaped: Any) -> "Search":
+def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
     from trimtab.decode.search import Search
 
-    search = Search(beam=_beam(beam, sampling), sampling=sampling, **shaped)
-    search.width(n_best or 1)
+    mbr = choice.mbr(beam=beam, samples=sampling is not None)
+    search = Search(beam=_beam(beam, sampling), sampling=sampling, mbr=mbr, **shaped)
+    search.width(choice.reranked(search) or choice.n_best or 1)
     return search
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +41,10 @@ class LoadedModel:
     checkpoint: Checkpoint
     model: Model
     tokenizers: Tokenizers
+
+    def __repr__(self) -> str:
+        size = f"{self.model.num_parameters() / 1e6:.1f}M parameters"
+        return f"LoadedModel({str(self.checkpoint.folder)!r}, {size}, {self.device})"
 
     @property
     def tokenizer(self) -> SentencePiece:
@@ -84,7 +89,7 @@ class LoadedModel:
         return tags
 
 
-def load_model(spec: str, *, device: str | None = None) -> LoadedModel:
+def load_model(spec: Path | str, *, device: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
     evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
 

@@ -14,8 +14,9 @@ from trimtab.config.run import Recipe
 from trimtab.data.tags import check_tags, vocabulary_tags
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation
-from trimtab.decode.search import Search
+from trimtab.decode.search import Search, Stop
 from trimtab.device import set_threads
+from trimtab.errors import input_error
 from trimtab.export.open_export import is_export, read_export
 from trimtab.inference import Generator, Tagged, Translator, load_generator, open_model
 from trimtab.inference.written_together import WantedText, longest_text, written_together
@@ -30,6 +31,8 @@ class ServeOptions:
 
     beam: int = 4
     length_penalty: float = 1.0
+    stop: Stop = "exact"
+    """When beam search ends; see `decode.search.Search`."""
     tags: tuple[str, ...] = ()
     """Before every line of a request that names no tags."""
     device: str | None = None
@@ -133,8 +136,9 @@ def open_served(spec: str, options: ServeOptions) -> Served:
         set_threads(options.threads)
     sizes = {"batch_tokens": options.batch_tokens, "max_length": options.max_length}
     if model_kind(spec) == "language_model":
+        _refuse_options_of_translators(spec, options)
         return ServedGenerator(load_generator(spec, device=options.device).sized(**sizes))
-    search = Search(beam=options.beam, length_penalty=options.length_penalty)
+    search = Search(beam=options.beam, length_penalty=options.length_penalty, stop=options.stop)
     model = open_model(spec, device=options.device)
     translator = model.translator(search=search, tags=options.tags).sized(**sizes)
     return ServedTranslator(translator, model.recipe)
@@ -149,6 +153,19 @@ def model_kind(spec: str) -> ModelKind:
     return (
         "language_model" if recipe.facts.continues_texts and not learns_pairs_alone(recipe) else "translation"
     )
+
+
+def _refuse_options_of_translators(spec: str, options: ServeOptions) -> None:
+    usual = ServeOptions()
+    names = ("beam", "length_penalty", "stop", "tags")
+    given = [name for name in names if getattr(options, name) != getattr(usual, name)]
+    if given:
+        raise input_error(
+            f"{', '.join(given)}: only for models that translate",
+            got=f"{spec}, a language model",
+            allowed="a translation model, or none of them",
+            fix="leave them out; each request says how its texts are sampled",
+        )
 
 
 def _whole_characters(line: str) -> str:
