@@ -13,9 +13,9 @@ Beside them, hostile clients send bad JSON, huge bodies, wrong lengths, halves o
 leave in the middle; each of these has one status that it must get. At the end SIGTERM comes while requests run: these
 must be answered, and the server must end with code 143.
 
-The arms: `trimtab serve RUN`, `trimtab serve --stop enough` of the same run exported for CTranslate2, and CTranslate2 behind Python's
-own HTTP server (`serve_ctranslate2.py`), which gets no hostile clients and no line that is longer than its model can
-read. Server and clients share the machine's cores.
+The arms: `trimtab serve RUN`, `trimtab serve --stop enough` of the same run exported for CTranslate2, and CTranslate2
+behind Python's own HTTP server (`serve_ctranslate2.py`), which gets no hostile clients and no line that is longer than
+its model can read. Server and clients share the machine's cores.
 """
 
 import argparse

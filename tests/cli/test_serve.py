@@ -41,13 +41,13 @@ def test_it_says_where_it_answers_and_how_it_ended(call, served):
 
 
 def test_every_option_is_handed_on(call, served):
-    call("serve", "runs/x", "--host", "0.0.0.0", "--port", 0, "--beam", 2, "--length-penalty", 0.5, "--stop", "enough", "--tag", "<a>",
-         "--device", "cpu", "--threads", 2, "--batch-tokens", 99, "--max-length", 50, "--window-ms", 1,
+    call("serve", "runs/x", "--host", "0.0.0.0", "--port", 0, "--beam", 2, "--length-penalty", 0.5, "--stop", "enough",
+         "--tag", "<a>", "--device", "cpu", "--threads", 2, "--batch-tokens", 99, "--max-length", 50, "--window-ms", 1,
          "--timeout", 9, "--max-body", 1000, "--max-lines", 7, "--max-characters", 8, "--max-queue", 9,
          "--max-connections", 3, "--allow-host", "mt.example.org")  # fmt: skip
     ((_, given),) = served
-    assert given["options"] == ServeOptions(beam=2, length_penalty=0.5, stop="enough", tags=("<a>",), device="cpu", threads=2,
-                                            batch_tokens=99, max_length=50, window_ms=1.0)  # fmt: skip
+    assert given["options"] == ServeOptions(beam=2, length_penalty=0.5, stop="enough", tags=("<a>",), device="cpu",
+                                            threads=2, batch_tokens=99, max_length=50, window_ms=1.0)  # fmt: skip
     assert given["limits"] == ServeLimits(max_body=1000, max_lines=7, max_characters=8, max_queue=9,
                                           max_connections=3, timeout_s=9.0)  # fmt: skip
     assert (given["host"], given["port"], given["allow_hosts"]) == ("0.0.0.0", 0, ["mt.example.org"])

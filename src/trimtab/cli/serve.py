@@ -95,7 +95,7 @@ def serve(
 ) -> None:
     """Serve a model on localhost: JSON over HTTP, and a page to type in.
 
-    Ask it with `curl localhost:8080/translate --json '{"lines": ["The boat is red."]}'`, or open its address in a browser.
+    Open its address in a browser, or run `curl localhost:8080/translate --json '{"lines": ["The boat is red."]}'`.
     Requests of several clients share batches. Ctrl-C finishes running requests and stops.
     """
     from trimtab.serving.limits import ServeLimits
