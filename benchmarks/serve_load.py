@@ -363,12 +363,14 @@ class Load:
 
     async def villain(self, number):
         draw = random.Random(7000 * self.seed + number)
-        while True:
+        while not self.is_over:
             name, sent, wanted = draw.choice(HOSTILE)
             try:
                 status, answer = await self.exchange(sent(), leaves=wanted is None)
             except (OSError, asyncio.IncompleteReadError, TimeoutError, ValueError) as error:
                 status, answer = type(error).__name__, None
+            if self.is_over:
+                return
             said = (
                 isinstance(answer, dict)
                 and {"what", "got", "allowed", "fix"} <= answer.get("error", {}).keys()

@@ -1,7 +1,7 @@
 import inspect
 from typing import get_type_hints
 
-from trimtab.cli import arguments, evaluate, export, serve, tokenizer, train, translate
+from trimtab.cli import arguments, evaluate, export, score, serve, tokenizer, train, translate
 
 
 def test_arguments_said_once_are_those_that_commands_use():
@@ -9,6 +9,7 @@ def test_arguments_said_once_are_those_that_commands_use():
         train.train,
         translate.translate,
         evaluate.evaluate,
+        score.score,
         tokenizer.inspect,
         export.export,
         serve.serve,

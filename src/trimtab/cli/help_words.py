@@ -10,7 +10,17 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
     "Train": ("train", "check", "replay"),
-    "Use a model": ("translate", "generate", "classify", "serve", "evaluate", "score", "average", "export"),
+    "Use a model": (
+        "translate",
+        "generate",
+        "classify",
+        "serve",
+        "evaluate",
+        "score",
+        "average",
+        "export",
+        "shortlist",
+    ),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
 """The commands that `trimtab -h` lists, by title."""
@@ -62,6 +72,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab serve runs/my --port 0 --threads 2 --max-lines 100",
     ),
     "classify": ("trimtab classify runs/labels < texts.txt",),
+    "shortlist": ("trimtab shortlist runs/my --out my.shortlist",),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
@@ -99,6 +110,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
     ),
     "data": ("trimtab data inspect my.yaml",),
+    "data clean": (
+        "trimtab data clean my.yaml --out clean",
+        "trimtab data clean --source a.en --target a.de --source-language en --target-language de --out clean",
+    ),
     "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
 }
 """Command lines that work, for each command; `` is trimtab itself."""

@@ -297,7 +297,10 @@ def note_kept_out(draft: Draft) -> None:
     told = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
     alignment = told.get("guided-alignment") or told.get("load-alignments")
     if alignment is not None and alignment.value not in (None, "none", False, ""):
-        draft.note("guided alignment: the file of alignments is not carried over")
+        draft.note(
+            "guided alignment: the file of alignments is not carried over, since it aligns the pieces of segmented "
+            "text there"
+        )
     if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):
