@@ -114,17 +114,12 @@ def translate(
     inputs = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
     check_output(output, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.inference import load_translator
-
         take_threads(threads)
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
-        translator = load_translator(
-            runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
-        )
-        if shortlist is not None:
-            translator = translator.with_shortlist(shortlist)
-        translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
+        model = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
+        sizes = {"batch_tokens": batch_tokens, "max_length": max_length}
+        translator = _loaded(runs, shortlist=shortlist, sizes=sizes, **model)
         if at_once := interactive or is_typed(source):
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
         asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
@@ -133,6 +128,17 @@ def translate(
         with opened_output(output) as text, _progress(translator, source, hidden=at_once or is_shown(output)):
             if not write_reranked(choice, translator, lines, text, device=device, **asked):
                 _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+
+
+def _loaded(
+    runs: list[str], *, shortlist: Path | None, sizes: dict[str, int | None], **model: Any
+) -> "Translator":
+    from trimtab.inference import load_translator
+
+    translator = load_translator(runs, **model)
+    if shortlist is not None:
+        translator = translator.with_shortlist(shortlist)
+    return sized(translator, **sizes)
 
 
 def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
