@@ -230,3 +230,16 @@ def test_each_answer_is_handed_on_at_once_to_whom_types(loaded):
     translator.translate_stream(io.BytesIO(b"never\nnever\n"), Shown())
     translator.write_n_best(io.BytesIO(b"never\n"), Shown(), n=2)
     assert flushed == [1, 2, 2, 2, 2]
+
+
+def test_alignments_are_written_beside_the_translations(loaded):
+    translator = loaded.translator(search=Search(beam=2))
+    source = io.BytesIO("".join(f"{line}\n" for line in LINES[:5]).encode() + b"\xff\n")
+    output, alignments = io.StringIO(), io.StringIO()
+    with pytest.raises(InputError, match="line 6"):
+        translator.translate_stream(source, output, alignments=alignments)
+    texts = output.getvalue().splitlines()
+    assert texts == translator.translate(LINES[:5])
+    assert alignments.getvalue().splitlines() == [
+        " ".join(f"{i}-{j}" for i, j in links) for links in translator.align(LINES[:5], texts)
+    ]

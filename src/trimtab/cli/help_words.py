@@ -28,7 +28,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
 OPTION_GROUPS: Mapping[str, Sequence[str]] = {
     "Resume": ("--resume", "--auto-resume", "--reset"),
     "Search": ("--beam", "--length-penalty", "--stop", "--n-best", "--no-repeat-ngram", "--ensemble-mode"),
-    "Forced words": ("--prefix", "--prefix-file"),
+    "Forced words": ("--prefix", "--prefix-file", "--glossary"),
     "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
     "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
     "Fixes": ("--fix", "--changes-training", "--diff"),
@@ -62,6 +62,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/my < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --beam 8",
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
+        "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",
     ),
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",

@@ -30,18 +30,25 @@ from trimtab.cli.choosing_options import (
     write_reranked,
 )
 from trimtab.cli.line_progress import is_shown, shown_progress
-from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
+    AlignmentsFile,
     EnsembleMode,
+    GlossaryFile,
     NBest,
     NoRepeatNgram,
     Prefix,
     PrefixFile,
     ShortlistFile,
     StopRule,
+    check_beside,
+    check_outputs,
+    opened_alignments,
     opened_prefixes,
+    opened_terms,
+    refuse_together,
+    report_terms,
 )
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.cli.typed_lines import is_typed, typed
@@ -84,6 +91,7 @@ def translate(
     stop: StopRule = "exact",
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
+    glossary: GlossaryFile = None,
     n_best: NBest = None,
     no_repeat_ngram: NoRepeatNgram = None,
     sample: Sample = False,
@@ -93,6 +101,7 @@ def translate(
     epsilon: Epsilon = None,
     seed: Seed = None,
     documents: Documents = None,
+    alignments: AlignmentsFile = None,
     ensemble_mode: EnsembleMode = "linear",
     interactive: Interactive = False,
     shortlist: ShortlistFile = None,
@@ -106,39 +115,40 @@ def translate(
     max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
-    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file}
-    _check_words(runs, documents, {**alone, "--shortlist": shortlist, "--mbr": mbr, "--rerank": rerank})
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
+    beside = {"--glossary": glossary, "--alignments": alignments}
+    _check_words(runs, documents, {**alone, **beside, "--shortlist": shortlist, "--mbr": mbr}, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
-    inputs = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
-    check_output(output, inputs=inputs, models=runs)
+    files = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
+    check_outputs(output, alignments, inputs={"--input": source, **files}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        take_threads(threads)
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
-        model = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
-        sizes = {"batch_tokens": batch_tokens, "max_length": max_length}
-        translator = _loaded(runs, shortlist=shortlist, sizes=sizes, **model)
+        asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
+        loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
+        translator = _opened(runs, shortlist, threads, **loaded)
+        translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         if at_once := interactive or is_typed(source):
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
-        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
         if documents is None:
             asked["prefixes"] = prefixes
-        with opened_output(output) as text, _progress(translator, source, hidden=at_once or is_shown(output)):
-            if not write_reranked(choice, translator, lines, text, device=device, **asked):
+        progress = _progress(translator, source, hidden=at_once or is_shown(output))
+        with opened_output(output) as text, opened_alignments(alignments, asked), progress:
+            if choice.weights is None:
                 _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+            else:
+                write_reranked(choice, translator, lines, text, device=device, **asked)
+        report_terms(translator, glossary)
 
 
-def _loaded(
-    runs: list[str], *, shortlist: Path | None, sizes: dict[str, int | None], **model: Any
-) -> "Translator":
+def _opened(runs: list[str], shortlist: Path | None, threads: int | None, **loaded: Any) -> "Translator":
     from trimtab.inference import load_translator
 
-    translator = load_translator(runs, **model)
-    if shortlist is not None:
-        translator = translator.with_shortlist(shortlist)
-    return sized(translator, **sizes)
+    take_threads(threads)
+    translator = load_translator(runs, **loaded)
+    return translator if shortlist is None else translator.with_shortlist(shortlist)
 
 
 def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
@@ -171,9 +181,12 @@ def _progress(translator: "Translator", source: Path | None, *, hidden: bool) ->
     return shown_progress(lambda: translator.counts.pieces, source, hidden=hidden)
 
 
-def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:
+def _check_words(
+    runs: list[str], documents: str | None, others: "dict[str, object]", *, sample: bool
+) -> None:
     _refuse_texts(runs)
-    _alone(documents, others)
+    refuse_together("--documents", documents, others)
+    check_beside({**others, "--sample": sample or None})
 
 
 def _refuse_texts(runs: list[str]) -> None:
@@ -185,17 +198,6 @@ def _refuse_texts(runs: list[str]) -> None:
                 got="a file among the runs",
                 allowed="folders of runs, which form an ensemble",
                 fix=f"name the text to translate with --input: `--input {name}`",
-            )
-
-
-def _alone(documents: str | None, others: "dict[str, object]") -> None:
-    for option, value in others.items():
-        if documents is not None and value is not None:
-            raise input_error(
-                f"--documents: cannot be combined with {option}",
-                got="both",
-                allowed="one of them",
-                fix="leave one out",
             )
 
 
