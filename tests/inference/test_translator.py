@@ -230,6 +230,9 @@ def test_each_answer_is_handed_on_at_once_to_whom_types(loaded):
     translator.translate_stream(io.BytesIO(b"never\nnever\n"), Shown())
     translator.write_n_best(io.BytesIO(b"never\n"), Shown(), n=2)
     assert flushed == [1, 2, 2, 2, 2]
+    links = Shown()
+    translator.translate_stream(io.BytesIO(b"never\nnever\n"), Shown(), alignments=links)
+    assert flushed[5:] == [1, 1, 2, 2, 2]
 
 
 def test_alignments_are_written_beside_the_translations(loaded):
