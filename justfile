@@ -43,6 +43,10 @@ gpu *arguments:
 demo *arguments:
     trimtab demo {{arguments}}
 
+# A server under load for ten minutes, hostile requests among it; trains a small model first, 20 minutes in all.
+serve-load *arguments:
+    python benchmarks/serve_load.py --minutes 10 --out benchmarks/serve_load.json {{arguments}}
+
 # The measurements of the README that any machine can make, in minutes; needs transformers and accelerate too.
 benchmarks:
     mkdir -p {{results}}

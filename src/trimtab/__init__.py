@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | cleaning | adapters | exporting | shortlisting   what the commands call
+    launch | inspection | cleaning | adapters | exporting | shortlisting | serving   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
+    from trimtab.serving.limits import ServeLimits as ServeLimits
+    from trimtab.serving.models import ServeOptions as ServeOptions
+    from trimtab.serving.serve import serve as serve
+    from trimtab.serving.serve import start_server as start_server
     from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
 
@@ -87,6 +91,10 @@ HOMES = {
     "Sampling": "trimtab.decode.sampling",
     "Search": "trimtab.decode.search",
     "load_model": "trimtab.inference.load",
+    "serve": "trimtab.serving.serve",
+    "start_server": "trimtab.serving.serve",
+    "ServeLimits": "trimtab.serving.limits",
+    "ServeOptions": "trimtab.serving.models",
     "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
     "open_glossary": "trimtab.inference.terminology",

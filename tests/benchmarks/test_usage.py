@@ -16,6 +16,7 @@ from tests.benchmarks.open_benchmark import open_benchmark
         "decoder_only_translation",
         "lm_quality",
         "mbr",
+        "serve_load",
         "shortlist",
     ],
 )

@@ -207,3 +207,16 @@ def test_in_a_terminal_prompts_are_asked_for_one_after_another():
     assert asked.count("> ") == 4
     assert "prompt 2: longer than run can read" in asked
     assert "2 texts" in asked
+
+
+def test_sizes_are_handed_on(call, stand_in):
+    made = []
+
+    class Sized(Echo):
+        def sized(self, **sizes):
+            made.append(sizes)
+            return self
+
+    stand_in("inference", load_generator=Sized)
+    call("generate", "run", "--prompt", "a", "--batch-tokens", 99, "--max-length", 7)
+    assert made == [{"batch_tokens": 99, "max_length": 7}]

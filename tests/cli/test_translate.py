@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.cli.refusal import has_four_parts, refused
+from trimtab.cli import translate as module
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts
@@ -168,6 +169,58 @@ def test_a_text_in_the_place_of_a_run_is_answered_with_the_option_for_it(call, t
     (tmp_path / "dev.en").write_text("the wind\n")
     message = refused(call("translate", "run", tmp_path / "dev.en"), f"--input {tmp_path / 'dev.en'}")
     assert has_four_parts(message)
+
+
+@pytest.fixture
+def one_by_one(stand_in):
+    """A translator that says how many lines it was let read ahead, and how it was sized."""
+    made = []
+
+    class Sized(Upper):
+        read_ahead = 4096
+        sizes = None
+
+        def sized(self, **sizes):
+            self.sizes = sizes
+            return self
+
+        def translate_stream(self, lines, text, **more):
+            super().translate_stream(iter(lambda: lines.readline(1000), b""), text, **more)
+
+    def load_translator(spec, **options):
+        made.append(Sized(spec, **options))
+        return made[-1]
+
+    stand_in("inference", load_translator=load_translator)
+    return made
+
+
+def test_interactive_reads_no_line_ahead_and_shows_no_prompt_in_a_pipe(call, one_by_one):
+    result = call("translate", "run", "--interactive", stdin="a\nb\n")
+    assert (result.stdout, result.stderr, one_by_one[0].read_ahead) == ("A\nB\n", "", 1)
+    call("translate", "run", stdin="a\n")
+    assert one_by_one[1].read_ahead == 4096
+
+
+def test_sizes_are_handed_on(call, one_by_one):
+    call("translate", "run", "--batch-tokens", 99, "--max-length", 7, stdin="a\n")
+    assert one_by_one[0].sizes == {"batch_tokens": 99, "max_length": 7}
+    call("translate", "run", stdin="a\n")
+    assert one_by_one[1].sizes is None
+
+
+def test_threads_are_set_before_the_model_is_loaded(call, one_by_one, monkeypatch):
+    taken = []
+    monkeypatch.setattr(module, "take_threads", lambda threads: taken.append((threads, len(one_by_one))))
+    call("translate", "run", "--threads", 2, stdin="a\n")
+    assert taken == [(2, 0)]
+
+
+def test_a_terminal_is_asked_for_each_line(call, one_by_one, monkeypatch):
+    monkeypatch.setattr(module, "is_typed", lambda source: True)
+    result = call("translate", "run", stdin="a\nb\n")
+    assert (result.stdout, one_by_one[0].read_ahead) == ("A\nB\n", 1)
+    assert result.stderr.startswith("Type a line and the return key; Ctrl-D ends.\n")
 
 
 def test_a_glossary_is_handed_on_and_its_terms_are_counted(call, loaded, tmp_path):

@@ -202,6 +202,39 @@ def test_a_piece_of_text_is_refused_as_a_tag(trained_run, loaded):
         load_translator(str(trained_run), tags=[piece], device="cpu")
 
 
+def test_a_translator_that_reads_nothing_ahead_answers_each_line_before_the_next(loaded):
+    translator = loaded.translator(search=Search())
+    translator.read_ahead = 1
+    asked, answers = [], []
+
+    def lines():
+        for line in ("the wind", "never", ""):
+            asked.append(len(answers))
+            yield line
+
+    for answer in translator.stream(lines()):
+        answers.append(answer)
+    assert asked == [0, 1, 2]
+    assert answers == loaded.translator(search=Search()).translate(["the wind", "never", ""])
+
+
+def test_each_answer_is_handed_on_at_once_to_whom_types(loaded):
+    translator = loaded.translator(search=Search())
+    translator.read_ahead = 1
+    flushed = []
+
+    class Shown(io.StringIO):
+        def flush(self):
+            flushed.append(self.getvalue().count("\n"))
+
+    translator.translate_stream(io.BytesIO(b"never\nnever\n"), Shown())
+    translator.write_n_best(io.BytesIO(b"never\n"), Shown(), n=2)
+    assert flushed == [1, 2, 2, 2, 2]
+    links = Shown()
+    translator.translate_stream(io.BytesIO(b"never\nnever\n"), Shown(), alignments=links)
+    assert flushed[5:] == [1, 1, 2, 2, 2]
+
+
 def test_alignments_are_written_beside_the_translations(loaded):
     translator = loaded.translator(search=Search(beam=2))
     source = io.BytesIO("".join(f"{line}\n" for line in LINES[:5]).encode() + b"\xff\n")

@@ -20,6 +20,7 @@ from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
 from trimtab.cli.score import score
+from trimtab.cli.serve import serve
 from trimtab.cli.shell import guarded
 from trimtab.cli.shortlist import shortlist
 from trimtab.cli.tokenizer import inspect, train_tokenizer
@@ -86,6 +87,7 @@ for command in (
     train,
     translate,
     generate,
+    serve,
     classify,
     evaluate,
     score,

@@ -1,7 +1,7 @@
 """Arguments that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -36,6 +36,9 @@ Runs = Annotated[
         metavar="RUN",
         help="A run (its best checkpoint), RUN@last, RUN@500, or a checkpoint; several form an ensemble.",
     ),
+]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
 ]
 DEFAULT_BEAM = 4
 Beam = Annotated[
@@ -72,3 +75,42 @@ Threads = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+BatchTokens = Annotated[
+    int | None,
+    number_option(
+        "--batch-tokens",
+        Range(least=1),
+        help="Tokens of a batch, padding included, times the beam; less needs less memory.",
+        fix="leave it out for what suits the device",
+        show_default="what suits the device",
+    ),
+]
+MaxLength = Annotated[
+    int | None,
+    number_option(
+        "--max-length",
+        Range(least=2),
+        help="Longest line, or text with its prompt, in tokens; a longer line is translated in pieces.",
+        fix="leave it out for the longest of the training",
+        show_default="that of the training",
+    ),
+]
+
+
+def take_threads(threads: int | None) -> None:
+    """Computes on so many CPU threads from here on; None changes nothing."""
+    if threads is not None:
+        from trimtab.device import set_threads
+
+        set_threads(threads)
+
+
+Sized = TypeVar("Sized")
+
+
+def sized(model: Sized, *, batch_tokens: int | None, max_length: int | None) -> Sized:
+    """A translator or a language model as --batch-tokens and --max-length say; as it is where neither is given."""
+    if batch_tokens is None and max_length is None:
+        return model
+    sizable: Any = model
+    return sizable.sized(batch_tokens=batch_tokens, max_length=max_length)

@@ -180,6 +180,8 @@ def write_reranked(
     for number, few in enumerate(lists):
         text = few[0].text + "\n" if choice.n_best is None else n_best_text(number, few[: choice.n_best])
         output.write(text)
+        if translator.read_ahead == 1:
+            output.flush()
     output.flush()
     return True
 

@@ -34,12 +34,15 @@ class ConsoleProgress:
 
     def step(self, metrics: dict[str, Any], *, share: float, seconds_left: float | None) -> None:
         """The newest step, unless one was shown a moment ago; the last one is always shown."""
+        self.update(step_line(metrics, share=share, seconds_left=seconds_left), is_last=share >= 1)
+
+    def update(self, text: str, *, is_last: bool = False) -> None:
+        """A line in place of the one before, unless one was shown a moment ago; the last one is always shown."""
         wait = SECONDS_BETWEEN_REWRITES if self._rewrites else SECONDS_BETWEEN_LINES
         now = self._clock()
-        if now - self._written_at < wait and share < 1:
+        if now - self._written_at < wait and not is_last:
             return
         self._written_at = now
-        text = step_line(metrics, share=share, seconds_left=seconds_left)
         if not self._rewrites:
             self._line(text)
             return

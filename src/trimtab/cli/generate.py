@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from trimtab.cli.arguments import Device, Model
+from trimtab.cli.arguments import BatchTokens, Device, MaxLength, Model, Output, Threads, sized, take_threads
 from trimtab.cli.generate_options import MinP, Temperature, TopP, choice_of
 from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.output_place import check_output
@@ -58,9 +58,7 @@ def generate(
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
-    ] = None,
+    output: Output = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
     ] = False,
@@ -73,19 +71,16 @@ def generate(
     samples: Samples = 1,
     seed: Seed = None,
     device: Device = None,
+    threads: Threads = None,
+    batch_tokens: BatchTokens = None,
+    max_length: MaxLength = None,
 ) -> None:
     """Continue a prompt with a language model.
 
     With --prompt the text is shown as it is generated. Prompts from a file or a pipe give one text per line, prompt
     included. In a terminal without either, trimtab asks for prompts.
     """
-    if prompt is not None and source is not None:
-        raise input_error(
-            "--prompt: prompts come from one source",
-            got="--prompt and --input",
-            allowed="one of them",
-            fix="leave one out",
-        )
+    _check_source(prompt, source)
     sampling = choice_of(temperature=temperature, top_p=top_p, min_p=min_p, top_k=top_k, seed=seed)
     check_output(output, inputs={"--input": source} if prompt is None else {}, models=[run])
     with opened_input(source) as lines:
@@ -94,9 +89,13 @@ def generate(
         from trimtab.decode.tally import Tally
         from trimtab.inference import load_generator
 
+        take_threads(threads)
         ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
-        generator, tally = load_generator(run, device=device), Tally()
+        generator = sized(
+            load_generator(run, device=device), batch_tokens=batch_tokens, max_length=max_length
+        )
+        tally = Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
                 generator.check(read_lines(same, name=str(source)))
@@ -110,6 +109,16 @@ def generate(
                 read = read_lines(lines, name="stdin" if source is None else str(source))
                 shown.lines(generator.generate(read, generation))
         print(tally.render(), file=sys.stderr)
+
+
+def _check_source(prompt: str | None, source: Path | None) -> None:
+    if prompt is not None and source is not None:
+        raise input_error(
+            "--prompt: prompts come from one source",
+            got="--prompt and --input",
+            allowed="one of them",
+            fix="leave one out",
+        )
 
 
 def _unescaped(stops: list[str]) -> tuple[str, ...]:

@@ -36,7 +36,15 @@ OPTION_GROUPS: Mapping[str, Sequence[str]] = {
     "Comparison": ("--against", "--hypotheses"),
     "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
     "Fixes": ("--fix", "--changes-training", "--diff"),
-    "Machine": ("--device", "--threads"),
+    "Limits": (
+        "--max-body",
+        "--max-lines",
+        "--max-characters",
+        "--max-queue",
+        "--max-connections",
+        "--timeout",
+    ),
+    "Machine": ("--device", "--threads", "--batch-tokens", "--max-length"),
 }
 """Options of the same title are listed together on each page; an option that is not here is under Options."""
 
@@ -65,6 +73,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",
         "trimtab generate runs/lm --input prompts.txt --temperature 0.7 --seed 1",
+    ),
+    "serve": (
+        "trimtab serve runs/my",
+        "trimtab serve runs/my --port 0 --threads 2 --max-lines 100",
     ),
     "classify": ("trimtab classify runs/labels < texts.txt",),
     "evaluate": (

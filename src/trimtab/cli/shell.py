@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.errors import DiskFull, InputError, Problem, Terminated, TrimtabError, unreadable
 
-TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"})
+TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping", "h11"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
 MOST_SHOWN = 20
 """How many problems of one error are shown; the others are counted."""

@@ -1,11 +1,25 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
+from trimtab.cli.arguments import (
+    DEFAULT_BEAM,
+    BatchTokens,
+    Beam,
+    Device,
+    LengthPenalty,
+    MaxLength,
+    Output,
+    Runs,
+    Tag,
+    Threads,
+    sized,
+    take_threads,
+)
 from trimtab.cli.choosing_options import (
     Candidates,
     Choice,
@@ -15,6 +29,7 @@ from trimtab.cli.choosing_options import (
     choice_of,
     write_reranked,
 )
+from trimtab.cli.line_progress import is_shown, shown_progress
 from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
@@ -36,6 +51,7 @@ from trimtab.cli.search_options import (
     report_terms,
 )
 from trimtab.cli.streams import opened_input, opened_output
+from trimtab.cli.typed_lines import is_typed, typed
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
@@ -44,13 +60,18 @@ if TYPE_CHECKING:
     from trimtab.decode.search import Search
     from trimtab.inference.translator import TextOutput, Translator
 
+DocumentForm = Literal["text", "jsonl"]
+
 Source = Annotated[
     Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
 ]
-Output = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
+Interactive = Annotated[
+    bool,
+    typer.Option(
+        "--interactive",
+        help="Answer each line before the next is read, as in a terminal; otherwise up to 4,096 lines are read first.",
+    ),
 ]
-DocumentForm = Literal["text", "jsonl"]
 Documents = Annotated[
     DocumentForm | None,
     typer.Option(
@@ -82,12 +103,16 @@ def translate(
     documents: Documents = None,
     alignments: AlignmentsFile = None,
     ensemble_mode: EnsembleMode = "linear",
+    interactive: Interactive = False,
     shortlist: ShortlistFile = None,
     mbr: MbrUtility = None,
     candidates: Candidates = None,
     rerank: Rerank = None,
     reverse_tag: ReverseTag = None,
     device: Device = None,
+    threads: Threads = None,
+    batch_tokens: BatchTokens = None,
+    max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
     alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
@@ -96,22 +121,21 @@ def translate(
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
-    inputs = {
-        "--input": source,
-        "--prefix-file": prefix_file,
-        "--shortlist": shortlist,
-        "--glossary": glossary,
-    }
-    check_outputs(output, alignments, inputs=inputs, models=runs)
+    files = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
+    check_outputs(output, alignments, inputs={"--input": source, **files}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
         loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
-        translator = _opened(runs, shortlist, **loaded)
+        translator = _opened(runs, shortlist, threads, **loaded)
+        translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
+        if at_once := interactive or is_typed(source):
+            translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
         if documents is None:
             asked["prefixes"] = prefixes
-        with opened_output(output) as text, opened_alignments(alignments, asked):
+        progress = _progress(translator, source, hidden=at_once or is_shown(output))
+        with opened_output(output) as text, opened_alignments(alignments, asked), progress:
             if choice.weights is None:
                 _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
             else:
@@ -119,9 +143,10 @@ def translate(
         report_terms(translator, glossary)
 
 
-def _opened(runs: list[str], shortlist: Path | None, **loaded: Any) -> "Translator":
+def _opened(runs: list[str], shortlist: Path | None, threads: int | None, **loaded: Any) -> "Translator":
     from trimtab.inference import load_translator
 
+    take_threads(threads)
     translator = load_translator(runs, **loaded)
     return translator if shortlist is None else translator.with_shortlist(shortlist)
 
@@ -150,6 +175,10 @@ def _write(
         translator.write_n_best(lines, text, n=n_best, **asked)
     else:
         translator.translate_stream(lines, text, **asked)
+
+
+def _progress(translator: "Translator", source: Path | None, *, hidden: bool) -> AbstractContextManager[None]:
+    return shown_progress(lambda: translator.counts.pieces, source, hidden=hidden)
 
 
 def _check_words(

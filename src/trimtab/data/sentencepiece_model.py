@@ -168,6 +168,7 @@ def _refuse_half_characters(lines: Sequence[str]) -> None:
                 f"line {number} of {len(lines)} contains a lone surrogate and cannot be encoded",
                 got=f"{line[error.start]!a} at character {error.start + 1}",
                 allowed="whole characters, no lone \\ud800 to \\udfff",
+                fix="leave it out, or write the whole character",
             ) from None
 
 

@@ -59,13 +59,14 @@ def sample(
 
 
 def uniform_numbers(
-    draws: Sequence[Draw], *, seed: int, samples: int, length: int
+    draws: Sequence[Draw], *, seed: int, samples: int, length: int, first_sample: int = 0
 ) -> Float64[Tensor, "rows samples length"]:
-    """Numbers in [0, 1), each a function of the seed, the line, the piece, the sample and the place alone."""
+    """Numbers in [0, 1), each a function of the seed, the line, the piece, the sample and the place alone. The samples
+    are numbered from `first_sample` on."""
     numbers = np.empty((len(draws), samples, length))
     for row, draw in enumerate(draws):
         for sample in range(samples):
-            generator = np.random.default_rng([seed, draw.line, draw.piece, sample])
+            generator = np.random.default_rng([seed, draw.line, draw.piece, first_sample + sample])
             numbers[row, sample] = generator.random(length)
     return torch.from_numpy(numbers)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator as Yields
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import torch
@@ -17,6 +17,7 @@ from trimtab.decode.incremental_detokenizer import IncrementalDetokenizer
 from trimtab.decode.sample import Draw, uniform_numbers
 from trimtab.decode.stop_strings import UntilStop, first_stop
 from trimtab.errors import InputError, input_error
+from trimtab.inference.sizes import checked_batch_tokens, checked_max_length
 from trimtab.types import Tokenizer
 
 PROMPTS_AT_ONCE = 256
@@ -52,6 +53,15 @@ class Generator:
         prompts = checked_texts(prompts, name="prompts")
         return self._written(prompts, generation or GenerationConfig(), first=first)
 
+    def sized(self, *, batch_tokens: int | None = None, max_length: int | None = None) -> "Generator":
+        """The same with other batches, or with a shorter window. InputError for a window that is longer than what the
+        model was trained with."""
+        return replace(
+            self,
+            batch_tokens=checked_batch_tokens(batch_tokens, usual=self.batch_tokens),
+            window=checked_max_length(max_length, most=self.window, name=self.name),
+        )
+
     def check(self, prompts: Iterable[str]) -> None:
         """InputError for the first prompt that is longer than the model's window; in bounded memory."""
         prompts = checked_texts(prompts, name="prompts")
@@ -66,7 +76,7 @@ class Generator:
         It is the first sample that `generate` gives for prompt number `line`, counted from 0. Raises InputError at once
         for a prompt that is longer than the model's window.
         """
-        rows, failure = self._read([prompt], first=line)
+        rows, failure = self.read([prompt], first=line)
         if failure is not None:
             raise failure
         return self._parts(rows[0], generation or GenerationConfig())
@@ -81,36 +91,34 @@ class Generator:
         for rows in self._read_all(prompts, first=first):
             yield from self._block(rows, generation)
 
-    def _read_all(self, prompts: Iterable[str], *, first: int) -> Iterator[list["_Row"]]:
+    def _read_all(self, prompts: Iterable[str], *, first: int) -> Iterator[list["PromptRow"]]:
         """Rows block by block; those before a prompt that is too long, then the error."""
         source = iter(prompts)
         while block := list(islice(source, PROMPTS_AT_ONCE)):
-            rows, failure = self._read(block, first=first)
+            rows, failure = self.read(block, first=first)
             yield rows
             if failure is not None:
                 raise failure
             first += len(block)
 
-    def _parts(self, row: "_Row", generation: GenerationConfig) -> Yields[str, None, Continuation]:
-        growing, text = IncrementalDetokenizer(self.tokenizer, row.ids), _Text()
-        until = UntilStop(generation.stop)
+    def _parts(self, row: "PromptRow", generation: GenerationConfig) -> Yields[str, None, Continuation]:
+        text = self.begun(row, generation, streams=True)
         for written in self._continued([row], generation, samples=1):
             for each in written:
-                text.add(each)
-                if each.id != self.tokenizer.end and (part := until.add(growing.add(each.id))):
+                if part := text.add(each):
                     yield part
-            if until.found:
+            if text.is_done:
                 break
-        if rest := until.add(growing.rest()) + until.rest():
+        if rest := text.rest():
             yield rest
-        return self._finished(row, 0, text, generation)
+        return self.finished(row, 0, text, generation)
 
-    def _block(self, rows: list["_Row"], generation: GenerationConfig) -> Iterator[Continuation]:
+    def _block(self, rows: list["PromptRow"], generation: GenerationConfig) -> Iterator[Continuation]:
         found: dict[int, list[Continuation]] = {}
-        lengths = [len(row.ids) + min(generation.max_tokens, self._room(row.ids)) for row in rows]
+        lengths = [len(row.ids) + min(generation.max_tokens, self.room(row.ids)) for row in rows]
         for batch in batches_by_tokens(lengths, beam=generation.samples, batch_tokens=self.batch_tokens):
             few = [rows[place] for place in batch]
-            texts = [[self._begun(row, generation) for _ in range(generation.samples)] for row in few]
+            texts = [[self.begun(row, generation) for _ in range(generation.samples)] for row in few]
             for written in self._continued(few, generation, samples=generation.samples):
                 for each in written:
                     texts[each.row][each.sample].add(each)
@@ -118,22 +126,25 @@ class Generator:
                     break
             for place, row, of_row in zip(batch, few, texts, strict=True):
                 found[place] = [
-                    self._finished(row, sample, text, generation) for sample, text in enumerate(of_row)
+                    self.finished(row, sample, text, generation) for sample, text in enumerate(of_row)
                 ]
         for place in range(len(rows)):
             yield from found[place]
 
-    def _begun(self, row: "_Row", generation: GenerationConfig) -> "_Text":
-        """A text in which nothing is written yet; it looks for stop strings where there are any."""
-        if not generation.stop:
-            return _Text()
+    def begun(
+        self, row: "PromptRow", generation: GenerationConfig, *, streams: bool = False
+    ) -> "GrowingText":
+        """A text in which nothing is written yet; it looks for stop strings where there are any, and gives its parts
+        where it `streams`."""
+        if not generation.stop and not streams:
+            return GrowingText()
         growing = IncrementalDetokenizer(self.tokenizer, row.ids)
-        return _Text(growing=growing, until=UntilStop(generation.stop), end=self.tokenizer.end)
+        return GrowingText(growing=growing, until=UntilStop(generation.stop), end=self.tokenizer.end)
 
     def _continued(
-        self, rows: list["_Row"], generation: GenerationConfig, *, samples: int
+        self, rows: list["PromptRow"], generation: GenerationConfig, *, samples: int
     ) -> Iterator[list[Written]]:
-        limits = [min(generation.max_tokens, self._room(row.ids)) for row in rows]
+        limits = [min(generation.max_tokens, self.room(row.ids)) for row in rows]
         sampled, sampling = None, generation.sampling
         if sampling is not None:
             draws = [Draw(row.number) for row in rows]
@@ -148,23 +159,24 @@ class Generator:
             device=self.device,
         )
 
-    def _read(self, prompts: Sequence[str], *, first: int) -> tuple[list["_Row"], InputError | None]:
+    def read(self, prompts: Sequence[str], *, first: int = 0) -> tuple[list["PromptRow"], InputError | None]:
         """The rows up to the first prompt that is too long, and the error for that one."""
-        rows: list[_Row] = []
+        rows: list[PromptRow] = []
         for number, ids in enumerate(self.tokenizer.encode(prompts)):
-            row = _Row(first + number, prompts[number], [self.tokenizer.start, *ids[:-1]])
-            if self._room(row.ids) < 1:
+            row = PromptRow(first + number, prompts[number], [self.tokenizer.start, *ids[:-1]])
+            if self.room(row.ids) < 1:
                 return rows, self._too_long(row)
             rows.append(row)
         return rows, None
 
-    def _room(self, ids: Sequence[int]) -> int:
+    def room(self, ids: Sequence[int]) -> int:
         """How many tokens can follow; the last one is written and not read any more."""
         return self.window - len(ids) + 1
 
-    def _finished(
-        self, row: "_Row", sample: int, text: "_Text", generation: GenerationConfig
+    def finished(
+        self, row: "PromptRow", sample: int, text: "GrowingText", generation: GenerationConfig
     ) -> Continuation:
+        """The whole of a text that has ended, up to the first stop string in it."""
         ended = bool(text.ids) and text.ids[-1] == self.tokenizer.end
         stopped: Stop = "max_tokens" if len(text.ids) == generation.max_tokens else "window"
         ids = text.ids[:-1] if ended else text.ids
@@ -185,7 +197,7 @@ class Generator:
             whole=whole,
         )
 
-    def _too_long(self, row: "_Row") -> InputError:
+    def _too_long(self, row: "PromptRow") -> InputError:
         return input_error(
             f"prompt {row.number + 1}: longer than {self.name} can read",
             got=f"{len(row.ids)} tokens, the start symbol included",
@@ -195,7 +207,7 @@ class Generator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class PromptRow:
     """A prompt with its number in the input, from 0, and its ids, the start symbol first."""
 
     number: int
@@ -204,7 +216,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Text:
+class GrowingText:
     """What was written so far."""
 
     ids: list[int] = field(default_factory=list[int])
@@ -217,13 +229,22 @@ class _Text:
     is_done: bool = False
     """Whether a stop string or the end symbol has come; known where stop strings are looked for."""
 
-    def add(self, written: Written) -> None:
-        """One symbol more, unless the text has come to a stop string before it."""
+    def add(self, written: Written) -> str:
+        """One symbol more, unless the text has come to a stop string before it; gives what of the text is new and
+        certain, where it is looked at."""
         if self.is_done:
-            return
+            return ""
         self.ids.append(written.id)
         self.log_probabilities.append(written.log_probability)
+        part = ""
         if self.growing is not None and self.until is not None:
             if written.id != self.end:
-                self.until.add(self.growing.add(written.id))
+                part = self.until.add(self.growing.add(written.id))
             self.is_done = self.until.found or written.id == self.end
+        return part
+
+    def rest(self) -> str:
+        """What was held back, at the end of the text."""
+        if self.growing is None or self.until is None:
+            return ""
+        return self.until.add(self.growing.rest()) + self.until.rest()

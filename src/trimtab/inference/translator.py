@@ -16,7 +16,7 @@ from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
 from trimtab.decode.glossary import Glossary
-from trimtab.decode.lines import n_best_lines, translate_lines
+from trimtab.decode.lines import BLOCK_LINES, n_best_lines, translate_lines
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
@@ -27,6 +27,7 @@ from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import cuts_output, document_context, translation_setup
 from trimtab.inference.shortlist_file import read_shortlist
+from trimtab.inference.sizes import checked_batch_tokens, checked_max_length
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.terminology import GlossaryLike, with_glossary
 from trimtab.model.kinds import Model
@@ -72,6 +73,8 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
+    read_ahead: int = BLOCK_LINES
+    """Lines that are read before the first of them is translated; with 1, each line is answered at once."""
     open_aligner: Callable[[tuple[str, ...]], Aligner] | None = None
     """Opens what aligns words behind these tags; None where the model cannot, as exports and ensembles cannot."""
     aligner: Aligner | None = None
@@ -98,6 +101,24 @@ class Translator:
             parts.datasets.pipeline.restorer(),
             document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
+
+    def sized(self, *, batch_tokens: int | None = None, max_length: int | None = None) -> "Translator":
+        """The same with other batches (source tokens, padding included, times the beam), or with a shorter longest
+        side, above which a line is translated in pieces. InputError for a length that the model was not trained with.
+        """
+        setup = replace(
+            self.setup,
+            batch_tokens=checked_batch_tokens(batch_tokens, usual=self.setup.batch_tokens),
+            max_tokens=checked_max_length(max_length, most=self.setup.max_tokens, name="the model"),
+        )
+        return replace(self, setup=setup)
+
+    def tagged(self, tags: Sequence[str]) -> "Translator":
+        """The same with these tags before every line in place of others; they are in the vocabulary."""
+        tokenizer = self.setup.tokenizer
+        assert isinstance(tokenizer, Tagged), "the tokenizer of a translator puts tags before lines"
+        setup = replace(self.setup, tokenizer=replace(tokenizer, tags=tuple(tags)))
+        return replace(self, setup=setup, context=replace(self.context, num_tags=len(tags)))
 
     def with_shortlist(self, path: Path | str) -> "Translator":
         """The same translator, in whose output layer a batch has only the pieces that its source may need, as the file
@@ -137,7 +158,13 @@ class Translator:
         """
         lines = checked_texts(lines, name="lines")
         setup = self._with_glossary(glossary, prefixes)
-        translate = partial(translate_lines, setup=setup, prefixes=prefixes, counts=self.counts)
+        translate = partial(
+            translate_lines,
+            setup=setup,
+            prefixes=prefixes,
+            counts=self.counts,
+            block_lines=self.read_ahead,
+        )
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(lines, translate, restorer.restored)
@@ -203,7 +230,14 @@ class Translator:
         lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is reported now
         setup = self._with_glossary(glossary, prefixes)
-        translate = partial(n_best_lines, setup=setup, n=n, prefixes=prefixes, counts=self.counts)
+        translate = partial(
+            n_best_lines,
+            setup=setup,
+            n=n,
+            prefixes=prefixes,
+            counts=self.counts,
+            block_lines=self.read_ahead,
+        )
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(
@@ -269,15 +303,20 @@ class Translator:
         if alignments is None:
             for line in self.stream(lines, prefixes=prefixes, glossary=glossary):
                 output.write(line + "\n")
+                if self.read_ahead == 1:
+                    output.flush()
             output.flush()
             return
         self._opened_aligner()  # so that a model that has none is refused before it translates
         lines, again = tee(lines)
         translated = zip(self.stream(lines, prefixes=prefixes, glossary=glossary), again, strict=False)
-        for block in in_blocks(translated, ALIGNED_LINES):
+        for block in in_blocks(translated, min(ALIGNED_LINES, self.read_ahead)):
             found = self.align([line for _, line in block], [translation for translation, _ in block])
             alignments.write("".join(render_links(links) + "\n" for links in found))
             output.write("".join(translation + "\n" for translation, _ in block))
+            if self.read_ahead == 1:
+                output.flush()
+                alignments.flush()
         output.flush()
 
     def write_documents(
@@ -321,6 +360,8 @@ class Translator:
         lists = self.n_best_stream(lines, n=n, prefixes=prefixes, glossary=glossary)
         for number, candidates in enumerate(lists):
             output.write(n_best_text(number, candidates))
+            if self.read_ahead == 1:
+                output.flush()
         output.flush()
 
 

@@ -1,0 +1,155 @@
+"""`trimtab.serve`: opens a model and answers requests until it is stopped."""
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from trimtab.arguments import whole_number
+from trimtab.errors import InputError, Interrupted, StartAgain, Terminated, input_error
+from trimtab.serving.batcher import Batcher
+from trimtab.serving.counters import Counters
+from trimtab.serving.health import About
+from trimtab.serving.limits import ServeLimits
+from trimtab.serving.models import Served, ServeOptions, open_served
+from trimtab.serving.routes import Service
+from trimtab.serving.server import RunningServer
+
+LOCALHOST, PORT = "127.0.0.1", 8080
+BACKLOG = 512
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
+
+def serve(
+    run: str,
+    *,
+    host: str = LOCALHOST,
+    port: int = PORT,
+    options: ServeOptions | None = None,
+    limits: ServeLimits | None = None,
+    allow_hosts: Sequence[str] = (),
+    ready: Callable[[RunningServer], None] | None = None,
+) -> None:
+    """Answers HTTP requests with the model of `RUN`, `RUN@last`, `RUN@500` or an export, until a signal comes.
+
+    Running requests are finished then, and new ones refused; a second signal ends it at once. `ready` is called with
+    the server when it answers. Only requests whose Host is localhost, an address or one of `allow_hosts` are answered.
+    Raises Interrupted after Ctrl-C and Terminated after another signal, and InputError for a model or an address that
+    cannot be used.
+    """
+    stop = threading.Event()
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)  # a second one ends the process, whatever the model is doing
+        stop.set()
+
+    server = start_server(run, host=host, port=port, options=options, limits=limits, allow_hosts=allow_hosts)
+    before |= {number: signal.getsignal(number) for number in _taken_signals()}
+    try:
+        for number in before:
+            signal.signal(number, ask)
+        if ready is not None:
+            ready(server)
+        stop.wait()
+        server.stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    raise _ended(came[0], num_cut_off=server.num_cut_off)
+
+
+def start_server(
+    run: str,
+    *,
+    host: str = LOCALHOST,
+    port: int = PORT,
+    options: ServeOptions | None = None,
+    limits: ServeLimits | None = None,
+    allow_hosts: Sequence[str] = (),
+) -> RunningServer:
+    """The same in threads of their own: gives the running server, whose `url` says where it is and whose `stop` ends
+    it; in a `with` statement it stops at the end of the block. Port 0 takes a free one."""
+    options, limits = options or ServeOptions(), limits or ServeLimits()
+    listening = listening_socket(host, port)
+    try:
+        model = open_served(run, options)
+    except BaseException:
+        listening.close()
+        raise
+    return started(
+        model, listening, name=Path(run).name, options=options, limits=limits, allow_hosts=allow_hosts
+    )
+
+
+def started(
+    model: Served,
+    listening: socket.socket,
+    *,
+    name: str,
+    options: ServeOptions,
+    limits: ServeLimits,
+    allow_hosts: Sequence[str] = (),
+) -> RunningServer:
+    """A server for a model that is open already."""
+    counters = Counters()
+    batcher = Batcher(model, counters, max_queue=limits.max_queue, window_s=options.window_ms / 1000)
+    service = Service(
+        model, About(name, limits), batcher, counters, frozenset(each.lower() for each in allow_hosts)
+    )
+    return RunningServer(service, listening, url_of(listening)).start()
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that is bound to the address. Raises InputError where it cannot be."""
+    whole_number(port, name="port", least=0, most=65_535, fix="8080 is usual; 0 takes a free one")
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind)
+    except OSError as error:
+        raise _no_address(host, port, error) from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise _no_address(host, port, error) from None
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """`http://127.0.0.1:8080`."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _no_address(host: str, port: int, error: OSError) -> InputError:
+    return input_error(
+        f"{host}:{port}: the server cannot listen there",
+        got=error.strerror or str(error),
+        allowed="an address of this machine and a free port",
+        fix="take a free port with --port 0, or stop what uses this one",
+    )
+
+
+def _taken_signals() -> list[signal.Signals]:
+    """Signals that stop the server; none where another thread owns the process, and not those that are ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _ended(number: int, *, num_cut_off: int) -> Terminated:
+    how = f"{num_cut_off} running requests were cut off" if num_cut_off else "running requests were finished"
+    if number == signal.SIGINT:
+        return Interrupted(f"by Ctrl-C; {how}")
+    if number == signal.SIGUSR1:
+        return StartAgain(f"by SIGUSR1; {how}")
+    return Terminated(f"by {signal.Signals(number).name}; {how}")
