@@ -13,6 +13,7 @@ from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
@@ -22,7 +23,9 @@ from trimtab.units import Duration
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
-Model = Annotated[EncoderDecoderModel | DecoderModel | EncoderModel, Field(discriminator="kind")]
+Model = Annotated[
+    EncoderDecoderModel | DecoderModel | PretrainedModel | EncoderModel, Field(discriminator="kind")
+]
 
 
 class Best(Settings):
@@ -85,7 +88,8 @@ class Recipe(Settings):
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
-    """The architecture: an encoder-decoder, a decoder for language models, or an encoder for classification."""
+    """The architecture: an encoder-decoder, a decoder or a pretrained model for language models, or an encoder for
+    classification."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()
@@ -113,6 +117,11 @@ class Recipe(Settings):
     def facts(self) -> TaskFacts:
         """What the task decides of the rest."""
         return facts_of(self.task)
+
+    @property
+    def begins_trained(self) -> bool:
+        """Whether the first weights are those of another run or of a pretrained model."""
+        return self.model.warm_start is not None or isinstance(self.model, PretrainedModel)
 
     @property
     def translates(self) -> bool:

@@ -13,7 +13,7 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.data.transforms.apply import build_transforms
@@ -42,7 +42,7 @@ class LoadedModel:
     tokenizers: Tokenizers
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         return self.tokenizers.target
 

@@ -42,10 +42,10 @@ from trimtab.replaying.rerun import (
 )
 from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
+from trimtab.training.first_weights import begin_from_weights
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
 from trimtab.training.trace import trace
-from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 
 OTHERS, OTHERS_BEFORE = 16, 8
@@ -113,7 +113,7 @@ def replay(
         examples=tuple(examples),
         trace=str(traced or ""),
         device=str(parts.device),
-        older_is_untrained=older.step == 0 and parts.recipe.model.warm_start is None,
+        older_is_untrained=older.step == 0 and not parts.recipe.begins_trained,
         left_out=left,
     )
 
@@ -165,8 +165,7 @@ def _begin(
         state = restore(parts, checkpoint)
         progress.message(f"from checkpoint {checkpoint.folder.name}")
         return state, Weights(state.step, copy_of(parts))
-    if parts.recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
+    begin_from_weights(parts, progress=progress)
     progress.message("from the beginning of the run: no checkpoint before that step is there")
     return TrainState(), None
 
@@ -207,8 +206,7 @@ def _older(
             return Weights(checkpoint.step, tensors)
     fresh = parts.task.build_model(parts.recipe, parts.datasets, device=torch.device("cpu"))
     parts.model.load_state_dict(fresh.state_dict())
-    if parts.recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
+    begin_from_weights(parts, progress=progress)
     return Weights(0, copy_of(parts))
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 
 FILTERS = ("normalize", "length", "ratio", "character_run")
 """Transforms that rows of source and target may have."""
@@ -72,6 +73,16 @@ def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
 
 def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
+    if isinstance(tokenizer, PretrainedTokenizer):
+        yield from _pairs_beside_pretrained(recipe)
+    if isinstance(recipe.model, PretrainedModel) and not isinstance(tokenizer, PretrainedTokenizer):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="a pretrained model knows the ids of its own tokenizer alone",
+            got=tokenizer.kind,
+            allowed="pretrained",
+            fix="leave `data.tokenizer` out",
+        )
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
@@ -105,6 +116,19 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             allowed=IDENTITY,
             fix=f"remove it; {IDENTITY} is the default of this task",
         )
+
+
+def _pairs_beside_pretrained(recipe: Recipe) -> Iterator[Complaint]:
+    """Pairs, whose rows need a separator and tags that a pretrained tokenizer has no ids for."""
+    for number, corpus in enumerate(recipe.data.train):
+        if corpus.text is None:
+            yield Complaint(
+                path=f"data.train.{number}",
+                what="a pretrained tokenizer has no separator to put between source and target",
+                got="source and target",
+                allowed="a `text`",
+                fix="write the pairs as JSONL with `prompt` and `completion`, and name it as `text`",
+            )
 
 
 def _transforms(recipe: Recipe) -> Iterator[Complaint]:

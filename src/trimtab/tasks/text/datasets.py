@@ -13,8 +13,8 @@ from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import MakesChunks
 from trimtab.data.corpus import Corpus, open_corpora
-from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.text_rows import PASSAGES
 from trimtab.data.tokenizers import Tokenizers
@@ -39,7 +39,7 @@ class TextDatasets:
     sample: Sample
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         return self.tokenizers.target
 
@@ -100,7 +100,7 @@ class Side:
 
     name: str
     """What findings call it."""
-    tokenizer: SentencePiece
+    tokenizer: AnyTokenizer
     rows: Ragged
     """Ids of the first examples."""
     key: str
