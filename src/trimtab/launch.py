@@ -37,7 +37,7 @@ from trimtab.training.early_checks import (
     check_tokenizers_outside,
 )
 from trimtab.training.findings import HeldFindings
-from trimtab.training.first_weights import begin_from_weights
+from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
 from trimtab.training.rates import rate_jumps
@@ -203,6 +203,8 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks 
     parts = built(recipe, datasets, ranks)
     if checkpoint is None:
         begin_from_weights(parts, progress=progress)
+    else:
+        load_frozen_weights(parts)
     # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
     marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
     if checkpoint is not None:

@@ -4,24 +4,12 @@ import pytest
 import torch
 
 from tests.pretrained_folder import pretrained_folder
-from tests.text_run import text_recipe
+from tests.pretrained_run import pretrained_recipe
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.launch import train
-
-SHORT = {
-    "length": "4 steps",
-    "evaluate": {"every": "4 steps"},
-    "checkpoint": {"every": "2 steps"},
-    "step.schedule": {"kind": "linear_warmup", "warmup": "1 steps"},
-}
-
-
-def recipe_of(folder, **changes):
-    model = {"kind": "pretrained", "path": "base"}
-    return text_recipe(folder, **{"model": model, "data.tokenizer": None, **SHORT, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +17,7 @@ def tuned(own_cache, tmp_path_factory):
     """The folder of a run of four steps that began from a pretrained model; copy it before you change it."""
     folder = tmp_path_factory.mktemp("tuned")
     pretrained_folder(folder / "base")
-    return train(recipe_of(folder), out=folder / "run").run
+    return train(pretrained_recipe(folder), out=folder / "run").run
 
 
 def test_a_run_begins_from_the_weights_and_records_them(tuned):
@@ -41,7 +29,7 @@ def test_a_run_begins_from_the_weights_and_records_them(tuned):
 def test_a_run_that_resumes_ends_with_the_same_weights_and_needs_the_folder_no_more(tuned, tmp_path):
     shutil.copytree(tuned, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000004")
-    recipe_of(tmp_path, **{"data.train": [{"text": str(tuned.parent / "train.txt")}]})
+    pretrained_recipe(tmp_path, **{"data.train": [{"text": str(tuned.parent / "train.txt")}]})
     train(tmp_path / "text.yaml", out=tmp_path / "run", resume=True)
     one, other = (resolve_checkpoint(f"{run}@4").load_model() for run in (tuned, tmp_path / "run"))
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -61,4 +49,4 @@ def test_the_run_exports_with_its_own_tokenizer_and_continues_texts(tuned, tmp_p
 def test_other_weights_than_the_recipe_names_are_refused(tmp_path):
     pretrained_folder(tmp_path / "base")
     with pytest.raises(InputError, match=r"model\.sha256: .*base holds other weights"):
-        train(recipe_of(tmp_path, **{"model.sha256": "0" * 64}), out=tmp_path / "run")
+        train(pretrained_recipe(tmp_path, **{"model.sha256": "0" * 64}), out=tmp_path / "run")

@@ -73,6 +73,13 @@ def generate(
     samples: Samples = 1,
     seed: Seed = None,
     device: Device = None,
+    adapter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="An adapter in PEFT's format (LoRA) to use with the model, without merging it.",
+        ),
+    ] = None,
 ) -> None:
     """Continue a prompt with a language model.
 
@@ -96,7 +103,7 @@ def generate(
 
         ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
-        generator, tally = load_generator(run, device=device), Tally()
+        generator, tally = load_generator(run, device=device, adapter=adapter), Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
                 generator.check(read_lines(same, name=str(source)))

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, assert_never, get_args, runtime_check
 from trimtab.config.positions import KINDS, NoPositions, Rotary
 from trimtab.errors import Problem
 
-ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
+ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export", "peft"]
 
 LANGUAGE_MODELS = ("decoder", "pretrained")
 """Kinds of model that go on from a text."""
@@ -89,6 +89,12 @@ def facts_of(target: ExportTarget) -> TargetFacts:
                 label="a program of PyTorch",
                 translators=None,
                 language_models=_program_obstacles,
+            )
+        case "peft":
+            return TargetFacts(
+                label="PEFT, the adapter alone",
+                translators=None,
+                language_models=llama_obstacles,
             )
         case _:
             assert_never(target)

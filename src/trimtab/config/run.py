@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.adapter import LoraAdapter
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
@@ -90,6 +91,9 @@ class Recipe(Settings):
     model: Model
     """The architecture: an encoder-decoder, a decoder or a pretrained model for language models, or an encoder for
     classification."""
+    adapter: LoraAdapter | None = None
+    """Train an adapter beside frozen weights of a pretrained model: `adapter: {kind: lora, rank: 16}`. By default all
+    weights are trained."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()

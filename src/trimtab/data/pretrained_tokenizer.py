@@ -24,7 +24,14 @@ NAMES = {"pad": "pad_token", "unknown": "unk_token", "start": "bos_token", "end"
 
 
 def adopt_pretrained(config: PretrainedTokenizer, out: Path, *, key: str) -> FastTokenizer:
-    """Copies the tokenizer that the recipe names into the folder `out`.
+    """Copies the tokenizer that the recipe names into the folder `out`; raises InputError like `read_pretrained`."""
+    tokenizer = read_pretrained(config, key=key)
+    store_fast(tokenizer, out, adopted_from=config.path)
+    return tokenizer
+
+
+def read_pretrained(config: PretrainedTokenizer, *, key: str) -> FastTokenizer:
+    """The tokenizer of a folder or a GGUF file.
 
     Raises InputError if there is none, it has no end symbol, or more ids than the model has rows.
     """
@@ -37,7 +44,6 @@ def adopt_pretrained(config: PretrainedTokenizer, out: Path, *, key: str) -> Fas
             allowed="at most as many",
             fix="take the tokenizer that belongs to the model",
         )
-    store_fast(tokenizer, out, adopted_from=str(path))
     return tokenizer
 
 

@@ -63,14 +63,22 @@ class Taken:
 
 
 @torch.no_grad()
-def take_pretrained(model: DecoderOnly, path: str) -> Taken:
+def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None) -> Taken:
     """Fills the model with the weights at a path, a folder or a GGUF file, each number in the precision that the model
     has; rows that stand for no id become zero.
 
-    Raises InputError where a tensor is missing, left over, of another shape or not finite, and where the weights are
-    pickled alone.
+    Raises InputError where a tensor is missing, left over, of another shape or not finite, where the weights are
+    pickled alone, and where they are not those of the `sha256`.
     """
     weights = open_weights(Path(path))
+    found = sha256_of(weights.files)
+    if sha256 not in (None, found):
+        raise input_error(
+            f"model.sha256: {path} holds other weights",
+            got=found,
+            allowed=str(sha256),
+            fix="put back the files that the run began with, or leave model.sha256 out for a new run",
+        )
     wanted = dict(named_rows(model))
     ignored = {HEAD} if model.output is None else set[str]()
     _check_names(weights, wanted, ignored, path=path)
@@ -89,7 +97,7 @@ def take_pretrained(model: DecoderOnly, path: str) -> Taken:
         if embedding is not None:
             embedding.weight[model.num_ids :] = 0.0
     dtype = str(model.embedding.weight.dtype).removeprefix("torch.")
-    return Taken(sha256_of(weights.files), len(wanted), dict(stored), dtype)
+    return Taken(found, len(wanted), dict(stored), dtype)
 
 
 def named_rows(model: DecoderOnly) -> Iterator[tuple[str, Tensor]]:

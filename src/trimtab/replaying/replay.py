@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trimtab.build import Parts, build
+from trimtab.build import Parts, build, untrained_model
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
@@ -25,6 +25,7 @@ from trimtab.config.load import load_recipe
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import MOST_DEVIATIONS, OutlierRule
+from trimtab.model.lora import checkpoint_weights, load_checkpoint_weights
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.base_checkpoint import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.evidence import Column, Evidence, Measure
@@ -42,7 +43,7 @@ from trimtab.replaying.rerun import (
 )
 from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
-from trimtab.training.first_weights import begin_from_weights
+from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.restore import restore
 from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
 from trimtab.training.trace import trace
@@ -99,7 +100,7 @@ def replay(
     progress.message(
         f"measuring {1 + len(others)} windows with the weights of steps {now.step} and {older.step}"
     )
-    parts.model.load_state_dict(now.tensors)
+    load_checkpoint_weights(parts.model, now.tensors)
     examples = suspect_examples(parts, target.window, step=step)
     traced = trace(parts, target.window, step=step)
     evidence = _evidence(
@@ -162,6 +163,7 @@ def _begin(
 ) -> tuple[TrainState, Weights | None]:
     """Puts the parts where a checkpoint left them, or where the run began; gives the state, and its weights."""
     if checkpoint is not None:
+        load_frozen_weights(parts)
         state = restore(parts, checkpoint)
         progress.message(f"from checkpoint {checkpoint.folder.name}")
         return state, Weights(state.step, copy_of(parts))
@@ -204,8 +206,8 @@ def _older(
         tensors = checkpoint.load_model()
         if not _equal(tensors, now.tensors):
             return Weights(checkpoint.step, tensors)
-    fresh = parts.task.build_model(parts.recipe, parts.datasets, device=torch.device("cpu"))
-    parts.model.load_state_dict(fresh.state_dict())
+    fresh = untrained_model(parts.task, parts.recipe, parts.datasets, device=torch.device("cpu"))
+    load_checkpoint_weights(parts.model, checkpoint_weights(fresh))
     begin_from_weights(parts, progress=progress)
     return Weights(0, copy_of(parts))
 
@@ -244,7 +246,7 @@ def _column(
     window: Measure | None = None,
 ) -> Column:
     """The window and others by some weights."""
-    parts.model.load_state_dict(weights.tensors)
+    load_checkpoint_weights(parts.model, weights.tensors)
     return Column(
         weights.step,
         measure(parts, target) if window is None else window,

@@ -2,7 +2,7 @@
 
 from trimtab.build import Parts
 from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.errors import input_error
+from trimtab.model.lora import described
 from trimtab.model.pretrained import take_pretrained
 from trimtab.progress import Progress
 from trimtab.training.warm_start import warm_start
@@ -20,16 +20,21 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
         _pretrained_start(parts, parts.recipe.model, progress=progress)
 
 
+def load_frozen_weights(parts: Parts) -> None:
+    """Puts the weights that no checkpoint of the run holds into its model: those that an adapter stands beside.
+
+    Raises InputError where they are gone, or are not those that the run began with.
+    """
+    model = parts.recipe.model
+    if parts.recipe.adapter is not None and isinstance(model, PretrainedModel):
+        take_pretrained(parts.model, model.path, sha256=model.sha256)
+
+
 def _pretrained_start(parts: Parts, model: PretrainedModel, *, progress: Progress) -> None:
-    taken = take_pretrained(parts.model, model.path)
-    if model.sha256 not in (None, taken.sha256):
-        raise input_error(
-            f"model.sha256: {model.path} holds other weights",
-            got=taken.sha256,
-            allowed=model.sha256 or "",
-            fix="name the folder that is meant, or leave model.sha256 out",
-        )
+    taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {model.path}: {taken}")
+    if parts.recipe.adapter is not None:
+        progress.message(described(parts.model, parts.recipe.adapter))
     named = model.model_copy(update={"sha256": taken.sha256})
     parts.recipe = parts.recipe.model_copy(update={"model": named})

@@ -3,12 +3,13 @@
 from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.data.ledger import Ledger
+from trimtab.model.lora import load_checkpoint_weights
 from trimtab.types import TrainState
 
 
 def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
     """Weights, moments, loss scale, the guard's window, ledger and counters as they were."""
-    parts.model.load_state_dict(checkpoint.load_model())
+    load_checkpoint_weights(parts.model, checkpoint.load_model())
     parts.stepper.optimizer.load_state_tensors(checkpoint.load_optimizer())
     state = checkpoint.load_state()
     parts.stepper.from_dict(state.guard)
