@@ -49,21 +49,26 @@ Samples = Annotated[
     ),
 ]
 
+Prompt = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")]
+Adapter = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="An adapter in PEFT's format (LoRA) to use with the model, unmerged."),
+]
+
 
 def generate(
     run: Model,
-    prompt: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
-    ] = None,
+    prompt: Prompt = None,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
-    ] = False,
+    as_json: AsJson = False,
     max_tokens: MaxTokens = 256,
     stop: StopAt = None,
     temperature: Temperature = None,
@@ -73,13 +78,7 @@ def generate(
     samples: Samples = 1,
     seed: Seed = None,
     device: Device = None,
-    adapter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="An adapter in PEFT's format (LoRA) to use with the model, without merging it.",
-        ),
-    ] = None,
+    adapter: Adapter = None,
 ) -> None:
     """Continue a prompt with a language model.
 
@@ -103,7 +102,7 @@ def generate(
 
         ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
-        generator, tally = load_generator(run, device=device, adapter=adapter), Tally()
+        tally, generator = Tally(), load_generator(run, device=device, adapter=adapter)
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
                 generator.check(read_lines(same, name=str(source)))

@@ -34,7 +34,6 @@ def generate(
     sampling: Sampling | None = USUAL,
     stop: Sequence[str] = (),
     device: str | None = None,
-    adapter: str | None = None,
 ) -> Iterator[Continuation]:
     """The texts with which the language model `RUN`, `RUN@last`, `RUN@500`, the folder of an export, or a pretrained
     model (a folder in the form of Hugging Face, or a GGUF file) continues from each prompt, in order, `samples` for
@@ -42,8 +41,7 @@ def generate(
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
     text whatever prompts stand around it. A text ends with the end symbol, before the first of the strings in `stop`,
-    after `max_tokens`, or where the model can read no more, and says which. `adapter` is a folder in PEFT's format,
-    whose adapter is used without merging it. Raises InputError for a run that
+    after `max_tokens`, or where the model can read no more, and says which. Raises InputError for a run that
     translates, for one text in place of a list, and for a prompt that is longer than the model can read, besides what
     `load_model` raises.
     """
@@ -54,13 +52,13 @@ def generate(
         sampling=sampling,
         stop=tuple(checked_texts(stop, name="stop")),
     )
-    return load_generator(run, device=device, adapter=adapter).generate(prompts, generation)
+    return load_generator(run, device=device).generate(prompts, generation)
 
 
 def load_generator(spec: str, *, device: str | None = None, adapter: str | None = None) -> Generator:
     """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
     text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
-    on pairs alone."""
+    on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it."""
     spec = path_text(spec, name="run", allowed=RUN)
     if is_export(Path(spec)):
         if adapter is not None:
