@@ -130,3 +130,14 @@ def test_what_is_trained_is_said():
     assert described(adapted(), LoraAdapter(rank=4, alpha=8)).startswith(
         "LoRA of rank 4 on 14 maps, times 2: "
     )
+
+
+def test_a_block_with_adapters_is_one_graph():
+    model = filled(adapted(targets=("q_proj", "v_proj", "down_proj")))
+    wanted = logits(model)
+    for block in model.blocks:
+        block.compile(backend="aot_eager", fullgraph=True)
+    found = torch.cat(row_logits(model, ROWS))
+    found.sum().backward()
+    assert torch.equal(found.detach(), wanted)
+    assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)

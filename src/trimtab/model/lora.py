@@ -49,12 +49,15 @@ class LoraLinear(nn.Linear):
     def forward(self, input: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows out"]:
         """Each vector by itself."""
         mapped = F.linear(input, self.weight, self.bias)
-        low = iter((self.lora_a(input) * self.scale).split(self.rank, dim=-1))
-        maps = iter(self.lora_b)
-        pieces = [
-            next(maps)(next(low)) if part.adapted else mapped.new_zeros(*mapped.shape[:-1], part.rows)
-            for part in self.parts
-        ]
+        low = (self.lora_a(input) * self.scale).split(self.rank, dim=-1)
+        pieces: list[Tensor] = []
+        number = 0
+        for part in self.parts:
+            if part.adapted:
+                pieces.append(self.lora_b[number](low[number]))
+                number += 1
+            else:
+                pieces.append(mapped.new_zeros(*mapped.shape[:-1], part.rows))
         return mapped + (pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=-1))
 
     @torch.no_grad()
