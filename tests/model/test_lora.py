@@ -132,12 +132,13 @@ def test_what_is_trained_is_said():
     )
 
 
+@pytest.mark.gpu
 def test_a_block_with_adapters_is_one_graph():
-    model = filled(adapted(targets=("q_proj", "v_proj", "down_proj")))
+    model = filled(adapted(targets=("q_proj", "v_proj", "down_proj"))).cuda()
     wanted = logits(model)
     for block in model.blocks:
-        block.compile(backend="aot_eager", fullgraph=True)
+        block.compile(fullgraph=True)
     found = torch.cat(row_logits(model, ROWS))
     found.sum().backward()
-    assert torch.equal(found.detach(), wanted)
+    torch.testing.assert_close(found.detach(), wanted)
     assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)
