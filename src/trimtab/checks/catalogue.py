@@ -1,8 +1,11 @@
 """All rules: found in `rules/`, sorted by code, and by every name that people know them under."""
 
+import sys
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from importlib.util import module_from_spec
+from pkgutil import get_importer, iter_modules
+from types import ModuleType
 from typing import Final
 
 from trimtab.checks import rules
@@ -35,11 +38,32 @@ def all_rules() -> tuple[tuple[Rule, Check], ...]:
 def rules_for(syntax: Syntax) -> tuple[tuple[Rule, Check], ...]:
     """Every rule that may have something to say of a file of this syntax, with its check, by code."""
     modules = (
-        import_module(name)
+        _loaded(name)
         for code, name in _modules().items()
         if syntax == "python" or code not in OF_SCRIPTS
     )
     return tuple((module.RULE, module.check) for module in modules)
+
+
+def _loaded(name: str) -> ModuleType:
+    """The module of a rule, as `import_module` gives it.
+
+    Asking the folder's own finder spares the search through all others for each of 200 modules: a twentieth of the time
+    in which one file is checked.
+    """
+    if module := sys.modules.get(name):
+        return module
+    finder = get_importer(rules.__path__[0])
+    spec = finder.find_spec(name) if finder else None
+    if spec is None or spec.loader is None:
+        return import_module(name)
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def rule_of(code: str) -> Rule:
