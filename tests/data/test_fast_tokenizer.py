@@ -28,10 +28,11 @@ def test_lines_never_hold_what_ends_a_line(tokenizer):
     assert tokenizer.decode(tokenizer.ids(["a\n\nb"])) == ["a b"]
 
 
-def test_a_chat_is_read_with_its_symbols_and_places(tokenizer):
+def test_a_chat_is_read_with_its_symbols(tokenizer):
     found = tokenizer.encode_chat("<|im_start|>the<|im_end|>")
-    assert [tokenizer.piece(id) for id in found.ids] == ["<|im_start|>", "the", "<|im_end|>"]
-    assert list(zip(found.starts, found.stops, strict=True)) == [(0, 12), (12, 15), (15, 25)]
+    assert [tokenizer.piece(id) for id in found] == ["<|im_start|>", "the", "<|im_end|>"]
+    assert tokenizer.decode_with_symbols(found) == "<|im_start|>the<|im_end|>"
+    assert tokenizer.special_ids == {0, 1, 2}
 
 
 def test_ids_beyond_the_pieces_have_no_spelling(tokenizer):

@@ -38,9 +38,7 @@ def all_rules() -> tuple[tuple[Rule, Check], ...]:
 def rules_for(syntax: Syntax) -> tuple[tuple[Rule, Check], ...]:
     """Every rule that may have something to say of a file of this syntax, with its check, by code."""
     modules = (
-        _loaded(name)
-        for code, name in _modules().items()
-        if syntax == "python" or code not in OF_SCRIPTS
+        _loaded(name) for code, name in _modules().items() if syntax == "python" or code not in OF_SCRIPTS
     )
     return tuple((module.RULE, module.check) for module in modules)
 

@@ -26,17 +26,6 @@ class SpecialIds:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A text as ids, and where each of them is in it."""
-
-    ids: list[int]
-    starts: list[int]
-    """Of each id its first character."""
-    stops: list[int]
-    """One past its last."""
-
-
 class FastTokenizer:
     """`types.Tokenizer` on the file of Hugging Face's tokenizers; pickled as that file.
 
@@ -84,12 +73,20 @@ class FastTokenizer:
         assert not tags, "recipes refuse tags beside a pretrained tokenizer"
         return self.encode(lines)
 
-    def encode_chat(self, text: str) -> Encoded:
-        """A text that a chat template wrote, its symbols as such: the ids of `apply_chat_template`."""
+    def encode_chat(self, text: str) -> list[int]:
+        """Ids of a text that a chat template wrote, its symbols as such, as `apply_chat_template` gives them."""
         _refuse_half_characters([text])
-        found = self._chat.encode(text, add_special_tokens=False)
-        starts, stops = zip(*found.offsets, strict=True) if found.ids else ((), ())
-        return Encoded(found.ids, list(starts), list(stops))
+        return self._chat.encode(text, add_special_tokens=False).ids
+
+    def decode_with_symbols(self, ids: Sequence[int]) -> str:
+        """Text of ids, symbols as they are spelled."""
+        return self._plain.decode([int(each) for each in ids], skip_special_tokens=False)
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of all symbols, those of a chat template among them."""
+        added = self._plain.get_added_tokens_decoder()
+        return frozenset([id for id, token in added.items() if token.special] + [self.end])
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without special symbols; never holds anything that ends a line."""

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trimtab.config.pretrained.gguf_header import read_gguf_header
 from trimtab.config.pretrained.place import GGUF
 from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
+from trimtab.data.formats.chat import Message
 from trimtab.data.gguf_tokenizer import gguf_parts
 from trimtab.data.input_file import open_input
 from trimtab.data.stored_tokenizer import store_fast
@@ -64,13 +67,14 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
             template = file.read().decode("utf-8", errors="replace")
     known = _ids_of(content)
     symbols = {name: known.get(_spelled(settings.get(named))) for name, named in NAMES.items()}
-    return FastTokenizer(
+    made = FastTokenizer(
         content,
         special=special_ids(symbols, name=f"{key}: {folder}"),
         num_ids=config.vocabulary_size or len(known),
         template=_default(template),
         name=str(folder / FILE),
     )
+    return made if symbols["start"] is not None else beginning_as_chats(made)
 
 
 def _of_gguf(path: Path, config: PretrainedTokenizer, *, key: str) -> FastTokenizer:
@@ -98,6 +102,25 @@ def special_ids(found: Mapping[str, int | None], *, name: str) -> SpecialIds:
         )
     filled = {key: end if found.get(key) is None else found[key] for key in ("pad", "unknown", "start")}
     return SpecialIds(end=end, **filled)  # pyright: ignore[reportArgumentType]
+
+
+def beginning_as_chats(tokenizer: FastTokenizer) -> FastTokenizer:
+    """A tokenizer without a start symbol, whose texts then begin behind the symbol that its chats begin with; so that a
+    chat is what it is elsewhere, and no symbol is put before it."""
+    if not tokenizer.template:
+        return tokenizer
+    symbols = tokenizer.piece(tokenizer.start), tokenizer.piece(tokenizer.end)
+    try:
+        text = render_chat(tokenizer.template, [Message("user", "a")], symbols=symbols, answer=False)
+    except Refused:
+        return tokenizer
+    first = tokenizer.encode_chat(text)[:1]
+    if not first or first[0] not in tokenizer.special_ids:
+        return tokenizer
+    special = replace(tokenizer.special, start=first[0])
+    return FastTokenizer(
+        tokenizer.content, special=special, num_ids=tokenizer.num_ids, template=tokenizer.template
+    )
 
 
 def _ids_of(content: bytes) -> dict[str, int]:

@@ -14,7 +14,7 @@ FILTERS = ("normalize", "length", "ratio", "character_run")
 
 def language_model_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task."""
-    for check in (_corpora, _tokenizer, _transforms):
+    for check in (_corpora, _answers, _tokenizer, _transforms):
         yield from check(recipe)
 
 
@@ -46,6 +46,34 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
             allowed="causal, or a corpus with source and target, whose sources are prefixes",
             fix="remove it, or add a parallel corpus",
         )
+
+
+def _answers(recipe: Recipe) -> Iterator[Complaint]:
+    """Conversations whose answers count, without a tokenizer that has a chat template."""
+    keyed = {f"data.train.{number}": corpus for number, corpus in enumerate(recipe.data.train)}
+    keyed |= {
+        f"data.valid.{name}" if name != "valid" else "data.valid": each
+        for name, each in recipe.data.valid.items()
+    }
+    for path, files in keyed.items():
+        if files.learn == "all":
+            continue
+        if files.text is None:
+            yield Complaint(
+                path=f"{path}.learn",
+                what="of pairs the target alone counts anyway",
+                got="answers, with source and target",
+                allowed="answers with a `text` of conversations",
+                fix="remove it",
+            )
+        elif not isinstance(recipe.data.tokenizer, PretrainedTokenizer):
+            yield Complaint(
+                path=f"{path}.learn",
+                what="conversations are written out by the chat template of a pretrained tokenizer",
+                got=f"answers, with `data.tokenizer.kind: {recipe.data.tokenizer.kind}`",
+                allowed="all, or a pretrained tokenizer",
+                fix="remove it to learn conversations whole, or set `model: {kind: pretrained, path: ...}`",
+            )
 
 
 def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:

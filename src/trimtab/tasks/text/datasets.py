@@ -75,9 +75,11 @@ class TextDatasets:
             number += not corpus.is_reversed
             key = f"data.train.{number}" + (" reversed" if corpus.is_reversed else "")
             # Their size follows from this and from settings that the recipe's fingerprints name.
-            held = (
-                f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
-            )
+            held = f"{len(corpus):,} pairs"
+            if corpus.has_documents:
+                held = f"documents in passages of {PASSAGES}"
+            if corpus.learns_answers:
+                held = f"{len(corpus):,} conversations"
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
         data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
         return {**data, **self.feed.fingerprints, **self.tokenizers.fingerprints}
