@@ -19,6 +19,16 @@ FAMILIES = {
     "mistral": {"tie_word_embeddings": False, "sliding_window": None},
     "qwen2": {"tie_word_embeddings": False},
     "qwen3": {"head_dim": 16},
+    "llama3": {
+        "model_type": "llama",
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 32,
+        },
+    },
 }
 
 
@@ -34,8 +44,8 @@ def native(path):
 def test_logits_are_those_of_transformers(tmp_path, kind):
     from transformers import AutoModelForCausalLM
 
-    name = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}[kind] + "ForCausalLM"
-    base = pretrained_folder(tmp_path / "base", model_type=kind, architectures=[name], **FAMILIES[kind])
+    settings = {"model_type": kind, **FAMILIES[kind]}
+    base = pretrained_folder(tmp_path / "base", architectures=None, **settings)
     theirs = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     with torch.no_grad():
         wanted = theirs(torch.tensor(ROWS)).logits

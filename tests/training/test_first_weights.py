@@ -46,6 +46,14 @@ def test_the_run_exports_with_its_own_tokenizer_and_continues_texts(tuned, tmp_p
     assert texts[0] == texts[1]
 
 
+def test_stretched_positions_and_biases_of_queries_export_too(tmp_path):
+    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaling |= {"original_max_position_embeddings": 32}
+    pretrained_folder(tmp_path / "base", model_type="qwen2", rope_scaling=scaling)
+    run = train(pretrained_recipe(tmp_path), out=tmp_path / "run").run
+    assert export_model(str(run), out=tmp_path / "out_hf").gate.passed
+
+
 def test_other_weights_than_the_recipe_names_are_refused(tmp_path):
     pretrained_folder(tmp_path / "base")
     with pytest.raises(InputError, match=r"model\.sha256: .*base holds other weights"):

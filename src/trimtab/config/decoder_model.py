@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.rope_scaling import RopeScaling
 from trimtab.config.settings import Settings, refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
@@ -55,6 +56,8 @@ class DecoderModel(Settings):
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
     """The wavelengths of rotary positions range from 2π to nearly 2π times this; use a larger value for longer
     texts."""
+    rope_scaling: RopeScaling | None = None
+    """Stretches the wavelengths of rotary positions as Llama 3.1 does; pretrained models bring their own."""
     norm: Literal["layer", "rms"] = "rms"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_epsilon: float | None = Field(default=None, gt=0, le=1e-2)
@@ -118,7 +121,11 @@ class DecoderModel(Settings):
     @property
     def position_settings(self) -> PositionSettings:
         """What its positions are and do."""
-        return position_settings(self.positions, theta=self.rope_theta)
+        return position_settings(
+            self.positions,
+            theta=self.rope_theta,
+            scaling=None if self.rope_scaling is None else self.rope_scaling.record,
+        )
 
     @property
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
@@ -141,6 +148,14 @@ class DecoderModel(Settings):
                 got=f"positions: {self.positions} with prefix: bidirectional",
                 allowed="prefix: causal, or other positions",
                 fix="set `prefix: causal`, or `positions: rotary`",
+            )
+        if not self.position_settings.rotates and self.rope_scaling is not None:
+            raise refused(
+                "rope_scaling",
+                "only rotary positions have wavelengths to stretch",
+                got=f"rope_scaling with positions: {self.positions}",
+                allowed="rope_scaling with `positions: rotary`",
+                fix="remove `rope_scaling`, or set `positions: rotary`",
             )
         if not self.position_settings.rotates and self.rope_theta != PLAIN_THETA:
             raise refused(

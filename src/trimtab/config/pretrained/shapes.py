@@ -91,11 +91,13 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
         "feed_forward": settings["intermediate_size"],
         "norm_epsilon": settings["rms_norm_eps"],
         "rope_theta": float(settings.get("rope_theta") or rope.get("rope_theta") or 10000.0),
+        "rope_scaling": _scaling(settings),
         "qk_norm": kind == "qwen3",
         "bias": "qkv" if kind == "qwen2" else biased,
         "tie_embeddings": bool(settings.get("tie_word_embeddings", False)),
         "num_ids": settings["vocab_size"],
     }
+    shape = {key: value for key, value in shape.items() if value is not None}
     window = (
         settings.get("sliding_window") if kind == "mistral" or settings.get("use_sliding_window") else None
     )
@@ -104,14 +106,32 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     )
 
 
+def _rope(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _group(settings, "rope_scaling") or _group(settings, "rope_parameters")
+
+
+def _scaling(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The key `rope_scaling` of a model of Llama 3.1 and later."""
+    rope = _rope(settings)
+    if (rope.get("rope_type") or rope.get("type")) != "llama3":
+        return None
+    return {
+        "kind": "llama3",
+        "factor": rope["factor"],
+        "low_frequency_factor": rope["low_freq_factor"],
+        "high_frequency_factor": rope["high_freq_factor"],
+        "original_positions": rope["original_max_position_embeddings"],
+    }
+
+
 def _not_computed(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
     """A problem for each setting that the native decoder has nothing for."""
-    rope = _group(settings, "rope_scaling") or _group(settings, "rope_parameters")
+    rope = _rope(settings)
     scaling: Any = rope.get("rope_type") or rope.get("type") or "default"
     biased = bool(settings.get("attention_bias", False))
     found: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "hidden_act": (settings.get("hidden_act", "silu"), ("silu", "swish")),
-        "rope_scaling": (scaling, ("default",)),
+        "rope_scaling": (scaling, ("default", "llama3")),
         "mlp_bias": (bool(settings.get("mlp_bias", False)), (biased,)),
         "attention_bias": (biased, (False,) if settings["model_type"] != "llama" else (False, True)),
         "pretraining_tp": (settings.get("pretraining_tp", 1), (1,)),

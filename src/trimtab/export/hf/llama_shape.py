@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.rope_scaling import RopeScaling
 from trimtab.model.norm import RMS_EPSILON
 from trimtab.types import Tokenizer
 
@@ -39,6 +40,7 @@ def shape(config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> dict[st
         "max_position_embeddings": window,
         "rms_norm_eps": config.norm_epsilon or RMS_EPSILON,
         "rope_theta": config.rope_theta,
+        **({} if config.rope_scaling is None else {"rope_scaling": rope_scaling(config.rope_scaling)}),
         "attention_dropout": 0.0,
         "tie_word_embeddings": config.tie_embeddings,
         **_symbols(tokenizer),
@@ -63,13 +65,26 @@ def write_settings(config: DecoderModel, tokenizer: Tokenizer, folder: Path, *, 
     settings = settings_class(**shape(config, tokenizer, window=window))
     settings.architectures = [name]
     settings.save_pretrained(folder)
-    _add_theta(folder / "config.json", config.rope_theta)
+    _add_rope(folder / "config.json", config)
     transformers.GenerationConfig(**generation(tokenizer)).save_pretrained(folder)
 
 
-def _add_theta(path: Path, theta: float) -> None:
-    """Version 5 of transformers writes it under `rope_parameters` alone, where 4 and other tools do not look."""
-    settings = {**json.loads(path.read_text(encoding="utf-8")), "rope_theta": theta}
+def rope_scaling(scaling: RopeScaling) -> dict[str, Any]:
+    """As `config.json` says it."""
+    return {
+        "rope_type": scaling.kind,
+        "factor": scaling.factor,
+        "low_freq_factor": scaling.low_frequency_factor,
+        "high_freq_factor": scaling.high_frequency_factor,
+        "original_max_position_embeddings": scaling.original_positions,
+    }
+
+
+def _add_rope(path: Path, config: DecoderModel) -> None:
+    """Version 5 of transformers writes both under `rope_parameters` alone, where 4 and other tools do not look."""
+    settings = {**json.loads(path.read_text(encoding="utf-8")), "rope_theta": config.rope_theta}
+    if config.rope_scaling is not None:
+        settings["rope_scaling"] = rope_scaling(config.rope_scaling)
     path.write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 

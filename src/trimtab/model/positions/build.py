@@ -35,7 +35,9 @@ def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Pos
             return LearnedPositions(**shape, scale=sizes.scale_of_learned)
         case settings_of.Rotary():
             size = sizes.head_size or sizes.dim // sizes.heads
-            return RotaryPositions(num_positions=sizes.num_positions, size=size, theta=settings.theta)
+            return RotaryPositions(
+                num_positions=sizes.num_positions, size=size, theta=settings.theta, scaling=settings.scaling
+            )
         case settings_of.Alibi():
             return AlibiPositions(heads=sizes.heads)
         case settings_of.NoPositions():
