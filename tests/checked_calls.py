@@ -23,7 +23,7 @@ import jaxtyping
 from beartype import beartype
 
 IN_A_SCOPE = jaxtyping.jaxtyped
-FIRST, EVERY = 10, 10
+FIRST, EVERY = 10, 50
 _test = 0
 _calls: dict[CodeType, list[int]] = {}
 """For the code of each function: the test that called it last, and how often that test has."""

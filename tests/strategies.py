@@ -65,7 +65,8 @@ def recipe_trees() -> st.SearchStrategy[Tree]:
                     "lines": st.none() | st.integers(1, 9999),
                     "samples": st.integers(0, 100),
                     "best": st.fixed_dictionaries({"metric": st.just("loss")}),
-                    "patience": st.none() | st.integers(1, 99),
+                    "patience": st.integers(1, 99),
+                    "stop_on": st.none() | st.sampled_from(("any", "all")).map(lambda how: {how: ["loss"]}),
                 }
             ),
             "checkpoint": st.fixed_dictionaries({"every": durations(), "keep": st.integers(1, 99)}),
@@ -122,6 +123,11 @@ def data() -> st.SearchStrategy[Tree]:
         ),
         _kind("ratio", max=st.floats(1.01, 1e9), min_characters=st.integers(0, 99)),
         _kind("character_run", max=st.integers(1, 99)),
+        _kind("duplicate", by=st.sampled_from(["pair", "source", "target"]), exact=st.booleans()),
+        _kind("copy", similarity=st.floats(0.01, 1), min_characters=st.integers(0, 99)),
+        _kind("language", source=st.sampled_from(["en", "pt-BR"]), certainty=st.floats(0.5, 0.99)),
+        _kind("letters", min=st.floats(0, 1)),
+        _kind("word_length", max=st.integers(1, 99)),
         _kind(
             "denoise", only=st.lists(words(), max_size=2), infill=st.floats(0.1, 1), shuffle=st.integers(0, 9)
         ),

@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
 SLOW_LIMIT_S = 7200
 """For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hides GPUs, unless `-m gpu` asks for the tests that need one.
+
+    All others are of a CPU's numbers and kernels, and eight processes would share one GPU's memory. CUDA reads the
+    variable when it is initialized, which is later.
+    """
+    if not re.search(r"(?<!not )\bgpu\b", config.getoption("markexpr", "")):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -75,4 +86,4 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import torch  # late: tests of the light half need no torch
 
         if not torch.cuda.is_available():
-            pytest.skip("needs a CUDA device")
+            pytest.skip("needs a CUDA device and `pytest -m gpu -o addopts=`")

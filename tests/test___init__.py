@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import trimtab
+from trimtab.checkpoint.state_file import parse_state
+from trimtab.launch import RunResult
 
 
 @pytest.mark.parametrize("name", trimtab.HOMES)
@@ -39,3 +41,29 @@ def test_importing_trimtab_and_reading_a_recipe_load_nothing_heavy():
     assert {name for name in imported if name.startswith("trimtab")} == {"trimtab"}
     assert "trimtab.config.load" in reading
     assert {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors"}.isdisjoint(reading)
+
+
+def test_what_calls_give_is_shown_in_one_short_line(trained_run, tmp_path):
+    recipe = trained_run.parent / "recipe.yaml"
+    loaded = trimtab.load_recipe(recipe)
+    state = read_state(trained_run / "checkpoints" / "step-00000060" / "state.json")
+    (tmp_path / "config.yaml").write_text(
+        "src_vocab_size: 8000\ntrain_steps: 100\noptim: adam\nlearning_rate: 1\n"
+    )
+    shown = {
+        repr(RunResult(trained_run, state, [])): "step 60, chrf",
+        repr(loaded): "translation, 1 corpora, length 60 steps",
+        repr(trimtab.check(recipe)): "1 files, 0 findings",
+        repr(trimtab.convert(tmp_path / "config.yaml", kind="opennmt")): "settings unmatched",
+        repr(trimtab.inspect_recipe(loaded)): "200 of 200 pairs kept",
+        repr(trimtab.load_model(trained_run)): "parameters, cpu",
+        repr(trimtab.load_translator(str(trained_run))): "beam 4, cpu",
+        repr(trimtab.read_metrics(trained_run)): "60 rows",
+    }
+    assert [
+        text for text, words in shown.items() if words not in text or "\n" in text or len(text) > 400
+    ] == []
+
+
+def read_state(path):
+    return parse_state(path.read_bytes())

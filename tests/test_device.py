@@ -4,7 +4,13 @@ import torch
 from tests.short_run import SHORT
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
-from trimtab.device import COMPILE_PAYS_FROM_TARGETS, choose_device, set_arithmetic, wants_compile
+from trimtab.device import (
+    COMPILE_PAYS_FROM_TARGETS,
+    choose_device,
+    set_arithmetic,
+    set_threads,
+    wants_compile,
+)
 from trimtab.errors import InputError
 from trimtab.launch import train
 
@@ -82,3 +88,15 @@ def test_where_a_target_is_a_whole_text_compiling_pays_by_the_tokens_of_the_text
     recipe = load_recipe(small_recipe(tmp_path, length=f"{COMPILE_PAYS_FROM_TARGETS // 40} tokens")).recipe
     assert not wants_compile(recipe, targets_per_epoch=1000.0, tokens_per_target=39.0)
     assert wants_compile(recipe, targets_per_epoch=1000.0, tokens_per_target=41.0)
+
+
+def test_the_number_of_threads_is_set_for_the_process():
+    before = torch.get_num_threads()
+    try:
+        set_threads(2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    for wrong in (0, 100_000):
+        with pytest.raises(InputError, match="threads"):
+            set_threads(wrong)

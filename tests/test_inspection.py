@@ -180,3 +180,30 @@ def test_a_source_that_is_its_target_is_a_problem_and_no_figure_among_others(fol
     assert render(report).endswith("problems\n  " + report.problems[0])
     own = inspected(folder, "data.train=[{source: a.en, target: a.en}]")
     assert own.problems == (), "one file for both sides is said by D106"
+
+
+def test_every_line_that_cannot_be_read_is_named_however_late_it_comes(folder):
+    rows = [f"word number {n}\tWort Nummer {n}" for n in range(4000)]
+    for line in (2500, 2501, 3700):
+        rows[line] += "\tmore"
+    (folder / "t.tsv").write_text("".join(row + "\n" for row in rows))
+    with pytest.raises(InputError) as caught:
+        inspected(folder, "data.train=[{pairs: t.tsv, source: 1, target: 2}]")
+    assert [problem.where.rpartition(":")[2] for problem in caught.value.problems] == ["2501", "2502", "3701"]
+
+
+def test_duplicates_are_dropped_as_training_drops_them_and_units_that_are_no_pairs_counted(folder):
+    units = "".join(
+        f"<tu><tuv lang='en'><seg>word {n % 200}</seg></tuv><tuv lang='{'de' if n % 5 else 'fr'}'>"
+        f"<seg>Wort {n % 200}</seg></tuv></tu>"
+        for n in range(300)
+    )
+    (folder / "m.tmx").write_text(f"<tmx><body>{units}</body></tmx>")
+    train = "data.train=[{pairs: m.tmx, source: en, target: de}]"
+    report = inspected(
+        folder, train, "data.transforms=[{kind: duplicate}]", "data.tokenizer.vocabulary_size=280"
+    )
+    (corpus,) = report.train
+    assert (corpus.pairs, corpus.kept, corpus.dropped["duplicate"].count) == (240, 160, 80)
+    assert corpus.passed_over == {"other_language": 60}
+    assert "no pairs of the file, other_language: 60 units" in render(report)

@@ -1,3 +1,6 @@
+import json
+import re
+
 import pytest
 
 from tests.short_run import SHORT, log, model_sha, newest_state
@@ -98,6 +101,24 @@ def test_after_an_error_of_preflight_the_run_can_be_mended_and_resumed(tmp_path)
     assert train(recipe, out=tmp_path / "run", resume=True).state.step == 4
 
 
+def test_the_way_to_train_anyway_that_a_refusal_offers_works_for_files_and_for_dicts(tmp_path):
+    """A recipe that is a dict has no place for a comment."""
+    file = small_recipe(tmp_path, **SHORT, **{"step.optimizer.learning_rate": 2.0})
+    tree = json.loads(file.read_text())
+    for corpus in (tree["data"]["train"][0], tree["data"]["valid"]):
+        corpus.update({side: str(tmp_path / corpus[side]) for side in ("source", "target")})
+    with pytest.raises(RunFailed) as caught:
+        train(tree, out=tmp_path / "of a dict")
+    offered = re.search(r"allow=(\{.*\})", str(caught.value))[1]
+    loaded = load_recipe(tree, allow=json.loads(offered))
+    assert train(loaded, out=tmp_path / "of a dict").state.step == 4
+    with pytest.raises(RunFailed) as caught:
+        train(file, out=tmp_path / "run")
+    offered = re.search(r"`(# trimtab: .*?)`", str(caught.value))[1]
+    file.write_text(file.read_text().replace('"learning_rate": 2.0', f'"learning_rate": 2.0 {offered}'))
+    assert train(file, out=tmp_path / "run").state.step == 4
+
+
 def test_an_error_of_a_check_of_the_model_is_told_before_the_first_step(recipe, tmp_path, monkeypatch):
     def check(parts):
         yield Finding(code="M205", name="found", severity="error", message="m", why="", fix="")
@@ -176,7 +197,7 @@ def test_what_the_check_knows_is_said_before_the_first_step_and_written_down(tmp
 def test_an_error_of_the_check_ends_it_before_anything_is_read(tmp_path):
     recipe = small_recipe(tmp_path, **SHORT)
     (tmp_path / "train.en").unlink()
-    with pytest.raises(RunFailed, match=r"`trimtab check` finds .*S104 warmup.*trimtab: allow CODE because"):
+    with pytest.raises(RunFailed, match=r"`trimtab check` finds .*S104 warmup.*trimtab: allow S104 because"):
         train(recipe, overrides=["step.schedule.warmup=4 steps"], out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

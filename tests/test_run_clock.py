@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -57,3 +58,12 @@ def test_a_run_is_finished_when_its_patience_is_at_its_end():
     assert not stop_rule("1 steps", patience=2).ended_early(since[2])
     told = "evaluate.patience is at its end: the last 2 evaluations were no better; raise it to continue"
     assert rule.reason(since[1]) == told
+
+
+@pytest.mark.parametrize("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
+def test_a_length_counts_from_where_the_schedule_was_reset(length):
+    origin = {"step": 40.0, "target_tokens": 4000.0, "epochs": 2.0, "seconds": 120.0}
+    again = TrainState(step=80, position=800, target_tokens=8000, seconds=240.0, origin=origin)
+    assert not stop_rule(length).reached(replace(STATE, origin=origin))
+    assert stop_rule(length).reached(again)
+    assert RunClock(200).in_steps(Duration.parse(length), again) == 40

@@ -116,6 +116,22 @@ def test_there_is_a_process_for_each_core_but_none_more_for_one_file(
     assert suite.pytest_xdist_auto_num_workers(Config()) == processes
 
 
+@pytest.mark.parametrize(
+    ("asked", "visible"),
+    [("not slow", False), ("", False), ("not gpu", False), ("gpu", True), ("gpu and not slow", True)],
+)
+def test_tests_see_a_gpu_only_where_those_that_need_one_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: str, visible: bool
+):
+    class Config:
+        def getoption(self, name: str, default: str) -> str:
+            return {"markexpr": asked}.get(name, default)
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    suite.pytest_configure(Config())
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ("0" if visible else "")
+
+
 @pytest.mark.parametrize("threads", ["", "1", "8"])
 def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
     script = (

@@ -1,11 +1,13 @@
 """What type checkers see of the parts and the guard; pyright reads it, and nothing runs it."""
 
 from itertools import islice
-from typing import assert_type
+from pathlib import Path
+from typing import Any, assert_type
 
 import torch
 from torch import Tensor, nn
 
+import trimtab
 from trimtab.guard import Guard, OutlierRule, Verdict
 from trimtab.parts import (
     Ragged,
@@ -43,3 +45,19 @@ def own_loop(model: nn.Module, batches: list[Tensor], schedule: str) -> None:
     rate_at(schedule, step=0, length=10, warmup=1)  # pyright: ignore[reportArgumentType]
     Guard(32)  # pyright: ignore[reportArgumentType]
     accumulate_batches(loss_of, batches)  # pyright: ignore[reportCallIssue]
+
+
+def own_runs(recipe: dict[str, Any]) -> None:
+    """Calls of a notebook."""
+    loaded = trimtab.load_recipe(recipe, {"seed": 2}, allow={"D106": "it learns to copy"})
+    result = trimtab.train(loaded, out="runs/my", resume=True, reset="optimizer,data")
+    assert_type(result.run, Path)
+    assert_type(result.state.step, int)
+    assert_type(result.ok, bool)
+    table = trimtab.read_metrics(result.run, of="evaluations")
+    assert_type(table["loss"], list[Any])
+    assert_type(table.num_rows, int)
+    assert_type(trimtab.evaluate(result.run, source="dev.en", reference="dev.de").bleu.value, float)
+    assert_type([*trimtab.load_translator("runs/my").translate(["Open the file."])], list[str])
+    assert_type(trimtab.check("my.yaml").exit_code, int)
+    trimtab.set_threads(4)

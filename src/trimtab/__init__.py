@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
-    launch | inspection | adapters | exporting   what the commands call
+    launch | inspection | cleaning | adapters | exporting | shortlisting   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 
     from trimtab.averaging.average import average as average
     from trimtab.averaging.soup import greedy_soup as greedy_soup
+    from trimtab.checkpoint.log_table import read_metrics as read_metrics
     from trimtab.checks.check import check as check
     from trimtab.checks.convert import convert as convert
+    from trimtab.cleaning import clean_files as clean_files
+    from trimtab.cleaning import clean_recipe as clean_recipe
     from trimtab.config.load import load_recipe as load_recipe
+    from trimtab.decode.mbr import Mbr as Mbr
     from trimtab.decode.sampling import Sampling as Sampling
+    from trimtab.decode.search import Search as Search
+    from trimtab.device import set_threads as set_threads
+    from trimtab.evaluation.comparison import compare as compare
     from trimtab.evaluation.pairs import score as score
+    from trimtab.evaluation.reranking import load_reranker as load_reranker
     from trimtab.evaluation.texts import evaluate_text as evaluate_text
     from trimtab.evaluation.translations import evaluate as evaluate
     from trimtab.export.quantized import Quantized as Quantized
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
     from trimtab.replaying.replay import replay as replay
+    from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
 
 __version__ = "0.1.0"
@@ -54,12 +63,18 @@ HOMES = {
     "greedy_soup": "trimtab.averaging.soup",
     "export_model": "trimtab.exporting",
     "Quantized": "trimtab.export.quantized",
+    "build_shortlist": "trimtab.shortlisting",
     "convert": "trimtab.checks.convert",
     "check": "trimtab.checks.check",
+    "clean_files": "trimtab.cleaning",
+    "clean_recipe": "trimtab.cleaning",
     "load_recipe": "trimtab.config.load",
+    "read_metrics": "trimtab.checkpoint.log_table",
+    "set_threads": "trimtab.device",
     "train": "trimtab.launch",
     "smoke": "trimtab.launch",
     "evaluate": "trimtab.evaluation.translations",
+    "compare": "trimtab.evaluation.comparison",
     "evaluate_text": "trimtab.evaluation.texts",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.evaluation.pairs",
@@ -67,8 +82,11 @@ HOMES = {
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",
     "load_generator": "trimtab.inference.generating",
+    "Mbr": "trimtab.decode.mbr",
     "Sampling": "trimtab.decode.sampling",
+    "Search": "trimtab.decode.search",
     "load_model": "trimtab.inference.load",
+    "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""

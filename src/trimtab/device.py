@@ -4,11 +4,14 @@ import os
 
 import torch
 
+from trimtab.arguments import whole_number
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
 
 NAMES = "cpu, cuda, cuda:0, ..."
 FIX = "leave out --device to take the first GPU, or the CPU if there is none"
+MOST_THREADS = 1024
+
 COMPILE_PAYS_FROM_TARGETS = 30_000_000
 """Compiling the base preset takes about 11 s on an H200, and then a step of 16,384 targets 19.4 ms in place of 25.5
 (`benchmarks/compiled_steps.json`): even after 29 million targets."""
@@ -37,6 +40,16 @@ def choose_device(name: str | None = None) -> torch.device:
             "device: no such GPU", got=name, allowed=f"cuda:0 to cuda:{last}", fix="name one of these GPUs"
         )
     return device
+
+
+def set_threads(threads: int) -> None:
+    """Computes on so many threads of the CPU in this process from now on, in place of one for each core.
+
+    Sums of several threads are added in another order, so the last bits of a run depend on their number. Raises
+    InputError for fewer than one or more than `MOST_THREADS`.
+    """
+    whole_number(threads, name="threads", least=1, most=MOST_THREADS, fix="the number of cores is usual")
+    torch.set_num_threads(threads)
 
 
 def wants_compile(recipe: Recipe, *, targets_per_epoch: float, tokens_per_target: float = 1.0) -> bool:

@@ -10,7 +10,7 @@ from trimtab.inference import load_model
 
 
 def export_model(
-    run: str,
+    run: Path | str,
     *,
     to: str = "hf",
     out: Path | str,

@@ -1,7 +1,7 @@
 """From a recipe to a finished run: folder, data, parts, checkpoint, preflight, loop; what the commands call."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from trimtab.config.given_path import path_text, run_folder
 from trimtab.config.load import FROM_DICT, LoadedRecipe, load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
+from trimtab.config.resets import Reset, check_resumes, fixes_for, may_change, parse_reset
 from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
@@ -39,13 +40,14 @@ from trimtab.training.early_checks import (
 from trimtab.training.findings import HeldFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight import preflight
+from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
+from trimtab.training.resets import reset_lines, with_resets
 from trimtab.training.restore import restore
 from trimtab.training.resumed import (
-    MAY_CHANGE,
     as_marked_now,
     as_started,
     current,
@@ -69,6 +71,11 @@ class RunResult:
     state: TrainState
     findings: list[Finding]
 
+    def __repr__(self) -> str:
+        best = self.state.best
+        scored = f", {best['metric']} {best['value']:g} at step {best['step']}" if best else ""
+        return f"RunResult({str(self.run)!r}, step {self.state.step}{scored}, {len(self.findings)} findings)"
+
     @property
     def ok(self) -> bool:
         """No finding of the error level that still holds at the end."""
@@ -81,6 +88,7 @@ def train(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     out: Path | str | None = None,
     resume: bool | Literal["auto"] = False,
+    reset: Collection[Reset] | str = (),
     progress: Progress | None = None,
     ranks: Ranks = ONE_RANK,
 ) -> RunResult:
@@ -88,6 +96,11 @@ def train(
 
     Recipe and overrides may be dicts, see `load_recipe`. `resume="auto"` resumes a run that is there and starts one
     where there is none, as a job that is put into its queue again needs it.
+
+    `reset`, beside `resume=True`, begins parts of the run anew from its newest checkpoint, and lets the settings change
+    that belong to them: `optimizer` (moments, moving average; loss, clipping and dropout may change), `schedule`
+    (learning rate and length count from here), `data` (another corpus, order or size of steps), `best` (the best
+    evaluation so far). What is kept and what is reset is reported, and on the disk before the first step.
 
     Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
     and a folder that all of them reach; the first one writes into it and reports progress.
@@ -98,6 +111,8 @@ def train(
     """
     if ranks is ONE_RANK:
         refuse_several_processes()
+    reset = parse_reset(reset)
+    check_resumes(reset, resume=resume)
     progress = (progress or Silent()) if ranks.is_first else Silent()
     if not isinstance(recipe, LoadedRecipe):
         named = (
@@ -109,11 +124,11 @@ def train(
     loaded, folder = recipe, run_folder(recipe.path, out)
     if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
         resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
-    found = () if resume else checked(loaded, progress)
+    found = () if resume and not reset else checked(loaded, progress)
     with lines_added(loaded), RunFolder.for_ranks(folder, resume=resume, ranks=ranks) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
-        return train_in(run, resolve_paths(loaded), progress=progress, found=found, ranks=ranks)
+        return train_in(run, resolve_paths(loaded), reset=reset, progress=progress, found=found, ranks=ranks)
 
 
 def refuse_several_processes() -> None:
@@ -137,22 +152,32 @@ def checked(loaded: LoadedRecipe, progress: Progress) -> Sequence[Finding]:
         raise RunFailed(
             "`trimtab check` finds what would spoil the run; nothing was trained: "
             + ", ".join(f"{finding.code} {finding.name}" for finding in errors)
-            + "; to train anyway, write `# trimtab: allow CODE because ...` beside the key"
+            + f"; to train anyway, {_allowing(loaded, [finding.code for finding in errors])}"
         )
     return found
+
+
+def _allowing(loaded: LoadedRecipe, codes: Sequence[str]) -> str:
+    """How to say that findings are meant so: a dict has no comments."""
+    codes = [*dict.fromkeys(codes)]
+    if loaded.is_file:
+        return f"write `# trimtab: allow {', '.join(codes)} because ...` beside the key"
+    reasons = ", ".join(f'"{code}": "because ..."' for code in codes)
+    return f"pass `trimtab.load_recipe(recipe, allow={{{reasons}}})` in place of the recipe"
 
 
 def train_in(
     run: RunFolder,
     recipe: Recipe,
     *,
+    reset: Sequence[Reset] = (),
     progress: Progress,
     found: Sequence[Finding] = (),
     ranks: Ranks = ONE_RANK,
 ) -> RunResult:
     """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log."""
     # The first rank makes the tokenizer and mends what a killed process left; the others find it done.
-    prepared = first_ahead(ranks, lambda: prepare(run, recipe, progress=progress, ranks=ranks))
+    prepared = first_ahead(ranks, lambda: prepare(run, recipe, reset=reset, progress=progress, ranks=ranks))
     for finding in found:
         prepared.held.tell(finding)
     state, recorder = begin(prepared)
@@ -172,9 +197,18 @@ class Prepared:
     """Where the run resumes; None for its beginning."""
     fingerprints: dict[str, str]
     progress: Progress
+    reset: Sequence[Reset] = ()
+    """What begins anew where the run resumes."""
 
 
-def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks = ONE_RANK) -> Prepared:
+def prepare(
+    run: RunFolder,
+    recipe: Recipe,
+    *,
+    reset: Sequence[Reset] = (),
+    progress: Progress,
+    ranks: Ranks = ONE_RANK,
+) -> Prepared:
     """Opens data and newest checkpoint and builds the parts.
 
     Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
@@ -194,7 +228,7 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks 
             # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
             shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
-        recipe = as_started(recipe, run)
+        recipe = as_started(recipe, run, reset=reset)
     check_metrics(recipe)
     check_exports(recipe)
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
@@ -210,9 +244,13 @@ def prepare(run: RunFolder, recipe: Recipe, *, progress: Progress, ranks: Ranks 
     if checkpoint is not None:
         stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
         check_fingerprints(
-            as_marked_now(checkpoint.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
+            as_marked_now(checkpoint.fingerprints),
+            marks,
+            may_change=may_change(reset),
+            as_read_now=stored,
+            fixes=lambda names: fixes_for(names, reset),
         )
-    return Prepared(run, store, held, parts, checkpoint, marks, progress)
+    return Prepared(run, store, held, parts, checkpoint, marks, progress, reset if checkpoint else ())
 
 
 def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
@@ -223,20 +261,24 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     run, parts, checkpoint = prepared.run, prepared.parts, prepared.checkpoint
     was_started = run.is_run
     lost = newest_line(run).get("step", 0) if checkpoint is None else 0  # before the logs are cut back
-    if run.writes:
+    if run.writes and not prepared.reset:
         run.write_recipe(render_recipe(parts.recipe))
     state, changes = TrainState(), list[Finding]()
     if checkpoint is not None:
-        state, marks = restore(parts, checkpoint), checkpoint.fingerprints
+        state, marks = restore(parts, checkpoint, reset=prepared.reset), checkpoint.fingerprints
         state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
     if run.writes:
         forget(run, state, from_nothing=checkpoint is None)
+    before = state
+    state = with_resets(before, prepared.reset, clock=parts.clock, epoch=newest_line(run).get("epoch"))
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
     prepared.held.pass_on_to(recorder.finding)
     for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
+    if prepared.reset:
+        begin_anew(prepared, before, state, recorder)
     prepared.progress.message(describe(parts, state))
     if parts.stop_rule.reached(state):
         report_already_done(parts, state, recorder)
@@ -248,6 +290,20 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
             )
         run_preflight(parts, recorder)
     return state, recorder
+
+
+def begin_anew(prepared: Prepared, before: TrainState, state: TrainState, recorder: Recorder) -> None:
+    """Says what is reset and what is kept, checks other data, and commits the state, so that a kill before the next
+    checkpoint does not undo it and the run then resumes without `--reset`."""
+    parts, reset = prepared.parts, prepared.reset
+    for line in reset_lines(parts, before, state, reset):
+        prepared.progress.message(line)
+    if "data" in reset:
+        report_checks(of_the_data(parts), recorder)
+    if prepared.run.writes:
+        prepared.run.write_recipe(render_recipe(parts.recipe))
+    recorder.save(state)
+    recorder.checkpointer.collect(raising=True)
 
 
 def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) -> RunResult:
@@ -287,9 +343,14 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
+    """Checks data and model before the first step, see `report_checks`."""
+    report_checks(preflight(parts), recorder)
+
+
+def report_checks(found: Iterable[Finding], recorder: Recorder) -> None:
     """Reports every finding; raises RunFailed if one of them is an error, on this rank or on another."""
     errors = []
-    for finding in preflight(parts):
+    for finding in found:
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
     if on_any(bool(errors), recorder.ranks):

@@ -15,16 +15,17 @@ class RunClock:
     positions_per_epoch: int
 
     def done(self, unit: LengthUnit, state: TrainState) -> float:
-        """How much of a unit the run has behind it."""
+        """How much of a unit the run has behind it, since its schedule and length were last reset."""
+        origin = state.origin
         match unit:
             case "steps":
-                return float(state.step)
+                return state.step - origin.get("step", 0.0)
             case "tokens":
-                return float(state.target_tokens)
+                return state.target_tokens - origin.get("target_tokens", 0.0)
             case "epochs":
-                return state.position / self.positions_per_epoch
+                return state.position / self.positions_per_epoch - origin.get("epochs", 0.0)
             case "minutes":
-                return state.seconds / 60
+                return (state.seconds - origin.get("seconds", 0.0)) / 60
             case _:
                 assert_never(unit)
 
@@ -42,7 +43,7 @@ class RunClock:
         if duration.unit == "steps":
             return duration.count
         done = self.done(duration.unit, state)
-        return duration.count * state.step / done if done > 0 else math.inf
+        return duration.count * self.done("steps", state) / done if done > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +68,7 @@ class StopRule:
         """Why a finished run is over."""
         if not self.ended_early(state):
             return f"its length of {self.length} is reached"
-        since = state.best["since"]
-        return f"evaluate.patience is at its end: the last {since} evaluations were no better; raise it to continue"
+        since, several = state.best["since"], state.best.get("stop_on", {})
+        counts = ", ".join(f"{name} {each['since']}" for name, each in several.items())
+        of = f" (of each metric: {counts})" if several else ""
+        return f"evaluate.patience is at its end: the last {since} evaluations were no better{of}; raise it to continue"

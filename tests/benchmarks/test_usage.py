@@ -8,7 +8,16 @@ from tests.benchmarks.open_benchmark import open_benchmark
 
 
 @pytest.mark.parametrize(
-    "name", ["averaging", "compiled_steps", "data_pipeline", "decoder_only_translation", "lm_quality"]
+    "name",
+    [
+        "averaging",
+        "compiled_steps",
+        "data_pipeline",
+        "decoder_only_translation",
+        "lm_quality",
+        "mbr",
+        "shortlist",
+    ],
 )
 def test_a_script_tells_its_options(name, monkeypatch, capsys):
     script = open_benchmark(name, monkeypatch)

@@ -61,3 +61,9 @@ def test_what_is_no_state_is_refused_with_a_reason(content: bytes, words: str):
 def test_junk_is_a_value_error_and_nothing_else(content: bytes):
     with pytest.raises(ValueError):
         parse_state(content)
+
+
+def test_where_nothing_was_reset_a_state_is_written_as_by_older_versions():
+    assert b"origin" not in render_state(TrainState())
+    reset = TrainState(origin={"step": 60.0})
+    assert parse_state(render_state(reset)) == reset

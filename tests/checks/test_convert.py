@@ -77,7 +77,7 @@ def test_the_kind_may_be_said():
     text = "train_steps: 1000\nlearning_rate: 2\n"
     assert convert(document("a.yaml", text), kind="opennmt").kind == "opennmt"
     with pytest.raises(InputError, match="no such kind"):
-        convert(document("a.yaml", text), kind="marian")
+        convert(document("a.yaml", text), kind="joeynmt")
 
 
 KEYS = [line.partition(":")[0] for line in OPENNMT.splitlines() if line and line[0] not in " \n"]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.keytable import Key, KeyTable, overlaid
 
 TABLE = KeyTable(
     tool="opennmt",
@@ -39,3 +39,11 @@ def test_of_several_that_fit_the_exact_name_wins_then_the_first(names, dotted):
     for _ in range(2):  # the second time from what the first found out
         found = table.key(dotted)
         assert (found and found.name) == first
+
+
+def test_a_table_with_some_keys_over_it_has_the_others_still():
+    table = KeyTable(tool="a", version="1", source="", keys={"a": Key(name="a"), "b": Key(name="b")})
+    over = overlaid(table, {"b": Key(name="b", default=2, has_default=True), "c.*": Key(name="c.*")})
+    assert (over.key("a"), over.key("b").default) == (table.key("a"), 2)
+    assert over.key("c.d").name == "c.*"
+    assert "c.*" not in table.keys

@@ -13,11 +13,11 @@ def document(name, text):
 @pytest.mark.parametrize(
     ("line", "tool"),
     [
-        ("fairseq-train data-bin --arch transformer", "fairseq"),
-        ("CUDA_VISIBLE_DEVICES=0 fairseq-hydra-train --config-dir c", "fairseq"),
-        ("marian --type transformer", "Marian"),
+        ("fairseq-generate data-bin --path a.pt", "fairseq"),
+        ("CUDA_VISIBLE_DEVICES=0 fairseq-interactive data-bin --path a.pt", "fairseq"),
+        ("marian-scorer --model a.npz", "Marian"),
         ("t2t-trainer --model=transformer", "tensor2tensor"),
-        ("sockeye-train --source a", "Sockeye"),
+        ("sockeye-translate --models a", "Sockeye"),
         ("python train.py --lr 1", ""),
     ],
 )
@@ -32,10 +32,10 @@ def test_a_launch_of_a_tool_that_is_not_read_is_told_by_the_name_of_the_tool(lin
 
 def test_a_conversion_says_that_a_tool_is_not_supported_and_names_what_it_got():
     with pytest.raises(InputError) as caught:
-        convert(document("fs.sh", "#!/bin/bash\nfairseq-train data --lr 1\n"))
+        convert(document("fs.sh", "#!/bin/bash\nfairseq-generate data --beam 5\n"))
     (problem,) = caught.value.problems
     assert problem.what == "fs.sh: of fairseq, which is not supported"
-    assert problem.got == "only `fairseq-train`"
+    assert problem.got == "only `fairseq-generate`"
     assert "--as" not in problem.fix
 
 

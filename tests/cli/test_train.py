@@ -10,8 +10,8 @@ from trimtab.errors import NothingToResume, RunFailed
 def calls(stand_in):
     seen = []
 
-    def train(loaded, *, out, resume, progress):
-        seen.append((loaded, out, resume, progress))
+    def train(loaded, *, out, resume, reset, progress):
+        seen.append((loaded, out, resume, progress, reset))
         return SimpleNamespace(run="runs/x", state=SimpleNamespace(step=100), ok="fails" not in str(out))
 
     def smoke(loaded, *, progress):
@@ -27,11 +27,11 @@ def test_the_recipe_is_loaded_with_its_overrides_and_given_on(call, calls, recip
         "train", recipe, "step.optimizer.learning_rate=3e-4", "seed=2", "--out", tmp_path / "run", "--resume"
     )
     assert (result.exit_code, result.stderr) == (0, "")
-    ((loaded, out, resume, progress),) = calls
+    ((loaded, out, resume, progress, reset),) = calls
     assert loaded.recipe.step.optimizer.learning_rate == 3e-4
     assert loaded.recipe.seed == 2
     assert loaded.folder == tmp_path
-    assert (out, resume) == (tmp_path / "run", True)
+    assert (out, resume, reset) == (tmp_path / "run", True, ())
     assert isinstance(progress, ConsoleProgress)
 
 
@@ -80,3 +80,33 @@ def test_what_goes_wrong_in_a_run_has_its_exit_code(call, stand_in, recipe, erro
 def test_how_a_run_that_is_there_is_taken(call, calls, recipe, options, how):
     assert call("train", recipe, *options).exit_code == 0
     assert calls[0][2] == how
+
+
+def test_what_is_reset_is_given_on_in_its_order(call, calls, recipe):
+    assert call("train", recipe, "--resume", "--reset", "data, optimizer").exit_code == 0
+    assert calls[0][4] == ("optimizer", "data")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--reset", "optimizer"], "--reset: only where a run resumes"),
+        (["--auto-resume", "--reset", "optimizer"], "--reset: not beside --auto-resume"),
+        (["--resume", "--reset", "moments"], "--reset: nothing of that name"),
+        (["--threads", "0"], "--threads: out of range"),
+        (["--threads", "many"], "--threads: not a whole number"),
+    ],
+)
+def test_what_cannot_be_reset_or_counted_is_refused_before_anything_is_read(
+    call, calls, recipe, options, words
+):
+    result = call("train", recipe, *options)
+    assert (result.exit_code, calls) == (2, [])
+    assert words in result.stderr
+
+
+def test_the_number_of_threads_is_set_before_anything_is_computed(call, calls, recipe, stand_in):
+    seen = []
+    stand_in("device", set_threads=lambda count: seen.append((count, len(calls))))
+    assert call("train", recipe, "--threads", "3").exit_code == 0
+    assert seen == [(3, 0)]

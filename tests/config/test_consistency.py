@@ -221,3 +221,18 @@ def test_nor_has_that_of_a_language_model(tied):
     assert [(each.got, each.allowed) for each in complaints] == (
         [("2, with `model.tie_embeddings: true`", "1, or `model.tie_embeddings: false`")] if tied else []
     )
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "complaint"),
+    [
+        ({"patience": 3, "stop_on": {"all": ["chrf", "loss"]}}, None),
+        ({"stop_on": {"any": ["loss"]}}, ("evaluate.stop_on", "no patience", "beside `evaluate.patience`")),
+        (
+            {"patience": 3, "stop_on": {"any": ["ter"]}},
+            ("evaluate.stop_on.any", "ter", "bleu or chrf or loss"),
+        ),
+    ],
+)
+def test_early_stopping_watches_metrics_that_are_measured(evaluate, complaint):
+    assert found(evaluate=evaluate) == ([complaint] if complaint else [])

@@ -25,7 +25,8 @@ from trimtab.units import Duration
         (Best, "a group of keys: set and metric"),
         (
             Transform,
-            "a group of keys with the kind normalize, length, ratio, character_run, denoise, protect or context",
+            "a group of keys with the kind normalize, length, ratio, character_run, duplicate, copy, language, "
+            "letters, word_length, denoise, protect or context",
         ),
         (Duration, "a number and its unit, such as '500 steps', '3 epochs', '2M tokens' or '30 minutes'"),
     ],

@@ -236,3 +236,16 @@ def test_recipe_and_overrides_may_be_dicts(tmp_path, monkeypatch):
     assert (loaded.recipe.seed, loaded.folder) == (7, tmp_path)
     with pytest.raises(InputError, match=r"step\.optimiser: unknown key"):
         load_recipe(recipe, {"step.optimiser": {}})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "allow", "words"),
+    [
+        ({"seed": 1}, {"D106": " "}, "allow: not a reason for a code"),
+        ({"seed": 1}, {"": "it learns to copy"}, "allow: not a reason for a code"),
+        ("my.yaml", {"D106": "it learns to copy"}, "allow: only for a recipe that is a dict"),
+    ],
+)
+def test_rules_are_allowed_with_a_reason_and_where_no_comment_can_be_written(recipe, allow, words):
+    with pytest.raises(InputError, match=words):
+        load_recipe(recipe, allow=allow)

@@ -33,6 +33,9 @@ def test_each_of_the_three_is_needed(key):
         {"task": "parsing"},
         {"evaluate": {"beam": 0}},
         {"evaluate": {"patience": 0}},
+        {"evaluate": {"patience": 3, "stop_on": {}}},
+        {"evaluate": {"patience": 3, "stop_on": {"any": ["loss"], "all": ["loss"]}}},
+        {"evaluate": {"patience": 3, "stop_on": {"all": ["rouge"]}}},
         {"checkpoint": {"keep": 0}},
     ],
 )

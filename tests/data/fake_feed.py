@@ -26,6 +26,8 @@ class FakeCorpus:
     weight: float = 1.0
     bad_line: int | None = None
     empty_documents: tuple[int, ...] = ()
+    passed_over: tuple[tuple[str, int], ...] = ()
+    first_line: int = 1
 
     @property
     def fingerprint(self):
@@ -33,6 +35,9 @@ class FakeCorpus:
 
     def __len__(self):
         return self.length
+
+    def line_number(self, line):
+        return self.first_line + line
 
     def num_bytes(self, line):
         return 0
@@ -62,7 +67,10 @@ class FakePipeline:
     every: int = 10**9
     needs_random: bool = False
 
-    def apply(self, source, target, rng):
+    def of(self, corpus):
+        return self
+
+    def apply(self, source, target, rng, line=None):
         if self.needs_random and rng.random() < 0.2:
             return Dropped("chance")
         return Dropped("multiple") if int(source.split()[0]) % self.every == 0 else (source, target)
@@ -76,7 +84,10 @@ class DeadlyPipeline:
     death: str = "killed"
     needs_random: bool = False
 
-    def apply(self, source, target, rng):
+    def of(self, corpus):
+        return self
+
+    def apply(self, source, target, rng, line=None):
         if source.split()[0] == self.word:
             if self.death == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -37,8 +37,10 @@ def test_five_different_lines_are_kept_as_examples_and_the_rest_counted():
 def test_a_ledger_survives_json():
     ledger = Ledger.of(CORPORA)
     ledger.add(window([0, 1], dropped=[(0, 2, "ratio")]))
-    again = Ledger.from_dict(json.loads(json.dumps(ledger.to_dict())))
+    ledger.add(window([], dropped=[(0, 3, "copy")]))
+    again = Ledger.from_dict(json.loads(json.dumps(ledger.to_dict(), sort_keys=True)))
     assert again == ledger
+    assert json.dumps(again.to_dict()) == json.dumps(ledger.to_dict())
     again.add(window([1]))
     assert again != ledger
 
@@ -50,3 +52,18 @@ def test_documents_without_a_text_are_counted_once_and_not_as_the_stream_goes_on
     (counts,) = ledger.to_dict()["corpora"]
     assert (counts["seen"], counts["kept"]) == (4, 2)
     assert counts["dropped"] == {"empty document": {"count": 2, "lines": [1, 3]}}
+
+
+def test_lines_are_those_of_the_file_its_header_included():
+    ledger = Ledger.of([FakeCorpus("table", 9, first_line=2)])
+    ledger.add(window([], dropped=[(0, 3, "ratio")]))
+    assert ledger.to_dict()["corpora"][0]["dropped"]["ratio"] == {"count": 1, "lines": [5]}
+
+
+def test_what_was_passed_over_is_counted_apart_and_survives():
+    ledger = Ledger.of([FakeCorpus("memory", 9, passed_over=(("not_translated", 7),))])
+    ledger.add(window([0]))
+    again = Ledger.from_dict(json.loads(json.dumps(ledger.to_dict())))
+    (counts,) = again.to_dict()["corpora"]
+    assert (counts["seen"], counts["passed_over"]) == (1, {"not_translated": 7})
+    assert again == ledger

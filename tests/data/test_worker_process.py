@@ -30,7 +30,8 @@ def test_a_part_that_cannot_be_sent_to_workers_is_named_before_anything_is_read(
 
 def _with_apply(part):
     part.needs_random = False
-    part.apply = lambda source, target, rng: (source, target)
+    part.of = lambda corpus: part
+    part.apply = lambda source, target, rng, line=None: (source, target)
     return part
 
 

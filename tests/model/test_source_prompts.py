@@ -5,7 +5,7 @@ from tests.streams import stream_of
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.source_prompts import SourcePrompts
-from trimtab.types import DecoderSession, Stream, Translates
+from trimtab.types import CutsOutput, DecoderSession, Stream, Translates
 
 START, END, SEPARATOR = 2, 3, 5
 SOURCES = [[10, 11, 12, END], [13, END], [14, 15, END]]
@@ -55,3 +55,15 @@ def test_rows_and_hypotheses_can_be_chosen():
     kept = session.step(torch.full((2, 2), 6))
     expected = logits_of(session.session.model, [START, 10, 11, 12, SEPARATOR, 8, 6], 5)[-1]
     assert torch.allclose(kept[0, 0], expected, atol=1e-4)
+
+
+@torch.no_grad()
+def test_the_output_can_be_cut_to_some_ids():
+    opener = SourcePrompts(model_of("causal"), start=START, separator=SEPARATOR)
+    whole, cut = (opener.open_session(stream_of(SOURCES), rows=3, width=2, max_length=8) for _ in range(2))
+    assert isinstance(cut, CutsOutput)
+    ids = torch.tensor([END, 7, 9])
+    cut.cut_output(ids)
+    for token in (START, 7):
+        fed = torch.full((3, 2), token)
+        assert torch.allclose(cut.step(fed), whole.step(fed)[..., ids], atol=1e-5)

@@ -145,8 +145,9 @@ def test_a_finished_run_ends_as_it_ended_before_and_says_that_nothing_is_left(co
 
 
 def test_a_run_that_patience_ended_says_so_at_its_end_and_where_it_is_resumed(tmp_path):
-    changes = {"length": "30 steps", "step.optimizer.learning_rate": 1e-12}
-    recipe = small_recipe(tmp_path, **SHORT | changes | {"evaluate.every": "2 steps", "evaluate.patience": 3})
+    evaluate = {"every": "2 steps", "patience": 3, "metrics": [], "best": {"metric": "loss"}}
+    changes = {"length": "30 steps", "step.optimizer.learning_rate": 0.9, "evaluate": evaluate}
+    recipe = small_recipe(tmp_path, **SHORT | changes)
     told, texts = Told(), []
     told.message = texts.append
     why = "evaluate.patience is at its end: the last 3 evaluations were no better; raise it to continue"

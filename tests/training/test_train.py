@@ -50,14 +50,13 @@ def test_skipped_steps_leave_the_moments_alone(tmp_path):
 def test_the_run_ends_when_patience_does_and_its_best_checkpoint_is_kept(tmp_path):
     changes = {
         "length": "100 steps",
-        "step.optimizer.learning_rate": 1e-12,
-        "evaluate.every": "2 steps",
-        "evaluate.patience": 3,
+        "step.optimizer.learning_rate": 3.0,
+        "evaluate": {"every": "2 steps", "patience": 3, "metrics": [], "best": {"metric": "loss"}},
         "checkpoint": {"every": "1 steps", "keep": 1},
     }
     line = small_line(tmp_path, **changes)
     state = line.train()
-    # Nothing changes, so the first evaluation stays the best.
+    # The rate is so high that the loss only rises.
     assert (state.step, state.best["step"], state.best["since"]) == (8, 2, 3)
     assert line.saved_steps() == [1, 2, 8]  # the first is the one to go back to, as long as none is healthy
 

@@ -79,11 +79,50 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_the_best():
 def test_patience_counts_no_evaluation_of_the_warmup_and_none_whose_loss_falls():
     flat = [(0.0, 5.0), (0.0, 4.0), (0.0, 3.0)]
     assert after(flat)["since"] == 0
-    assert after([*flat, (0.0, 3.0), (0.0, 3.00004)])["since"] == 2
+    assert after([(0.5, 6.0), *flat, (0.0, 3.0), (0.0, 3.00004)])["since"] == 5
     falling = [(2.0, 5.0), (1.0, 4.0), (1.0, 4.0), (1.0, 3.0)]
     assert after(falling, warming_up=(1, 2, 3))["since"] == 1
     by_loss = in_terms_of("loss")
     assert after([(3.0, 3.0), (4.0, 4.0), (5.0, 5.0)], config=by_loss, warming_up=(1, 2))["since"] == 1
+
+
+def test_patience_waits_until_the_metric_has_moved():
+    """A loss may rest on a plateau before the model learns to look at its source, with a score that stays the same."""
+    plateau = [(1.138, 5.0), (1.138, 5.2), (1.138, 5.1)]
+    assert after(plateau)["since"] == 0
+    assert after([*plateau, (1.2, 4.0), (1.1, 4.0), (1.2, 4.0)])["since"] == 2
+    assert after([*plateau, (1.0, 5.0), (1.138, 5.0)])["since"] == 2
+
+
+def stalls(evaluations, on):
+    """The state after evaluations of (chrF, loss) that stop on these metrics."""
+    config = EvaluateConfig(patience=9, stop_on=on)
+    return after(evaluations, config=config)
+
+
+FALLING_LOSS = [(10.0, 5.0), (12.0, 4.0), (11.0, 3.0), (11.0, 2.0)]
+
+
+def test_any_or_all_of_several_metrics_count_for_the_patience():
+    assert after(FALLING_LOSS)["since"] == 2
+    assert stalls(FALLING_LOSS, {"any": ["chrf", "loss"]})["since"] == 2
+    assert stalls(FALLING_LOSS, {"all": ["chrf", "loss"]})["since"] == 0
+    worse = [*FALLING_LOSS, (11.0, 2.5)]
+    assert stalls(worse, {"any": ["chrf", "loss"]})["since"] == 3
+    assert stalls(worse, {"all": ["chrf", "loss"]})["since"] == 1
+    assert stalls(worse, {"any": ["loss"]})["since"] == 1
+    assert stalls(worse, {"any": ["loss"]})["step"] == 2, "the best is still chosen by its own metric"
+
+
+def test_a_metric_that_joins_on_resume_begins_with_what_it_is_now():
+    one = EvaluateConfig(patience=9, stop_on={"all": ["chrf"]})
+    both = EvaluateConfig(patience=9, stop_on={"all": ["chrf", "loss"]})
+    state = TrainState()
+    for step, (chrf, config) in enumerate([(10.0, one), (9.0, one), (8.0, both), (7.0, both)]):
+        scores = {"valid": {"chrf": chrf, "loss": 3.0 + step}}
+        state = with_best(replace(state, step=step), scores, config)
+    assert {name: each["since"] for name, each in state.best["stop_on"].items()} == {"chrf": 3, "loss": 1}
+    assert state.best["since"] == 1
 
 
 def test_a_best_of_an_older_version_has_no_loss_and_is_beaten_by_its_value_alone():

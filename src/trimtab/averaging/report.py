@@ -91,6 +91,12 @@ class AverageReport:
     """Of language models the same as `losses`, with all that follows from a loss in its place; none where no pair
     fits."""
 
+    def __repr__(self) -> str:
+        losses = [
+            f"{name} loss {each['average']:.4g}" for name, each in self.losses.items() if each.get("average")
+        ]
+        return f"AverageReport({', '.join([repr(str(self.folder)), f'{self.kind} of {len(self.members)}', *losses])})"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite as None."""
         tree: dict[str, Any] = asdict(self) | {"folder": str(self.folder)}

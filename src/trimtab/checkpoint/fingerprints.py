@@ -1,12 +1,13 @@
 """What must be the same when a run resumes: each difference is named, with both values."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from trimtab.errors import InputError, Problem
 
 _ABSENT = "nothing"
+_RESTORE = "restore it (repeat it if it came from the command line), or start a new run with another --out"
 
 
 def recipe_fingerprints(tree: Mapping[str, Any], *, name: str = "recipe") -> dict[str, str]:
@@ -26,25 +27,32 @@ def check_fingerprints(
     *,
     may_change: Collection[str] = (),
     as_read_now: Mapping[str, str] | None = None,
+    fixes: Callable[[Sequence[str]], Mapping[str, str]] | None = None,
 ) -> None:
     """Raises InputError with one problem for each name whose value is not the one of the checkpoint.
 
     A name in `may_change` is let pass together with all that lie under it: `recipe.evaluate`. `as_read_now` is what
     this version makes of the recipe that was stored with the run: a setting that the checkpoint does not know, since it
-    is newer than the run, has there the default that the run was trained with.
+    is newer than the run, has there the default that the run was trained with. `fixes` gives the way out for each of
+    the names that differ.
     """
     older = as_read_now or {}
+    names = [
+        name
+        for name in sorted(saved.keys() | current.keys())
+        if saved.get(name) != current.get(name)
+        and not _let_pass(name, may_change)
+        and not _is_newer(name, saved, current, older)
+    ]
+    offered = {} if fixes is None else fixes(names)
     problems = [
         Problem(
             what=f"{name} has changed since the checkpoint was written",
             got=current.get(name, _ABSENT),
             allowed=saved.get(name, _ABSENT),
-            fix="restore it (repeat it if it came from the command line), or start a new run with another --out",
+            fix=offered.get(name, _RESTORE),
         )
-        for name in sorted(saved.keys() | current.keys())
-        if saved.get(name) != current.get(name)
-        and not _let_pass(name, may_change)
-        and not _is_newer(name, saved, current, older)
+        for name in names
     ]
     if problems:
         raise InputError(*problems)

@@ -13,11 +13,14 @@ MAX_BYTES = 16 * 2**20
 
 _STATE = TypeAdapter(TrainState)
 _NAMES = {field.name for field in dataclasses.fields(TrainState)}
+_WHERE_THERE_IS_SOME = {"origin"}
+"""Left out where it is empty, as versions before it wrote."""
 
 
 def render_state(state: TrainState) -> bytes:
     """JSON that gives the same state back, number for number; numbers that are not finite are kept as such."""
     fields = dataclasses.asdict(state)
+    fields = {name: fields[name] for name in fields if fields[name] or name not in _WHERE_THERE_IS_SOME}
     _assert_plain(fields)
     return (json.dumps(fields, sort_keys=True, indent=1) + "\n").encode("ascii")
 
@@ -30,7 +33,7 @@ def parse_state(content: bytes) -> TrainState:
         fields = json.loads(content)
     except (ValueError, RecursionError):
         raise ValueError("is not JSON") from None
-    if not isinstance(fields, dict) or set(fields) != _NAMES:
+    if not isinstance(fields, dict) or {*fields, *_WHERE_THERE_IS_SOME} != _NAMES:
         raise ValueError("does not have the fields of a training state")
     try:
         state = _STATE.validate_json(content, strict=True)

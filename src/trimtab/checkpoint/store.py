@@ -197,7 +197,13 @@ class CheckpointStore:
         if old and old.manifest.files.tensors == manifest.files.tensors:
             discard(final, tell=self.tell)
         elif os.path.lexists(final):
-            self._abandon(final, "the run came to this step again with other weights")
+            same = old is not None and old.manifest.files.model == manifest.files.model
+            what = (
+                "goes on from its weights with a new optimizer"
+                if same
+                else "came to this step again with other weights"
+            )
+            self._abandon(final, f"the run {what}")
         os.rename(draft, final)
         sync_folder(self.folder)
         return final

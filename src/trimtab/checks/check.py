@@ -87,7 +87,7 @@ def check_as_asked(paths: Paths, asked: Asked) -> Report:
     with _collecting_by_file():
         for each in found:
             run.look_at(each)
-            files.release(each.path)
+            files.release(each.path, keeps_calls=each.path in run.spoken_of)
             if gc.get_count()[0] > _GARBAGE:
                 gc.collect(0)
     if asked.ignore_unknown:
@@ -158,6 +158,8 @@ class _Run:
         self.unknown: set[str] = set()
         """Libraries whose version would decide something and is not known."""
         self.found: dict[object, Diagnosis] = {}
+        self.spoken_of: set[str] = set()
+        """Files that a finding is about: a fix looks for its calls there."""
 
     def look_at(self, file: Found) -> None:
         """Checks one file; what goes wrong with it does not touch the others."""
@@ -183,6 +185,7 @@ class _Run:
             self.problems += problems
             for diagnosis in diagnoses:  # a file beside is spoken of from several files
                 self.found.setdefault(identity(diagnosis), diagnosis)
+                self.spoken_of.add(diagnosis.place.path)
         elif file.named and self.files.is_recognised(file.path):
             self.skipped.append(Skipped(file.path, NOTHING))
         elif file.named:

@@ -21,12 +21,15 @@ TITLES = {
     "opennmt": "OpenNMT-py",
     "eole": "Eole",
     "mammoth": "Mammoth",
+    "marian": "Marian",
+    "sockeye": "Sockeye",
+    "fairseq": "fairseq",
     "axolotl": "Axolotl",
     "llamafactory": "LLaMA-Factory",
     "transformers": "transformers",
     "trl": "TRL",
 }
-OF_TRANSLATION = frozenset({"opennmt", "eole", "mammoth"})
+OF_TRANSLATION = frozenset({"opennmt", "eole", "mammoth", "marian", "sockeye", "fairseq"})
 NEEDED = ("learning_rate", "micro_batch", "steps", "epochs", "optimizer")
 """A file that says none of these is no training run."""
 WIDTH = 110
@@ -45,6 +48,11 @@ class Conversion:
     kind: str
     is_trainable: bool
     """Whether the recipe loads, and its task is one that can be trained today."""
+
+    def __repr__(self) -> str:
+        trains = "trainable" if self.is_trainable else "not trainable yet"
+        left = f"{len(self.unmatched)} settings unmatched, {len(self.notes)} notes"
+        return f"Conversion(of {self.kind}, {trains}, {left})"
 
 
 def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
@@ -67,6 +75,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
             f"{document.path}: {'no run' if not trained else f'{len(trained)} runs'} that a recipe could be made of",
             got=chosen.title,
             allowed="a file that configures one training run",
+            fix="name the file that trains" if not trained else "put each command into a file of its own",
         )
     if other := other_task(trained[0]):
         raise input_error(

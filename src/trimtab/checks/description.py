@@ -19,7 +19,8 @@ class Description:
     a `Setting` with the tool's default, or None: it cannot be known from here, and rules stay silent."""
 
     tool: str
-    """transformers, trl, peft, accelerate, deepspeed, axolotl, llamafactory, opennmt, eole, mammoth, trimtab, torch."""
+    """transformers, trl, peft, accelerate, deepspeed, axolotl, llamafactory, opennmt, eole, mammoth, marian, sockeye,
+    fairseq, trimtab, torch."""
     kind: str
     """Name of the kind that made it, as `--as` takes it: `hf-training`, `peft-adapter`, `axolotl`, ..."""
     document: Document

@@ -1,7 +1,7 @@
 """A file taken apart without knowing yet which tool it belongs to: keys and values of YAML or JSON, calls of Python,
 options of a command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -36,6 +36,8 @@ class Entry:
     raw: str
     place: Place
     value_place: Place
+    is_option: bool = False
+    """Of a script: whether the value is the default of an option, which a command line may replace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class Call:
     qualifier: str = ""
     """The part before the last dot, if it is a plain name: `AutoModelForCausalLM`."""
     arguments: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
-    positional: tuple[Any, ...] = ()
+    positional: Sequence[Any] = ()
     has_rest: bool = False
     """Whether `**something` may set arguments that cannot be seen."""
     place: Place
@@ -81,6 +83,9 @@ class Document:
     """Of Python and of a command line, in the order of the file."""
     commands: tuple[Call, ...] = ()
     """Of a notebook: the commands of its cells (`!torchrun train.py`), which are among the `calls` too."""
+    parsed: tuple[Call, ...] = ()
+    """Of Python: classes that a parser of dataclasses fills (`HfArgumentParser`), with the defaults that the script
+    gives their fields; the name is that of the library's class."""
     imports: frozenset[str] = frozenset()
     """Of Python: top-level packages that are imported."""
     sources: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])

@@ -10,6 +10,7 @@ from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Document
 from trimtab.checks.examine import examine_document, named_kind, recognise, syntax_for
 from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.read.arguments import settle
 from trimtab.checks.read.decode import decode
 from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
@@ -57,12 +58,16 @@ class Files:
             raise known
         return known
 
-    def release(self, path: str) -> None:
-        """Lets go of what only rules need of a script: its flow is many times as large as its text."""
+    def release(self, path: str, *, keeps_calls: bool = True) -> None:
+        """Lets go of what only rules need of a script: its flow and its calls that nobody has read yet, which hold its
+        syntax tree, are many times as large as its text."""
         known = self._read.get(path)
-        if isinstance(known, Document) and known.flow is not None:
+        if not isinstance(known, Document) or known.syntax != "python":
+            return
+        if known.flow is not None:
             known.flow.release()
-            self._read[path] = replace(known, flow=None)
+        calls = tuple(map(settle, known.calls)) if keeps_calls else ()
+        self._read[path] = replace(known, flow=None, calls=calls)
 
     def parse(self, path: str, data: bytes) -> Document:
         """Bytes as if they stood in a file."""

@@ -1,6 +1,7 @@
 """What rules say of runs, each thing once."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from trimtab.checks.catalogue import OF_SCRIPTS
 from trimtab.checks.description import Description
@@ -22,7 +23,7 @@ def findings_of(runs: Iterable[Description], chosen: Chosen) -> tuple[list[Diagn
             try:
                 for diagnosis in check(run):
                     if not unknown or not says_nothing(diagnosis, unknown):
-                        found.setdefault(identity(diagnosis), diagnosis)
+                        found.setdefault(identity(diagnosis), replace(diagnosis, tool=run.tool))
             except Exception as error:
                 problems.append(_bug(rule.code, run, error))
     return sorted(found.values(), key=_order), problems

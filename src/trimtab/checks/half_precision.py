@@ -59,7 +59,7 @@ def may_be_sharded(run: Description) -> bool:
     names = {call.name for call in run.document.calls}
     if run.document.syntax == "shell":
         return bool(names & _WITH_LAUNCHER) and run.value("sharded") is not False
-    if run.document.syntax == "python" and is_own_loop(run):
+    if run.document.syntax == "python" and (is_own_loop(run) or _is_on_one_device(run)):
         return False
     return not run.document.path.endswith(".ipynb") or "notebook_launcher" in names
 
@@ -72,6 +72,12 @@ def is_own_loop(run: Description) -> bool:
     names = {call.name for call in run.document.calls}
     is_stepping = {"backward", "step"} <= names and not any(name.endswith("Trainer") for name in names)
     return is_stepping and not run.document.imports & _LAUNCHED and "FSDP" not in run.document.text
+
+
+def _is_on_one_device(run: Description) -> bool:
+    """Whether Lightning's Trainer, which spreads the weights itself, is given a precision and no strategy."""
+    made = [call for call in run.document.calls if call.name == "Trainer" and "precision" in call.arguments]
+    return len(made) == 1 and not made[0].has_rest and "strategy" not in made[0].arguments
 
 
 def unless_launched(run: Description) -> str:

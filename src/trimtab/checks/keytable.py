@@ -1,7 +1,8 @@
 """What keys a tool knows: type, default, bounds, and what became of them; facts read from the tool's own source."""
 
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 KeyType = Literal["number", "integer", "boolean", "text", "list", "mapping", "any"]
@@ -84,3 +85,8 @@ class KeyTable:
         names = (name for name in self.keys if name.startswith(start) and "." not in name)
         found = [key for name in names if not (key := self.keys[name]).removed_in]
         return found[0] if len(found) == 1 else None
+
+
+def overlaid(table: KeyTable, keys: Mapping[str, Key]) -> KeyTable:
+    """The table with some keys in place of its own, or beside them; those that nobody asks for are never made."""
+    return replace(table, keys=ChainMap({**keys}, table.keys))  # type: ignore[arg-type]

@@ -42,6 +42,12 @@ class Report:
     documents: Mapping[str, Document] = field(default_factory=dict[str, Document], repr=False)
     """Files with findings, by path, as they were read."""
 
+    def __repr__(self) -> str:
+        codes = ", ".join(dict.fromkeys(each.finding.code for each in self.diagnoses))
+        problems = f", {len(self.problems)} problems" if self.problems else ""
+        found = f"{len(self.diagnoses)} findings{f': {codes}' if codes else ''}"
+        return f"Report({len(self.files)} files, {found}{problems})"
+
     @property
     def problems_by_file(self) -> dict[str, list[Problem]]:
         """The problems of each file that has some."""

@@ -50,6 +50,8 @@ class Diagnosis:
     edits: tuple[Edit, ...] = ()
     """Empty if a person has to decide."""
     safety: Safety = "changes training"
+    tool: str = ""
+    """Whose configuration it is about: of several pieces of evidence the one about this tool is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,9 @@ class Rule:
         is_setting = isinstance(where, Setting)
         key = where.key if is_setting else ""
         place = where.place if isinstance(where, Setting) else where
+        if isinstance(where, Setting) and where.is_option and not self.code.startswith("C"):
+            # A command line may say something else than the default that is read here.
+            severity = "warning" if (severity or self.severity) == "error" else severity
         filled = {name: _shown(value) for name, value in {"key": key, **fields}.items()}
         finding = Finding(
             code=self.code,

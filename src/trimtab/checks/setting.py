@@ -25,6 +25,8 @@ class Setting:
     parsed: Any = None
     """What the file's own syntax makes of it, before the tool converts: the text `1e-4` under YAML 1.1."""
     origin: Origin = "file"
+    is_option: bool = False
+    """Whether it is the default of an option of the script, which a command line may replace."""
 
     @property
     def is_written(self) -> bool:

@@ -4,6 +4,7 @@ from itertools import islice
 from typing import cast
 
 from trimtab.checks.document import Document
+from trimtab.checks.kinds.nmt.programs import program_of
 from trimtab.checks.kinds.registry import kinds_of
 from trimtab.errors import Problem
 
@@ -14,9 +15,11 @@ NOT_READ = {
     "joeynmt": "JoeyNMT",
     "t2t-": "tensor2tensor",
 }
-"""Beginnings of commands and modules, and the tool they belong to, of which nothing is read here."""
+"""Beginnings of commands and modules, and the tool they belong to, of which nothing is read here; of the first three
+only what trains, prepares data, or is `marian-decoder` is read."""
 LAUNCHED = (
-    "launch lines of transformers' Trainer, TRL, LLaMA-Factory, Axolotl, Accelerate, torchrun or DeepSpeed"
+    "launch lines of transformers' Trainer, TRL, LLaMA-Factory, Axolotl, Marian, Sockeye, fairseq, Accelerate, "
+    "torchrun or DeepSpeed"
 )
 SHOWN = 4
 """Keys or commands that a message names."""
@@ -42,6 +45,8 @@ def unrecognised(document: Document) -> Problem:
 def tool_not_read(document: Document) -> str:
     """A tool whose launch this is, and whose options nobody here knows; empty if there is no such sign."""
     for call in document.calls if document.syntax == "shell" else ():
+        if program_of(call):
+            continue
         for part in (call.name, call.qualifier):
             for beginning, tool in NOT_READ.items():
                 if part.startswith(beginning):

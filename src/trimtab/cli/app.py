@@ -8,6 +8,9 @@ from trimtab import __version__
 from trimtab.cli.average import average
 from trimtab.cli.check import run_check
 from trimtab.cli.classify import classify
+from trimtab.cli.clean import clean
+from trimtab.cli.command_help import CheckCommand, HelpfulCommand
+from trimtab.cli.completion import completion
 from trimtab.cli.convert import convert
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
@@ -18,6 +21,7 @@ from trimtab.cli.replay import replay
 from trimtab.cli.rules import rules
 from trimtab.cli.score import score
 from trimtab.cli.shell import guarded
+from trimtab.cli.shortlist import shortlist
 from trimtab.cli.tokenizer import inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
@@ -33,7 +37,7 @@ app = typer.Typer(
     context_settings=_HELP,
 )
 tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
-data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect training data.")
+data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect and clean training data.")
 
 
 def _print_version(wanted: bool) -> bool:
@@ -61,12 +65,13 @@ def _explain(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="CODE|NAME|SYMPTOM",
-            help="S104, warmup-longer-than-run, or what you see: repeats the same words; an error message",
+            metavar="CODE|NAME|KEY|SYMPTOM",
+            help="S104, warmup-longer-than-run, a recipe key such as step.clip.at, or what you see: repeats the same "
+            "words; an error message.",
         ),
     ],
 ) -> None:
-    """Explain a code or a name, or find by symptom: trimtab explain "loss is NaN"."""
+    """Explain a rule, a finding or a recipe key, or find what may be behind a symptom."""
     raise typer.Exit(run_explain(words))
 
 
@@ -86,16 +91,19 @@ for command in (
     score,
     average,
     export,
+    shortlist,
     replay,
     init,
     schema,
     rules,
     convert,
+    completion,
 ):
-    app.command()(guarded(command))
-app.command("check", context_settings=_AS_GIVEN)(_check)
-app.command("explain", context_settings={"ignore_unknown_options": True})(_explain)
-tokenizer_app.command("train")(guarded(train_tokenizer))
-data_app.command("inspect")(guarded(inspect))
+    app.command(cls=HelpfulCommand)(guarded(command))
+app.command("check", cls=CheckCommand, context_settings=_AS_GIVEN)(_check)
+app.command("explain", cls=HelpfulCommand, context_settings={"ignore_unknown_options": True})(_explain)
+tokenizer_app.command("train", cls=HelpfulCommand)(guarded(train_tokenizer))
+data_app.command("inspect", cls=HelpfulCommand)(guarded(inspect))
+data_app.command("clean", cls=HelpfulCommand)(guarded(clean))
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")

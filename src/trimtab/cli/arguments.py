@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.completion import recipe_keys
 from trimtab.cli.numbers import Range, number_option
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as `trimtab init` writes one.")]
@@ -12,6 +13,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
+        autocompletion=recipe_keys,
         help="Recipe keys to override for this run: step.optimizer.learning_rate=3e-4 data.train.0.weight=2",
     ),
 ]
@@ -60,4 +62,13 @@ Tag = Annotated[
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
+Threads = Annotated[
+    int | None,
+    number_option(
+        "--threads",
+        Range(least=1, most=1024),
+        help="Threads of the CPU to compute with; by default one for each core.",
+        fix="the number of cores is usual",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -23,7 +23,7 @@ def run_check(arguments: Sequence[str]) -> int:
     if reconfigure is not None:  # names of files and values may hold what the terminal cannot show
         reconfigure(errors="backslashreplace")
     try:
-        options = _parser(arguments).parse_args(arguments)
+        options = check_parser(arguments).parse_args(arguments)
     except SystemExit as end:  # --help, or wrong usage, both told
         return int(end.code or 0)
     return outcome(lambda: _run(options))
@@ -153,13 +153,20 @@ class _Parser(argparse.ArgumentParser):
         )
         self.exit(InputError.exit_code)
 
+    def format_help(self) -> str:
+        """The page in the look of all other commands."""
+        from trimtab.cli.check_help import check_help
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+        return check_help(self)
+
+
+def check_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """What reads the options; `arguments` are shown where they are wrong."""
     parser = _Parser(
         prog="trimtab check",
-        description="Checks training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
-        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines. Nothing "
-        "is imported or run.",
+        description="Check training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
+        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines.\n\n"
+        "Nothing is imported or run.",
         epilog="Exit code: 0 no errors (warnings and notes are fine), 1 errors, 2 a file that cannot be read, or a "
         "named file that is no known configuration.",
         allow_abbrev=False,

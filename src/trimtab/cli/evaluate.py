@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Model, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Tag
+from trimtab.cli.comparison import Against, Hypotheses, run_comparison
 from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import BleuTokenizer, MetricSettings
@@ -19,6 +20,14 @@ Comet = Annotated[
     typer.Option(
         metavar="MODEL",
         help="Also compute COMET: a checkpoint, a model's folder, or a name such as Unbabel/wmt22-comet-da.",
+    ),
+]
+OptionalModel = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MODEL",
+        help="The folder of a run (its best checkpoint), RUN@last, RUN@500, a checkpoint, or an export's folder; with "
+        "--hypotheses it may be left out.",
     ),
 ]
 More = Annotated[
@@ -40,7 +49,7 @@ Text = Annotated[
 
 
 def evaluate(
-    run: Model,
+    run: OptionalModel = None,
     source: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Text to translate, one sentence a line; - is stdin.")
     ] = None,
@@ -63,19 +72,50 @@ def evaluate(
     ter: Ter = False,
     metric: More = None,
     comet: Comet = None,
+    hypotheses: Hypotheses = None,
+    against: Against = None,
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
-    per token and per byte."""
+    per token and per byte.
+
+    Compare two systems: trimtab evaluate RUN --against RUN_B --source dev.en --reference dev.de
+
+    Score existing translations: trimtab evaluate --hypotheses out.de --reference dev.de
+    """
+    names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
+    more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
+    files = {"source": source, "reference": reference}
+    if hypotheses or against is not None:
+        if text or documents:
+            raise _not_compared("--text" if text else "--documents")
+        run_comparison(
+            run, hypotheses or [], against=against, beam=beam, tags=tag, more=more, as_json=as_json, **files
+        )
+        return
+    if run is None:
+        raise _no_model()
     if text is not None:
-        alone = not (source or reference or documents or tag or ter or metric or comet)
-        _text(run, text, as_json=as_json, alone=alone)
+        _text(run, text, as_json=as_json, alone=not (source or reference or documents or tag or names))
         return
     if documents is not None:
-        if source is not None or reference is not None or ter or metric or comet is not None:
+        if source is not None or reference is not None or names:
             raise _not_beside_documents()
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
+    _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, **files)
+
+
+def _translations(
+    run: str,
+    *,
+    source: Path | None,
+    reference: Path | None,
+    beam: int | None,
+    tags: list[str] | None,
+    more: tuple[list[str], MetricSettings],
+    as_json: bool,
+) -> None:
     if source is None or reference is None:
         raise input_error(
             "evaluate: nothing to translate and compare",
@@ -86,19 +126,35 @@ def evaluate(
     from trimtab.evaluation.report import RequestedMetrics
     from trimtab.evaluation.translations import evaluate as evaluate_translations
 
-    names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
+    names, settings = more
     report = evaluate_translations(
         run,
         source=source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
-        tags=tag or (),
-        metrics=RequestedMetrics(
-            names=tuple(names),
-            settings=MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or ""),
-        ),
+        tags=tags or (),
+        metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _no_model() -> InputError:
+    return input_error(
+        "evaluate: nothing to score",
+        got="neither a MODEL nor --hypotheses",
+        allowed="a run, a checkpoint, an export's folder, or files of translations",
+        fix="name a run: `trimtab evaluate RUN --source FILE --reference FILE`; or translations: "
+        "`trimtab evaluate --hypotheses FILE --reference FILE`",
+    )
+
+
+def _not_compared(option: str) -> InputError:
+    return input_error(
+        f"{option}: is scored by itself",
+        got=f"{option} with --against or --hypotheses",
+        allowed="--source FILE --reference FILE where systems are compared",
+        fix=f"leave {option} out, or --against and --hypotheses",
+    )
 
 
 def _known(names: list[str]) -> list[str]:

@@ -35,7 +35,9 @@ def _command() -> int:
         if is_question(sys.argv[2:]):
             return run_explain(sys.argv[2:])
     from trimtab.cli.app import app
+    from trimtab.cli.completion import prepare_completion
 
+    prepare_completion()
     return app()
 
 

@@ -45,6 +45,14 @@ NoRepeatNgram = Annotated[
         fix="3 or 4 is usual; leave it out to block nothing",
     ),
 ]
+ShortlistFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--shortlist",
+        metavar="FILE",
+        help="On a CPU: search only the pieces that the source may need; made by `trimtab shortlist`.",
+    ),
+]
 EnsembleMode = Annotated[
     Literal["linear", "log_linear"],
     typer.Option(help="For several runs: average their probabilities, or the logarithms."),

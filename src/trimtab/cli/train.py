@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.arguments import Overrides, RecipeFile
+from trimtab.cli.arguments import Overrides, RecipeFile, Threads
 from trimtab.cli.console import ConsoleProgress
+from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
+
+
+Reset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PARTS",
+        help="With --resume, begin these parts anew from the checkpoint, so that what belongs to them may change: "
+        "optimizer (loss, clipping, dropout), schedule (learning rate, length), data, best.",
+        autocompletion=lambda: [*RESETS],
+    ),
+]
 
 
 def train(
@@ -27,15 +39,25 @@ def train(
     auto_resume: Annotated[
         bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
     ] = False,
+    reset: Reset = None,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
     ] = False,
+    threads: Threads = None,
 ) -> None:
-    """Train a model."""
+    """Train a model.
+
+    Recipe keys size the work: step.tokens_per_step is how many target tokens an update learns from,
+    step.tokens_per_micro_batch how many the device takes at once (lower it where memory runs out; the update stays the
+    same), data.max_tokens the longest example, length how long to train. `trimtab explain KEY` shows any key.
+    """
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
     going_on = resume or auto_resume
+    how = resume or ("auto" if auto_resume else False)
+    resets = parse_reset(reset or "")
+    check_resumes(resets, resume=how)
     loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if going_on else None)
     if smoke and (going_on or out is not None):
         raise input_error(
@@ -46,14 +68,17 @@ def train(
         )
     from trimtab import launch
 
+    if threads is not None:
+        from trimtab.device import set_threads
+
+        set_threads(threads)
     progress = ConsoleProgress()
     try:
         if smoke:
             loss = launch.smoke(loaded, progress=progress)
             typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
-        how = resume or ("auto" if auto_resume else False)
-        result = launch.train(loaded, out=out, resume=how, progress=progress)
+        result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress)
     finally:
         progress.close()
     use = next_command(loaded.recipe)

@@ -1,20 +1,30 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Device, LengthPenalty, Runs, Tag
+from trimtab.cli.choosing_options import (
+    Candidates,
+    Choice,
+    MbrUtility,
+    Rerank,
+    ReverseTag,
+    choice_of,
+    write_reranked,
+)
 from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
-from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP, sampling_of
+from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
     EnsembleMode,
     NBest,
     NoRepeatNgram,
     Prefix,
     PrefixFile,
+    ShortlistFile,
     StopRule,
     opened_prefixes,
 )
@@ -22,10 +32,14 @@ from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
+    from trimtab.decode.reading import BinaryLines
     from trimtab.decode.sampling import Sampling
+    from trimtab.decode.search import Search
+    from trimtab.inference.translator import TextOutput, Translator
 
+DocumentForm = Literal["text", "jsonl"]
 Documents = Annotated[
-    Literal["text", "jsonl"] | None,
+    DocumentForm | None,
     typer.Option(
         help="Translate in context, as a run with the transform `context` learned it: text with an empty line "
         "between documents, or a list of sentences a line."
@@ -58,37 +72,63 @@ def translate(
     seed: Seed = None,
     documents: Documents = None,
     ensemble_mode: EnsembleMode = "linear",
+    shortlist: ShortlistFile = None,
+    mbr: MbrUtility = None,
+    candidates: Candidates = None,
+    rerank: Rerank = None,
+    reverse_tag: ReverseTag = None,
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    _check_words(runs, documents, {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file})
-    sampling = sampling_of(
-        sample, temperature=temperature, top_k=top_k, top_p=top_p, epsilon=epsilon, seed=seed
-    )
-    check_output(output, inputs={"--input": source, "--prefix-file": prefix_file}, models=runs)
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file}
+    _check_words(runs, documents, {**alone, "--shortlist": shortlist, "--mbr": mbr, "--rerank": rerank})
+    choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
+    sampling = choice.sampling(sample, beam=beam, **drawn)
+    inputs = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
+    check_output(output, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.decode.search import Search
         from trimtab.inference import load_translator
 
-        search = Search(
-            beam=_beam(beam, sampling),
-            length_penalty=length_penalty,
-            stop=stop,
-            no_repeat_ngram=no_repeat_ngram,
-            sampling=sampling,
-        )
-        search.width(n_best or 1)
+        shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
+        search = _search(beam, sampling, choice=choice, **shaped)
         translator = load_translator(
             runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
         )
-        name = "stdin" if source is None else str(source)
+        if shortlist is not None:
+            translator = translator.with_shortlist(shortlist)
+        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
+        if documents is None:
+            asked["prefixes"] = prefixes
         with opened_output(output) as text:
-            if documents is not None:
-                translator.write_documents(lines, text, form=documents, name=name)
-            elif n_best is None:
-                translator.translate_stream(lines, text, name=name, prefixes=prefixes)
-            else:
-                translator.write_n_best(lines, text, n=n_best, name=name, prefixes=prefixes)
+            if not write_reranked(choice, translator, lines, text, device=device, **asked):
+                _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+
+
+def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
+    from trimtab.decode.search import Search
+
+    mbr = choice.mbr(beam=beam, samples=sampling is not None)
+    search = Search(beam=_beam(beam, sampling), sampling=sampling, mbr=mbr, **shaped)
+    search.width(choice.reranked(search) or choice.n_best or 1)
+    return search
+
+
+def _write(
+    translator: "Translator",
+    lines: "BinaryLines",
+    text: "TextOutput",
+    *,
+    documents: DocumentForm | None,
+    n_best: int | None,
+    asked: dict[str, Any],
+) -> None:
+    if documents is not None:
+        translator.write_documents(lines, text, form=documents, **asked)
+    elif n_best is not None:
+        translator.write_n_best(lines, text, n=n_best, **asked)
+    else:
+        translator.translate_stream(lines, text, **asked)
 
 
 def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from trimtab.cli.command_help import group_page
+from trimtab.cli.help_page import render, to_terminal
 from trimtab.cli.shell import tell
 from trimtab.errors import InputError, Problem
 
@@ -26,6 +28,10 @@ _NO_COMMAND = re.compile(r"No such command '(?P<got>[^']*)'\.?\s*(?P<near>Did yo
 class CommandGroup(TyperGroup):
     """A group of commands whose usage errors say what, got, allowed and fix, with exit code 2."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Writes the list of commands."""
+        formatter.write(render(group_page(self, ctx), bold=to_terminal()))
+
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """As always."""
         with _usage_errors_reported():
@@ -41,9 +47,11 @@ class CommandGroup(TyperGroup):
 def _usage_errors_reported() -> Generator[None, None, None]:
     try:
         yield
-    except _WRONG_USAGE as error:
+    except _WRONG_USAGE as wrong:
+        error: Any = wrong  # what the parser brings along is not known to type checkers
         if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for, so the help is shown
-            raise
+            typer.echo(error.format_message(), err=True)
+            raise typer.Exit(InputError.exit_code) from None
         tell(InputError(usage_problem(error)))
         raise typer.Exit(InputError.exit_code) from None
 

@@ -25,6 +25,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _longest_example,
         _warmup,
         _best_evaluation,
+        _early_stopping,
         _corpora,
         mixing_contradictions,
         document_contradictions,
@@ -109,6 +110,32 @@ def _best_evaluation(recipe: Recipe) -> Iterator[Complaint]:
             if recipe.facts.scores_follow_from_the_loss and metric in OF_TRANSLATIONS
             else f"add {metric} to `evaluate.metrics`, or choose another",
         )
+
+
+def _early_stopping(recipe: Recipe) -> Iterator[Complaint]:
+    evaluate = recipe.evaluate
+    if evaluate.stop_on is None:
+        return
+    if evaluate.patience is None:
+        yield Complaint(
+            path="evaluate.stop_on",
+            what="has no effect without `evaluate.patience`",
+            got="no patience",
+            allowed="beside `evaluate.patience`",
+            fix="set `evaluate.patience: 5`, or leave it out",
+        )
+    allowed = [*dict.fromkeys([*evaluate.metrics, "loss"])]
+    for metric in dict.fromkeys(evaluate.stop_on.metrics):
+        if metric not in allowed:
+            yield Complaint(
+                path=f"evaluate.stop_on.{'any' if evaluate.stop_on.any else 'all'}",
+                what="a metric that is not measured",
+                got=metric,
+                allowed=" or ".join(allowed),
+                fix="leave it out"
+                if recipe.facts.scores_follow_from_the_loss and metric in OF_TRANSLATIONS
+                else f"add {metric} to `evaluate.metrics`, or leave it out",
+            )
 
 
 def _corpora(recipe: Recipe) -> Iterator[Complaint]:

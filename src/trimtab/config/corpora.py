@@ -46,13 +46,17 @@ class ParallelFiles(Settings):
     target: str | int
     """Path of the target text; with `pairs`, the column's name or number (counted from 1)."""
     pairs: str | None = None
-    """Path of a .tsv, .jsonl or .tmx file (also .gz, .xz, .zst) or a .parquet file that holds both sides. In a TSV,
-    column names refer to the first line; with column numbers there is no such line. In TMX, source and target are two
-    language codes. Parquet needs `pip install "trimtab[arrow]"`."""
+    """Path of a .tsv, .jsonl, .tmx, .xlf, .xliff or .po file (also .gz, .xz, .zst) or a .parquet file that holds both
+    sides. In a TSV, column names refer to the first line; with column numbers there is no such line. In JSONL and
+    Parquet, `translation.en` is a field inside another. In TMX and XLIFF, source and target are two language codes; in
+    a .po file they are msgid and msgstr. Parquet needs `pip install "trimtab[arrow]"`."""
+    states: tuple[str, ...] = ()
+    """With a .xlf or .xliff file, the states that are read, such as `[translated, final]`; by default every unit with a
+    target is. With a .po file, `translated` (the default) and `fuzzy`."""
     documents: str | None = None
     """Path of a .jsonl file (also .gz, .xz, .zst) with one document per line; `source` and `target` name its two lists
-    of sentences, which have the same length. Each sentence pair is an example, and the transform `context` adds the
-    sentences before it."""
+    of sentences, which have the same length; `doc.en` is a field inside another. Each sentence pair is an example, and
+    the transform `context` adds the sentences before it."""
     dataset: str | None = None
     """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two text
     columns, with `translation.en` for a nested one. Needs `pip install "trimtab[arrow]"`."""
@@ -80,13 +84,15 @@ class ParallelFiles(Settings):
     @property
     def reads(self) -> tuple[object, ...]:
         """What it reads: equal for two corpora that are the same pairs of the same files."""
-        return (*dict.fromkeys(self.paths.values()), self.split, self.source, self.target)
+        return (*dict.fromkeys(self.paths.values()), self.split, self.source, self.target, *self.states)
 
     @model_validator(mode="after")
     def _paths_or_columns(self) -> "ParallelFiles":
         kind, sides = self.kind, {"source": self.source, "target": self.target}
         if self.split is not None and self.dataset is None:
             raise ValueError("split: given without a `dataset`")
+        if self.states and self.pairs is None:
+            raise ValueError("states: given without a `pairs` file")
         others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key) is not None]
         others = [other for other in others if other != f"`{kind.key}`"]
         if others and kind.key != "text":

@@ -204,7 +204,7 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
             yield Problem(
                 what=f"data.transforms.{number}: {CHANGES_TEXT[transform.kind]}, which an export cannot",
                 got=f"kind: {transform.kind}",
-                allowed="normalize, protect, and what only training has: length, ratio, character_run, denoise",
+                allowed="normalize, protect, and what only training has: filters such as length, and denoise",
                 fix="train without it",
             )
 

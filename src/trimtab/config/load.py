@@ -2,9 +2,10 @@
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from trimtab.config.consistency import contradictions
@@ -22,6 +23,7 @@ from trimtab.errors import InputError, Problem, input_error, unreadable
 
 FROM_DICT = "recipe.yaml"
 """What a recipe is called that is no file."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 MAX_BYTES = 1_000_000
 """A recipe is a page or two; a file beyond this is something else."""
 
@@ -46,6 +48,13 @@ class LoadedRecipe:
     """What is written in the file."""
     tree: Any = None
     """What is written in the file and on the command line, as plain values."""
+    is_file: bool = True
+    """Whether the recipe is written down in a file, where comments can be added; not where it came as a dict."""
+
+    def __repr__(self) -> str:
+        recipe, name = self.recipe, str(self.path) if self.is_file else "a dict"
+        corpora = len(recipe.data.train)
+        return f"LoadedRecipe({name!r}, {recipe.task}, {corpora} corpora, length {recipe.length})"
 
     def where(self, path: str) -> str:
         """`file:line:column` of a key, or of the nearest group around it that is written; or the override."""
@@ -57,20 +66,43 @@ def load_recipe(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
     begun: Path | None = None,
+    allow: Mapping[str, str] = NOTHING,
 ) -> LoadedRecipe:
     """Reads and checks a recipe file, with `KEY=VALUE` overrides; raises InputError with everything that is wrong.
 
     A recipe may also be a dict, whose relative paths start from the working directory; and overrides a dict by dotted
     key, such as `{"step.optimizer.learning_rate": 3e-4}`.
     `begun` is the folder of the run where the recipe is for one that resumes: what `model.warm_start` fills in is then
-    what the run has.
+    what the run has. `allow` gives reasons to train in spite of rules of `trimtab check`, by their codes:
+    `{"D106": "it learns to copy"}`. It is for dicts; a file has comments for that.
     """
     if isinstance(overrides, Mapping):
         overrides = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
     if isinstance(path, Mapping):  # JSON is YAML too
-        return parse_recipe(json.dumps(path, indent=1, ensure_ascii=False), overrides=overrides, begun=begun)
+        text = "".join(_allowed(allow)) + json.dumps(path, indent=1, ensure_ascii=False)
+        return replace(parse_recipe(text, overrides=overrides, begun=begun), is_file=False)
+    if allow:
+        raise input_error(
+            "allow: only for a recipe that is a dict",
+            got=str(path),
+            allowed="`# trimtab: allow CODE because ...` beside the key in the file",
+            fix="write the comment",
+        )
     path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file, or a dict"))
     return parse_recipe(_read_text(path), path=path, overrides=overrides, begun=begun)
+
+
+def _allowed(allow: Mapping[str, str]) -> Iterator[str]:
+    """The comments that a file would have."""
+    for code, reason in allow.items():
+        if not reason.strip() or not code.strip() or "\n" in code:
+            raise input_error(
+                "allow: not a reason for a code",
+                got=f"{code!r}: {reason!r}",
+                allowed="codes of `trimtab check`, each with a reason",
+                fix='write `allow={"D106": "it learns to copy"}`',
+            )
+        yield f"# trimtab: allow {code.strip()} in this file because {' '.join(reason.split())}\n"
 
 
 def parse_recipe(

@@ -1,17 +1,17 @@
 """Contradictions in how corpora are mixed, corrupted and randomly split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.sampling import BpeDropout
 from trimtab.config.tokenizer import SentencePieceTokenizer
-from trimtab.config.transforms import DenoiseTransform
+from trimtab.config.transforms import DenoiseTransform, LanguageFilter
 
 
 def mixing_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """Stages, noise and sampling that contradict the corpora or the tokenizers of the recipe."""
-    for check in (_stages, _denoise, _sampling):
+    for check in (_stages, _denoise, _judged, _sampling):
         yield from check(recipe)
 
 
@@ -66,13 +66,7 @@ def _denoise(recipe: Recipe) -> Iterator[Complaint]:
                     fix="choose another tag",
                 )
         if unknown := [name for name in transform.only if name not in names]:
-            yield Complaint(
-                path=f"{path}.only",
-                what="no corpus has this name",
-                got=" and ".join(unknown),
-                allowed=" or ".join(names) or "none, because no corpus of `data.train` has a `name`",
-                fix="give the corpus this `name` in `data.train`, or name another",
-            )
+            yield _no_such_corpus(f"{path}.only", unknown, names)
         elif not any(transform.is_for(corpus) for corpus in train):
             yield Complaint(
                 path=path,
@@ -80,6 +74,26 @@ def _denoise(recipe: Recipe) -> Iterator[Complaint]:
                 got="no corpus of `data.train` that is given as `text`",
                 fix="add one such as `{text: mono.de, tags: [<denoise>]}`, or name others in `only`",
             )
+
+
+def _judged(recipe: Recipe) -> Iterator[Complaint]:
+    """A filter by language judges corpora that there are."""
+    names = [corpus.name for corpus in recipe.data.train if corpus.name]
+    for index, transform in enumerate(recipe.data.transforms):
+        if isinstance(transform, LanguageFilter) and (
+            unknown := [name for name in transform.only if name not in names]
+        ):
+            yield _no_such_corpus(f"data.transforms.{index}.only", unknown, names)
+
+
+def _no_such_corpus(path: str, unknown: Sequence[str], names: Sequence[str]) -> Complaint:
+    return Complaint(
+        path=path,
+        what="no corpus has this name",
+        got=" and ".join(unknown),
+        allowed=" or ".join(names) or "none, because no corpus of `data.train` has a `name`",
+        fix="give the corpus this `name` in `data.train`, or name another",
+    )
 
 
 def _sampling(recipe: Recipe) -> Iterator[Complaint]:

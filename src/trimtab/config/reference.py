@@ -68,7 +68,7 @@ def _below(place: Place, path: str) -> Iterator[str]:
 def _section(model: type[Settings], path: str, *, with_kind: bool) -> Iterator[str]:
     name = f"`{path}`" if path else "The whole"
     kind = f", kind `{kind_of(model)}`" if path and with_kind else ""
-    yield from (f"## {name}{kind}", "", _one_line(inspect.getdoc(model) or ""), "")
+    yield from (f"## {name}{kind}", "", one_line(inspect.getdoc(model) or ""), "")
     keys = [key for key in keys_of(model) if key != "kind"]
     if not keys:
         yield from ("No keys besides `kind`.", "")
@@ -79,12 +79,12 @@ def _section(model: type[Settings], path: str, *, with_kind: bool) -> Iterator[s
         if place is None:
             yield f"| `{key}` | a shorthand | | {_cell(_shorthand(model))} |"
         else:
-            cells = (_allowed(place), _default(model, key, place), _one_line(place.meaning))
+            cells = (allowed_at(place), default_of(model, key, place), one_line(place.meaning))
             yield f"| `{key}` | " + " | ".join(_cell(each) for each in cells) + " |"
     yield ""
 
 
-def _allowed(place: Place) -> str:
+def allowed_at(place: Place) -> str:
     """What `describe` says, but for groups and lengths, which have their own lines on the page."""
     below = place.item or place
     if below.models:
@@ -93,7 +93,7 @@ def _allowed(place: Place) -> str:
     return describe(place).replace(describe(Place(Duration)), "a length")
 
 
-def _default(model: type[Settings], key: str, place: Place) -> str:
+def default_of(model: type[Settings], key: str, place: Place) -> str:
     """As one would write it; empty if the key must be given or the default is filled in later."""
     if model.model_fields[key].is_required():
         return "must be given"
@@ -123,10 +123,11 @@ def _shorthand(model: type[Settings]) -> str:
     """The lines under `shorthands`, which say what each is short for."""
     source = inspect.getsource(model)
     after = source.split("shorthands", 1)[1].split('"""', 2)
-    return _one_line(after[1]) if len(after) > 1 else ""
+    return one_line(after[1]) if len(after) > 1 else ""
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text without its line ends."""
     return " ".join(text.split())
 
 

@@ -39,6 +39,32 @@ class Best(Settings):
     is `loss`."""
 
 
+class StopOn(Settings):
+    """Which metrics `evaluate.patience` watches."""
+
+    any: tuple[MetricName, ...] = ()
+    """Stop when one of these metrics has had no new best for `evaluate.patience` evaluations."""
+    all: tuple[MetricName, ...] = ()
+    """Stop when each of these metrics has had no new best for so long."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "StopOn":
+        if bool(self.any) == bool(self.all):
+            raise refused(
+                "",
+                "names metrics under both `any` and `all`" if self.any else "names no metric",
+                got="both" if self.any else "neither `any` nor `all`",
+                allowed="a list of metrics under `any` or under `all`",
+                fix="write `{all: [chrf, loss]}`, or leave it out to watch evaluate.best.metric alone",
+            )
+        return self
+
+    @property
+    def metrics(self) -> tuple[MetricName, ...]:
+        """Those of either list."""
+        return self.any or self.all
+
+
 class EvaluateConfig(Settings):
     """When and how the validation sets are scored."""
 
@@ -60,8 +86,12 @@ class EvaluateConfig(Settings):
     """Which weights to evaluate, and what `RUN`, `RUN@last` and `RUN@500` mean: the trained weights, or their moving
     average (`step.ema`). The others are then `RUN@500:raw` or `RUN@500:ema`."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after this many evaluations in a row without a new best; those in the warmup do not count, and of equal
-    scores the one with the lower loss is the better."""
+    """Stop after this many evaluations in a row without a new best. Those in the warmup do not count, nor those before
+    the metric has moved at all; of equal scores the one with the lower loss is the better."""
+    stop_on: StopOn | None = None
+    """Which metrics have to be without a new best for `patience` to end the run: `{all: [chrf, loss]}` for each of
+    them, `{any: [chrf, loss]}` for one of them; by default `evaluate.best.metric`. They are those of the set that
+    `evaluate.best` names."""
 
 
 class CheckpointConfig(Settings):

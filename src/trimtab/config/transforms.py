@@ -7,6 +7,13 @@ from pydantic import Field, model_validator
 
 from trimtab.config.context import ContextTransform
 from trimtab.config.corpora import TrainCorpus
+from trimtab.config.corpus_filters import (
+    CopyFilter,
+    DuplicateFilter,
+    LanguageFilter,
+    LettersFilter,
+    WordLengthFilter,
+)
 from trimtab.config.settings import Settings
 
 
@@ -131,6 +138,11 @@ Transform = Annotated[
     | LengthFilter
     | RatioFilter
     | CharacterRunFilter
+    | DuplicateFilter
+    | CopyFilter
+    | LanguageFilter
+    | LettersFilter
+    | WordLengthFilter
     | DenoiseTransform
     | ProtectTransform
     | ContextTransform,

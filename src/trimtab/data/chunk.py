@@ -58,8 +58,14 @@ class TransformsPairs(Protocol):
         """Whether `apply` must be given a generator."""
         ...
 
-    def apply(self, source: str, target: str, rng: Generator | None) -> tuple[str, str] | Dropped:
-        """The pair transformed, or why it is dropped."""
+    def of(self, corpus: int) -> "TransformsPairs":
+        """What is done to the pairs of a corpus, by its number."""
+        ...
+
+    def apply(
+        self, source: str, target: str, rng: Generator | None, line: int | None = None
+    ) -> tuple[str, str] | Dropped:
+        """The pair of a line transformed, or why it is dropped."""
         ...
 
 
@@ -285,7 +291,7 @@ def _read(feed: Feed, places: Places) -> tuple[list[str], list[str], list[str]]:
 def _transformed(feed: Feed, corpus: int, line: int, rng: Generator | None) -> tuple[str, str] | Dropped:
     source, target = feed.corpora[corpus].pair(line)
     try:
-        return feed.pipeline.apply(source, target, rng)
+        return feed.pipeline.of(corpus).apply(source, target, rng, line)
     except TrimtabError:
         raise
     except Exception as error:

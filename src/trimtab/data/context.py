@@ -85,15 +85,15 @@ class Contexts:
             if self.config.vary:
                 count = int(random_stream(seed, turn, corpus, line, _CONTEXT).integers(count + 1))
             pairs = self.corpora[corpus].before(line, count) if count else ()
-            found.append(self._rewritten(pairs))
+            found.append(self._rewritten(pairs, self.pipeline.of(corpus)))
         return found
 
-    def _rewritten(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    def _rewritten(self, pairs: Sequence[tuple[str, str]], pipeline: Pipeline) -> list[tuple[str, str]]:
         """The neighbours as training reads them. What is dropped is left out; where all is learned, it is a border,
         for the model would learn that the sentence is not to be translated."""
         kept: list[tuple[str, str]] = []
         for pair in reversed(pairs):
-            outcome = self.pipeline.apply(*pair)
+            outcome = pipeline.apply(*pair)
             if not isinstance(outcome, Dropped):
                 kept.append(outcome)
             elif self.config.loss == "all":
@@ -139,7 +139,7 @@ def plan_contexts(
     if context is None:
         return None
     if context.loss == "all":
-        pipeline = Pipeline(tuple(step for step in pipeline.steps if not isinstance(step, RandomStep)))
+        pipeline = pipeline.without(RandomStep)
     else:
         pipeline = pipeline.of_translation
     tokenizers.source.id(context.separator)  # so that a vocabulary without the separator is reported now

@@ -7,11 +7,11 @@ from pathlib import Path, PurePath
 from typing import Any, assert_never
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
-from trimtab.data.formats import jsonl, table, tmx, tsv
+from trimtab.data.formats import jsonl, po, table, tmx, tsv, xliff
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.chat import Message
 from trimtab.data.formats.conversations import Conversations, open_conversations
-from trimtab.data.formats.documents import open_documents
+from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
 from trimtab.data.formats.not_text import refuse_what_is_no_text
@@ -28,7 +28,7 @@ MOST_BYTES = 2**24
 _LINES_AT_ONCE = 2**16
 """Of many lines, the places of so many are looked up at a time."""
 
-PAIR_FILES = (jsonl.FORMAT, table.PARQUET, tmx.FORMAT)
+PAIR_FILES = (jsonl.FORMAT, table.PARQUET, tmx.FORMAT, xliff.FORMAT, po.FORMAT)
 """The formats of one file that holds both sides, by what its name ends with; a file of any other name is a TSV. A new
 format is a file in `formats/` and a word here."""
 
@@ -68,7 +68,13 @@ class Corpus:
     @property
     def empty_documents(self) -> list[int]:
         """The lines, from 0, of documents without a text, which nothing is learned from; none where there are pairs."""
-        return self.pairs.empty_documents if isinstance(self.pairs, Passages) else []
+        return self.pairs.empty_documents if isinstance(self.pairs, Passages | DocumentPairs) else []
+
+    @property
+    def passed_over(self) -> dict[str, int]:
+        """Units of its file that are no pairs, such as those without a translation, by reason; each counted once."""
+        counts = self.pairs.passed_over if isinstance(self.pairs, table.TablePairs) else {}
+        return {reason: count for reason, count in counts.items() if count}
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -244,7 +250,7 @@ def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) ->
         case "dataset":
             return table.open_dataset(first, split=config.split, **columns)
         case "pairs":
-            return _pair_file(first).open(first, **columns)
+            return _open_pair_file(first, columns, states=config.states)
         case "source" | "text":
             pairs = open_aligned(first, files[-1], cache=cache)
         case _:
@@ -257,6 +263,21 @@ def _open_pairs(config: ParallelFiles, files: Sequence[Path], *, cache: Path) ->
             fix="write the sentences themselves, one a line, into a file of their own",
         )
     return pairs
+
+
+def _open_pair_file(path: Path, columns: dict[str, Any], *, states: tuple[str, ...]) -> Pairs:
+    found = _pair_file(path)
+    if found.has_states:
+        return found.open(path, **columns, states=states)
+    if states:
+        named = [suffix for each in PAIR_FILES if each.has_states for suffix in each.suffixes]
+        raise input_error(
+            f"states: given, but the pairs of {path} have none",
+            got=", ".join(states),
+            allowed=f"states with a file of {', '.join(named)}",
+            fix="leave `states` out",
+        )
+    return found.open(path, **columns)
 
 
 def _pair_file(path: Path) -> PairFile:

@@ -49,7 +49,8 @@ def inspect_data(
     # Validation sets are not filtered.
     unfiltered = pipeline.of_translation
     tokenizer, look = tokenizers.target, _Look(tokenizers, max_tokens, one_row, limit)
-    trains = [look.at(corpus, pipeline) for corpus in corpora if not corpus.is_reversed]
+    forward = [number for number, corpus in enumerate(corpora) if not corpus.is_reversed]
+    trains = [look.at(corpora[number], pipeline.of(number)) for number in forward]
     both = [corpus.pairs.pairs for corpus in corpora if isinstance(corpus.pairs, ReversedPairs)]
     valids = [look.at(corpus, unfiltered) for corpus in valid]
     return Report(
@@ -140,6 +141,7 @@ class _Seen:
             dropped={reason: Reason(count, tuple(self.examples[reason])) for reason, count in counts},
             same_share=self.num_same / max(1, self.num_lines),
             in_one_language=self.corpus.is_monolingual,
+            passed_over=self.corpus.passed_over,
             duplicate_share=1 - len(set(self.pair_hashes)) / max(1, self.num_lines),
         )
 
@@ -164,7 +166,7 @@ class _Look:
             for line in chunk:
                 pair = corpus.pair(line)
                 seen.note(pair)
-                outcome = pipeline.apply(*pair, rng)
+                outcome = pipeline.apply(*pair, rng, line)
                 if isinstance(outcome, Dropped):
                     gone.append((line, outcome.reason))
                 else:

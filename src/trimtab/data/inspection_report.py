@@ -1,6 +1,7 @@
 """What `trimtab data inspect` found, as plain records (`dataclasses.asdict` makes JSON of them) and as text."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from trimtab.data.checks import DataChecks
 from trimtab.data.checks_report import render_checks
@@ -82,6 +83,8 @@ class CorpusReport:
     """Whether one file is both sides, on purpose."""
     both_directions: bool = False
     """Whether the corpus is read from target to source too, on the same lines."""
+    passed_over: dict[str, int] = field(default_factory=dict)
+    """Units of its file that are no pairs, such as those without a translation, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,10 @@ class Report:
     """Whether source and target share `max_tokens`."""
     chats: tuple[ChatReport, ...] = ()
     """Corpora of conversations, of which the answers count."""
+
+    def __repr__(self) -> str:
+        train = ", ".join(f"{each.name}: {each.kept} of {each.inspected} pairs kept" for each in self.train)
+        return f"Report({train})"
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -180,10 +187,16 @@ def _corpus(corpus: CorpusReport, role: str, *, max_tokens: int, one_row: bool) 
         f"source is target in {corpus.same_share:.2%}; {corpus.duplicate_share:.2%} are exact duplicates; "
         f"{corpus.too_long:,} longer than {max_tokens} tokens{' together' * one_row}"
     )
+    lines += passed_over_lines(corpus.passed_over)
     for reason, dropped in corpus.dropped.items():
         lines.append(f"  dropped, {reason}: {dropped.count:,}")
         lines.extend(f"    line {each.line}: {each.source}  |  {each.target}" for each in dropped.examples)
     return "\n".join(lines)
+
+
+def passed_over_lines(counts: Mapping[str, int]) -> list[str]:
+    """A line for each reason for which units of a file are no pairs."""
+    return [f"  no pairs of the file, {reason}: {count:,} units" for reason, count in counts.items()]
 
 
 def _sides(corpus: CorpusReport) -> tuple[tuple[str, Side], ...]:

@@ -1,6 +1,6 @@
 """The data ledger: what was seen of each corpus, what was kept, and what was dropped and why, with examples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,6 +31,15 @@ class Named(Protocol):
         """The lines, from 0, of documents without a text."""
         ...
 
+    @property
+    def passed_over(self) -> Mapping[str, int]:
+        """Units of its file that are no pairs, by reason."""
+        ...
+
+    def line_number(self, line: int) -> int:
+        """Where a line stands in its file, counted from 1 and with the header."""
+        ...
+
 
 @dataclass(slots=True)
 class Reason:
@@ -55,6 +64,8 @@ class CorpusLedger:
     fingerprint: str
     kept: int = 0
     dropped: dict[str, Reason] = field(default_factory=dict)
+    passed_over: dict[str, int] = field(default_factory=dict)
+    """Units of the file that are no examples, such as those without a translation; they are not among what was seen."""
 
     @property
     def seen(self) -> int:
@@ -71,12 +82,20 @@ class Ledger:
     """The counts of all corpora of a run, in their order."""
 
     corpora: list[CorpusLedger]
+    line_numbers: tuple[Callable[[int], int], ...] = field(default=(), compare=False, repr=False)
+    """For each corpus where a line, from 0, stands in its file, from 1."""
 
     @classmethod
     def of(cls, corpora: Sequence[Named]) -> "Ledger":
         """A ledger in which nothing has been seen yet but documents without a text: they are counted here, once, since
         the stream never comes to them."""
-        ledger = cls([CorpusLedger(corpus.name, corpus.fingerprint) for corpus in corpora])
+        ledger = cls(
+            [
+                CorpusLedger(corpus.name, corpus.fingerprint, passed_over=dict(corpus.passed_over))
+                for corpus in corpora
+            ],
+            tuple(corpus.line_number for corpus in corpora),
+        )
         for counts, corpus in zip(ledger.corpora, corpora, strict=True):
             if lines := corpus.empty_documents:
                 counts.drop(
@@ -90,7 +109,15 @@ class Ledger:
         for corpus, count in zip(self.corpora, kept.tolist(), strict=True):
             corpus.kept += count
         for example in window.dropped:
-            self.corpora[example.corpus].drop(example.reason, count=1, lines=[example.line + 1])
+            counts = self.corpora[example.corpus]
+            known = counts.dropped.get(example.reason)
+            # Only the first few are looked up.
+            is_named = known is None or len(known.lines) < _MOST_LINES
+            lines = [self._line_number(example.corpus, example.line)] if is_named else []
+            counts.drop(example.reason, count=1, lines=lines)
+
+    def _line_number(self, corpus: int, line: int) -> int:
+        return self.line_numbers[corpus](line) if self.line_numbers else line + 1
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `data_ledger.json` and a checkpoint's state hold them."""
@@ -105,8 +132,10 @@ class Ledger:
                     "kept": corpus.kept,
                     "dropped": {
                         name: {"count": reason.count, "lines": list(reason.lines)}
-                        for name, reason in corpus.dropped.items()
+                        # In an order of its own, so that a resumed run writes the same.
+                        for name, reason in sorted(corpus.dropped.items())
                     },
+                    **({"passed_over": dict(corpus.passed_over)} if corpus.passed_over else {}),
                 }
                 for corpus in self.corpora
             ]
@@ -122,4 +151,5 @@ def _corpus_from_dict(plain: dict[str, Any]) -> CorpusLedger:
     dropped = {
         name: Reason(reason["count"], list(reason["lines"])) for name, reason in plain["dropped"].items()
     }
-    return CorpusLedger(plain["name"], plain["fingerprint"], plain["kept"], dropped)
+    passed_over = dict(plain.get("passed_over", {}))
+    return CorpusLedger(plain["name"], plain["fingerprint"], plain["kept"], dropped, passed_over)

@@ -177,7 +177,7 @@ class TextFeed:
         """The row of the pair at each place, a corpus and a line of it; why it is dropped where it has an empty side
         or is too long."""
         corpora = [self.corpora[corpus] for corpus, _ in numbers]
-        found = [self.pair_at(corpus, line) for corpus, (_, line) in zip(corpora, numbers, strict=True)]
+        found = [self.pair_at(*number) for number in numbers]
         whole = [
             (pair, corpus.tags)
             for pair, corpus in zip(found, corpora, strict=True)
@@ -190,11 +190,12 @@ class TextFeed:
         for pair, corpus in zip(found, corpora, strict=True):
             yield pair if isinstance(pair, str) else self.kept(next(rows), tags=corpus.tags)
 
-    def pair_at(self, corpus: ReadsTexts, line: int) -> tuple[str, str] | str:
-        """Source and target after the transforms, or why they are dropped."""
+    def pair_at(self, number: int, line: int) -> tuple[str, str] | str:
+        """Source and target of a line of a corpus after the transforms, or why they are dropped."""
+        corpus = self.corpora[number]
         if corpus.num_bytes(line) > BYTES_PER_TOKEN * max(LEAST_ROOM, self.max_tokens):
             return TOO_LONG
-        pair = self.pipeline.apply(*corpus.pair(line), None)
+        pair = self.pipeline.of(number).apply(*corpus.pair(line), None, line)
         return pair.reason if isinstance(pair, Dropped) else pair
 
     def kept(self, row: Row, *, tags: Sequence[str]) -> list[Row] | str:

@@ -92,6 +92,7 @@ def symbols_of(config: DataConfig, *, has_pairs: bool) -> tuple[str, ...]:
 def sample_text(corpora: Sequence[Corpus], limit: int, *, pipeline: Pipeline) -> Iterator[str]:
     """At most `limit` lines that are not blank, of passages and of both sides of pairs; they are taken in an order that
     mixes all corpora, the same each time. What a filter drops is left out."""
+    pipelines = [pipeline.of(number) for number, corpus in enumerate(corpora) if not corpus.is_reversed]
     corpora = [corpus for corpus in corpora if not corpus.is_reversed]
     starts = np.cumsum([0, *(len(corpus) for corpus in corpora)])
     total, given = int(starts[-1]), 0
@@ -99,7 +100,7 @@ def sample_text(corpora: Sequence[Corpus], limit: int, *, pipeline: Pipeline) ->
         places = permuted(np.arange(first, min(first + _AT_ONCE, total)), n=total, key=(_KEY,))
         numbers = np.searchsorted(starts, places, side="right") - 1
         for corpus, line in zip(numbers.tolist(), (places - starts[numbers]).tolist(), strict=True):
-            for text in _lines(corpora[corpus], line, pipeline):
+            for text in _lines(corpora[corpus], line, pipelines[corpus]):
                 if given == limit:
                     return
                 yield text
@@ -110,7 +111,7 @@ def _lines(corpus: Corpus, number: int, pipeline: Pipeline) -> Iterator[str]:
     if corpus.has_documents:
         texts: Sequence[str] = corpus.passage(number).text.split(NEWLINE)
     else:
-        pair = pipeline.apply(*corpus.pair(number))
+        pair = pipeline.apply(*corpus.pair(number), line=number)
         texts = () if isinstance(pair, Dropped) else pair
     for text in texts:
         if text.strip():

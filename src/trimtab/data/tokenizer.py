@@ -183,9 +183,11 @@ def sample_lines(
     pipeline, its transforms are applied, and what it drops is left out; a random one draws from a fixed seed.
     """
     pipeline = pipeline or Pipeline()
+    numbers = list(range(len(corpora)))
     if side is None:
         # The other direction has the same lines, and both of them are taken.
-        corpora = [corpus for corpus in corpora if not corpus.is_reversed]
+        numbers = [number for number in numbers if not corpora[number].is_reversed]
+        corpora = [corpora[number] for number in numbers]
     starts = np.cumsum([0, *(len(corpus) for corpus in corpora)])
     total = int(starts[-1])
     num_pairs = min(total, max(1, limit if side else limit // 2))
@@ -193,7 +195,8 @@ def sample_lines(
     for number in range(num_pairs):
         place = number * total // num_pairs
         corpus = int(np.searchsorted(starts, place, side="right")) - 1
-        pair = pipeline.apply(*corpora[corpus].pair(place - int(starts[corpus])), rng)
+        line = place - int(starts[corpus])
+        pair = pipeline.of(numbers[corpus]).apply(*corpora[corpus].pair(line), rng, line)
         if isinstance(pair, Dropped):
             continue
         if side is None and not corpora[corpus].is_monolingual:

@@ -7,6 +7,7 @@ from trimtab.decode.candidate import NOTHING, Candidate, join_best, join_samples
 from trimtab.decode.given_prefix import Prefix, prefix_ids
 from trimtab.decode.hypothesis import Hypothesis
 from trimtab.decode.longline import Piece, cut_line
+from trimtab.decode.mbr import most_useful
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
@@ -32,7 +33,8 @@ def n_best_block(
     first_line: int = 0,
     counts: TranslationCounts | None = None,
 ) -> list[list[Candidate]]:
-    """At most `n` translations for each line, in order, without line breaks: the best first, or samples as drawn.
+    """At most `n` translations for each line, in order, without line breaks: the best first, or samples as drawn; with
+    `mbr` the most useful of its candidates.
 
     An empty one alone where there is nothing to translate. `prefixes` holds for each line what its translation must
     begin with; a line that is cut has it before its first piece. `first_line` is the first line's number in the whole
@@ -50,7 +52,7 @@ def n_best_block(
         for number, of_line in enumerate(pieces)
         for place, piece in enumerate(of_line)
     ]
-    lists = n_best_rows(rows, setup, n=n, counts=counts)
+    lists = n_best_rows(rows, setup, n=setup.search.candidates(n), counts=counts)
     counts.lines += len(lines)
     counts.empty_lines += sum(not of_line for of_line in pieces)
     counts.cut_lines += sum(len(of_line) > 1 for of_line in pieces)
@@ -80,6 +82,8 @@ def _candidates(
 def _joined(pieces: list[list[Candidate]], setup: TranslationSetup, *, n: int) -> list[Candidate]:
     if not pieces:
         return [NOTHING]
+    if (mbr := setup.search.mbr) is not None:
+        return join_best([most_useful(few, mbr)[:n] for few in pieces], n=n)
     return join_best(pieces, n=n) if setup.search.sampling is None else join_samples(pieces)
 
 

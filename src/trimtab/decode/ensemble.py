@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.types import DecoderSession, FeedsAtOnce, Stream, Translates
+from trimtab.types import CutsOutput, DecoderSession, FeedsAtOnce, Stream, Translates
 
 EnsembleMode = Literal["linear", "log_linear"]
 
@@ -54,6 +54,12 @@ class EnsembleSession:
         for session in self.sessions:
             assert isinstance(session, FeedsAtOnce), "a session that can be fed several tokens at once"
             session.feed(tokens, skipped)
+
+    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
+        """The same ids are left in every model."""
+        for session in self.sessions:
+            assert isinstance(session, CutsOutput), "a session whose output can be cut"
+            session.cut_output(ids)
 
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
         """The same hypotheses continue in every model."""

@@ -13,6 +13,7 @@ from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
+from trimtab.decode.shortlisted import in_full_ids, short_ids, shortlisted_setup
 from trimtab.decode.stream import stream_of
 from trimtab.types import Ragged, SearchesItself
 
@@ -51,7 +52,9 @@ def n_best_rows(
         lengths, beam=width, batch_tokens=setup.batch_tokens, most_hypotheses=setup.most_hypotheses
     ):
         limits = [_limit(rows[row], setup) for row in batch]
-        lists = _search([rows[row] for row in batch], limits, setup, n=n)
+        chosen = [rows[row] for row in batch]
+        search = _search if setup.shortlist is None else _search_in_shortlist
+        lists = search(chosen, limits, setup, n=n)
         found.update(zip(batch, lists, strict=True))
         counts.pieces += len(batch)
         counts.source_tokens += sum(lengths[row] for row in batch)
@@ -93,6 +96,19 @@ def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: i
     else:
         return n_best_beam_search(setup.model, source, search=search, n=n, **shared)
     return [[hypothesis] for hypothesis in found]
+
+
+def _search_in_shortlist(
+    rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int
+) -> list[list[Hypothesis]]:
+    assert all(row.given is None for row in rows), "a shortlist, and sentences in context"
+    prefixes = [row.prefix for row in rows]
+    found = shortlisted_setup(setup, [row.ids for row in rows], prefixes=prefixes)
+    if found is None:
+        return _search(rows, limits, replace(setup, shortlist=None), n=n)
+    short, ids = found
+    rows = [replace(row, prefix=short_ids(ids, row.prefix)) if row.prefix else row for row in rows]
+    return [[in_full_ids(ids, each) for each in few] for few in _search(rows, limits, short, n=n)]
 
 
 def searched(

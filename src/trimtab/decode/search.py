@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from trimtab.decode.mbr import Mbr
 from trimtab.decode.sampling import Sampling
 from trimtab.errors import input_error
 
@@ -29,6 +30,8 @@ class Search:
     and does not fix it: measure such a model without."""
     sampling: Sampling | None = None
     """Draws translations instead of searching for the likeliest; the beam counts for nothing then."""
+    mbr: Mbr | None = None
+    """Chooses among samples, or the best of the beam, the one that is most like all of them."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= MOST_CANDIDATES:
@@ -54,6 +57,17 @@ class Search:
                 allowed="1 or more symbols",
                 fix="3 or 4 is usual; leave it out to block nothing",
             )
+        if self.mbr is not None and self.sampling is None and self.mbr.candidates > self.beam:
+            raise input_error(
+                "candidates: more than the beam has",
+                got=f"{self.mbr.candidates} candidates of a beam of {self.beam}",
+                allowed=f"2 to {self.beam}, or samples",
+                fix="raise the beam to at least as many, or draw samples",
+            )
+
+    def candidates(self, n: int) -> int:
+        """How many translations of each row are made where `n` are wanted."""
+        return n if self.mbr is None else self.mbr.candidates
 
     def width(self, n: int) -> int:
         """Hypotheses followed for each row, of which `n` are wanted; InputError if there are not so many."""

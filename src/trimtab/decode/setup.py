@@ -7,6 +7,7 @@ import torch
 
 from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.search import Search
+from trimtab.decode.shortlist import Shortlist
 from trimtab.types import Tokenizer, Translates
 
 
@@ -27,6 +28,8 @@ class TranslationSetup:
     """Source tokens of one batch, padding included, times the beam."""
     most_hypotheses: int = MOST_HYPOTHESES
     """Rows of one batch times the beam, however short they are."""
+    shortlist: Shortlist | None = None
+    """Which target ids a batch is searched in; None for all."""
     encode_target: Callable[[Sequence[str]], list[list[int]]] | None = None
     """Ids of target text, end symbol included, for forced prefixes; by default the tokenizer's own."""
 

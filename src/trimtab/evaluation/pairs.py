@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class PairScore:
 
 
 def score(
-    run: str,
+    run: Path | str,
     sources: Iterable[str],
     targets: Iterable[str],
     *,

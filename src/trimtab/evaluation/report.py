@@ -67,6 +67,14 @@ class EvaluationReport:
     more: dict[str, Score] = field(default_factory=dict[str, Score])
     """What was asked for besides, such as TER and COMET, by the metric's name."""
 
+    def __repr__(self) -> str:
+        scores = [
+            f"{each.name} {each.value:.{each.digits}f}"
+            for each in (self.bleu, self.chrf, *self.more.values())
+        ]
+        loss = [] if self.loss is None else [f"loss {self.loss:.4g}"]
+        return f"EvaluationReport({', '.join([f'{self.lines} lines', *scores, *loss])})"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON has; a number that is not finite becomes null."""
         return {

@@ -92,7 +92,7 @@ class TextReport:
         return "\n".join(f"{name:<14}{value}" for name, value in rows)
 
 
-def evaluate_text(run: str, *, text: Path | str, device: str | None = None) -> TextReport:
+def evaluate_text(run: Path | str, *, text: Path | str, device: str | None = None) -> TextReport:
     """How well the language model `RUN`, `RUN@last` or `RUN@500`, or an exported one, foresees the documents of a file.
 
     They are blocks between blank lines, or the field `text` of the objects of a .jsonl file; plain, .gz, .xz or .zst,

@@ -21,7 +21,7 @@ from trimtab.inference import ExportedModel, LoadedModel, open_model
 
 
 def evaluate(
-    run: str,
+    run: Path | str,
     *,
     source: Path | str,
     reference: Path | str,

@@ -86,7 +86,7 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    raise Terminated("stopped by a signal before the export was proven; nothing was written")
+    raise Terminated("stopped by a signal before the folder was complete; nothing was written")
 
 
 def _put_in_place(draft: Path, out: Path) -> None:

@@ -34,6 +34,9 @@ class ExportReport:
     step: int
     gate: GateReport
 
+    def __repr__(self) -> str:
+        return f"ExportReport({str(self.folder)!r}, step {self.step} for {self.target})"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {

@@ -77,7 +77,7 @@ class ExportedModel:
         return [sum(row) for row in self.engine.log_probabilities(source, target)]
 
 
-def open_model(spec: str, *, device: str | None = None) -> LoadedModel | ExportedModel:
+def open_model(spec: Path | str, *, device: str | None = None) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
     return (

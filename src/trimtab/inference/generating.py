@@ -26,7 +26,7 @@ CPU_BATCH_TOKENS = 4096
 
 
 def generate(
-    run: str,
+    run: Path | str,
     prompts: Iterable[str],
     *,
     max_tokens: int = 256,
@@ -55,7 +55,7 @@ def generate(
     return load_generator(run, device=device).generate(prompts, generation)
 
 
-def load_generator(spec: str, *, device: str | None = None, adapter: str | None = None) -> Generator:
+def load_generator(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> Generator:
     """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
     text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
     on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it."""

@@ -37,6 +37,9 @@ class Generator:
     batch_tokens: int = 8192
     """Tokens of the texts that are written together, padding included."""
 
+    def __repr__(self) -> str:
+        return f"Generator({self.name!r}, window {self.window} tokens, {self.device})"
+
     def generate(
         self, prompts: Iterable[str], generation: GenerationConfig | None = None, *, first: int = 0
     ) -> Iterator[Continuation]:

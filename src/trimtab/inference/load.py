@@ -46,6 +46,10 @@ class LoadedModel:
     model: Model
     tokenizers: Tokenizers
 
+    def __repr__(self) -> str:
+        size = f"{self.model.num_parameters() / 1e6:.1f}M parameters"
+        return f"LoadedModel({str(self.checkpoint.folder)!r}, {size}, {self.device})"
+
     @property
     def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
@@ -89,7 +93,7 @@ class LoadedModel:
         return tags
 
 
-def load_model(spec: str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
+def load_model(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
     evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, for a
     language model without an adapter of its own.

@@ -9,10 +9,12 @@ from trimtab.data.context import context_of
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.document_context import ALONE, DocumentContext
+from trimtab.decode.ensemble import Ensemble
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import input_error
 from trimtab.inference.tagged import Tagged
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.types import Translates
@@ -56,6 +58,13 @@ def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
             fix="generate text: `trimtab generate RUN`",
         )
     return SourcePrompts(model, start=target.start, separator=target.id(SEPARATOR))
+
+
+def cuts_output(model: Translates) -> bool:
+    """Whether the sessions of a model can be cut to a shortlist: all but those of exports."""
+    if isinstance(model, Ensemble):
+        return all(cuts_output(each) for each in model.models)
+    return isinstance(model, EncoderDecoder | SourcePrompts)
 
 
 def document_context(recipe: Recipe, tokenizers: Tokenizers, *, num_tags: int) -> DocumentContext:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from trimtab.config.given_path import RUN, path_texts
 from trimtab.data.transforms.apply import build_transforms
@@ -16,7 +17,7 @@ from trimtab.inference.translator import Translator
 
 
 def load_translator(
-    spec: str | Sequence[str],
+    spec: Path | str | Sequence[Path | str],
     *,
     beam: int = 4,
     length_penalty: float = 1.0,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from trimtab.config.run import Recipe
@@ -20,7 +21,8 @@ from trimtab.decode.setup import TranslationSetup
 from trimtab.errors import InputError, input_error
 from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
-from trimtab.inference.setup import document_context, translation_setup
+from trimtab.inference.setup import cuts_output, document_context, translation_setup
+from trimtab.inference.shortlist_file import read_shortlist
 from trimtab.inference.tagged import Tagged
 from trimtab.model.kinds import Model
 
@@ -64,6 +66,9 @@ class Translator:
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
 
+    def __repr__(self) -> str:
+        return f"Translator(beam {self.setup.search.beam}, {self.setup.device})"
+
     @classmethod
     def of(cls, parts: InTraining, model: Model, *, beam: int, tags: tuple[str, ...]) -> "Translator":
         """A translator for a model in training."""
@@ -80,6 +85,20 @@ class Translator:
             parts.datasets.pipeline.restorer(),
             document_context(parts.recipe, parts.datasets.tokenizers, num_tags=len(tags)),
         )
+
+    def with_shortlist(self, path: Path | str) -> "Translator":
+        """The same translator, in whose output layer a batch has only the pieces that its source may need, as the file
+        that `trimtab.build_shortlist` wrote says: faster on a CPU, and a few translations differ.
+
+        Raises InputError for a file of other vocabularies, for an export, and on a GPU, which it would not make faster.
+        """
+        setup = self.setup
+        if not isinstance(setup.tokenizer, Tagged) or not cuts_output(setup.model):
+            raise _no_shortlists("an exported model", fix="translate with the run itself")
+        if setup.device.type != "cpu":
+            raise _no_shortlists(f"a model on {setup.device.type}", fix="add --device cpu, or leave it out")
+        shortlist = read_shortlist(path, tokenizers=setup.tokenizer.inner)
+        return replace(self, setup=replace(setup, shortlist=shortlist), counts=DocumentCounts())
 
     def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
         """One translation for each line; see `stream`."""
@@ -139,6 +158,15 @@ class Translator:
         side by side, and then what comes later waits for what comes first.
         """
         documents = checked_documents(documents)
+        if self.setup.shortlist is not None:
+            raise _no_shortlists("documents in context", fix="leave --shortlist or --documents out")
+        if self.setup.search.mbr is not None:
+            raise input_error(
+                "--mbr: chooses among translations of single lines",
+                got="documents in context",
+                allowed="--mbr, or --documents",
+                fix="leave one of them out",
+            )
         run = partial(
             translate_documents,
             setup=with_dynamic_shapes(self.setup),
@@ -201,6 +229,15 @@ class Translator:
         for number, candidates in enumerate(self.n_best_stream(lines, n=n, prefixes=prefixes)):
             output.write(n_best_text(number, candidates))
         output.flush()
+
+
+def _no_shortlists(got: str, *, fix: str) -> InputError:
+    return input_error(
+        "--shortlist: only makes runs faster that translate line by line on a CPU",
+        got=got,
+        allowed="a run on a CPU, without --documents",
+        fix=fix,
+    )
 
 
 def _reads_no_context() -> InputError:

@@ -43,4 +43,5 @@ BLEU = TranslationMetric(
     about="word n-grams up to 4 that the translation shares with the reference, 0 to 100",
     compute=lambda lines: bleu(lines.outputs, lines.references, tokenize=lines.settings.bleu_tokenizer),
     check=lambda settings: bleu_metric(settings.bleu_tokenizer),
+    sacrebleu_metric=lambda settings: bleu_metric(settings.bleu_tokenizer),
 )

@@ -1,6 +1,7 @@
 """chrF of a set, by sacreBLEU."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from trimtab.metrics.metric import Score, TranslationMetric, check_aligned
 
@@ -10,12 +11,17 @@ def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
 
     Raises InputError on unequal or empty sets.
     """
-    from sacrebleu.metrics.chrf import CHRF as SacreChrf
-
     check_aligned(translations, references)
-    metric = SacreChrf()
+    metric = chrf_metric()
     value = metric.corpus_score(translations, [references]).score
     return Score(name="chrF", value=value, signature=str(metric.get_signature()))
+
+
+def chrf_metric() -> Any:
+    """sacreBLEU's metric."""
+    from sacrebleu.metrics.chrf import CHRF as SacreChrf
+
+    return SacreChrf()
 
 
 CHRF = TranslationMetric(
@@ -23,4 +29,5 @@ CHRF = TranslationMetric(
     label="chrF",
     about="character n-grams up to 6 that the translation shares with the reference, 0 to 100",
     compute=lambda lines: chrf(lines.outputs, lines.references),
+    sacrebleu_metric=lambda _: chrf_metric(),
 )

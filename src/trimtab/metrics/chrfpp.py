@@ -1,6 +1,7 @@
 """chrF++ of a set, by sacreBLEU."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from trimtab.metrics.metric import Score, TranslationMetric, check_aligned
 
@@ -14,12 +15,17 @@ def chrfpp(translations: Sequence[str], references: Sequence[str]) -> Score:
 
     Raises InputError on unequal or empty sets.
     """
-    from sacrebleu.metrics.chrf import CHRF as SacreChrf
-
     check_aligned(translations, references)
-    metric = SacreChrf(word_order=WORD_ORDER)
+    metric = chrfpp_metric()
     value = metric.corpus_score(translations, [references]).score
     return Score(name="chrF++", value=value, signature=str(metric.get_signature()))
+
+
+def chrfpp_metric() -> Any:
+    """sacreBLEU's metric."""
+    from sacrebleu.metrics.chrf import CHRF as SacreChrf
+
+    return SacreChrf(word_order=WORD_ORDER)
 
 
 CHRFPP = TranslationMetric(
@@ -27,4 +33,5 @@ CHRFPP = TranslationMetric(
     label="chrF++",
     about="chrF with words and pairs of words beside the character n-grams, 0 to 100",
     compute=lambda lines: chrfpp(lines.outputs, lines.references),
+    sacrebleu_metric=lambda _: chrfpp_metric(),
 )

@@ -7,7 +7,7 @@ one imports it when it runs.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from trimtab.errors import input_error
 
@@ -105,6 +105,8 @@ class TranslationMetric:
     """Raises InputError on unequal or empty sets."""
     check: Callable[[MetricSettings], object] = lambda _: None
     """Raises InputError if a library that it needs is missing, before anything is translated."""
+    sacrebleu_metric: Callable[[MetricSettings], Any] | None = None
+    """sacreBLEU's metric, whose significance tests resample it; None where it is not sacreBLEU's."""
     digits: int = 1
     """Behind the point, in the short lines of a run."""
     fine_digits: int = 2

@@ -1,6 +1,7 @@
 """TER of a set, by sacreBLEU."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from trimtab.metrics.metric import Score, TranslationMetric, check_aligned
 
@@ -11,12 +12,17 @@ def ter(translations: Sequence[str], references: Sequence[str]) -> Score:
 
     Raises InputError on unequal or empty sets.
     """
-    from sacrebleu.metrics.ter import TER as SacreTer
-
     check_aligned(translations, references)
-    metric = SacreTer()
+    metric = ter_metric()
     value = metric.corpus_score(translations, [references]).score
     return Score(name="TER", value=value, signature=str(metric.get_signature()))
+
+
+def ter_metric() -> Any:
+    """sacreBLEU's metric."""
+    from sacrebleu.metrics.ter import TER as SacreTer
+
+    return SacreTer()
 
 
 TER = TranslationMetric(
@@ -24,5 +30,6 @@ TER = TranslationMetric(
     label="TER",
     about="edits for a hundred words of the reference; slow for long lines",
     compute=lambda lines: ter(lines.outputs, lines.references),
+    sacrebleu_metric=lambda _: ter_metric(),
     lower_is_better=True,
 )

@@ -1,14 +1,17 @@
-"""Attention while a cache grows by a token at a time: by the kernels of PyTorch that need no plan for each length."""
+"""Steps of a token at a time while a cache grows: attention by the kernels of PyTorch that need no plan for each
+length, and the logits."""
 
 from contextlib import ContextDecorator
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trimtab.model.positions.kind import Positions
+from trimtab.model.transformer import Transformer
 from trimtab.types import Stream
 
 UNPLANNED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -24,6 +27,16 @@ def at_any_length() -> ContextDecorator:
 def stream_at(ids: Int[Tensor, "tokens"], positions: Int[Tensor, "tokens"]) -> Stream:
     """Tokens and their positions; what embeddings read of a stream."""
     return Stream(ids, positions, positions, positions.to(torch.int32), 1)
+
+
+def next_logits(
+    model: Transformer, x: Float[Tensor, "tokens dim"], short_output: Float[Tensor, "short dim"] | None
+) -> Float[Tensor, "tokens vocabulary"]:
+    """The float32 logits after the last block; of the rows of the output layer that are left where it was cut."""
+    hidden = model.decoder.norm(x)
+    if short_output is not None:
+        return F.linear(hidden, short_output).float()
+    return F.linear(hidden, model.output_matrix)[:, : model.num_ids].float()
 
 
 def next_bias(

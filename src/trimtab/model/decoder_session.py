@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, stream_at
+from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, next_logits, stream_at
 from trimtab.model.block import Attend
 from trimtab.model.decoder_only import DecoderOnly
 
@@ -48,6 +48,8 @@ class PromptSession:
         """`prefix` says whether what is fed is one, as the source of a translation is, or a text, which even a model
         with prefixes has learned to read causally."""
         self.model, self.rows, self.width, self.past = model, rows, width, 0
+        self.short_output: Float[Tensor, "short dim"] | None = None
+        """The rows of the output layer that are left where it was cut."""
         self.both_ways = prefix and model.config.prefix == "bidirectional"
         self.waiting: tuple[Int[Tensor, "rows length"], Int[Tensor, "rows"]] | None = None
         """What was fed to a model that must see the rest of the prefix with it, and how much of it is no token."""
@@ -139,8 +141,11 @@ class PromptSession:
         return x.view(rows, length, -1)[:, -1]
 
     def _logits(self, x: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
-        logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
-        return logits[:, : self.model.num_ids].float()
+        return next_logits(self.model, x, self.short_output)
+
+    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
+        """From now on, `step` gives the logits of these ids alone, in this order."""
+        self.short_output = self.model.output_matrix[ids]
 
     def _next(self, cache: Cache, seen: Tensor | None) -> Attend:
         """Attention of one token of each hypothesis to all before it.

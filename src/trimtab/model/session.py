@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, stream_at
+from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, next_logits, stream_at
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import Attend
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -33,6 +33,8 @@ class Session:
 
     def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width, self.past = model, rows, width, 0
+        self.short_output: Float[Tensor, "short dim"] | None = None
+        """The rows of the output layer that are left where it was cut."""
         dense = sequence_layout(source, padded=True)
         encoder = dense if model.padded else sequence_layout(source, padded=False)
         memory = model.encode(source, encoder)
@@ -71,8 +73,12 @@ class Session:
                 partial(block.cross.attend_by, attend_source),
             )
         self.past += 1
-        logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)
-        return logits[:, : self.model.num_ids].float().view(self.rows, self.width, -1)
+        logits = next_logits(self.model, x, self.short_output)
+        return logits.view(self.rows, self.width, -1)
+
+    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
+        """From now on, `step` gives the logits of these ids alone, in this order."""
+        self.short_output = self.model.output_matrix[ids]
 
     @at_any_length()
     def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:

@@ -51,6 +51,10 @@ class PromptedTranslation:
             tokens, self.started = torch.full_like(tokens, self.separator), True
         return self.session.step(tokens)
 
+    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
+        """From now on, `step` gives the logits of these ids alone, in this order."""
+        self.session.cut_output(ids)
+
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
         """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         self.session.reorder(parents)

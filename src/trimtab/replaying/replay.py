@@ -22,6 +22,7 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.config.given_path import path_text
 from trimtab.config.guard import GuardConfig
 from trimtab.config.load import load_recipe
+from trimtab.config.resets import MAY_CHANGE
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import MOST_DEVIATIONS, OutlierRule
@@ -45,7 +46,7 @@ from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.restore import restore
-from trimtab.training.resumed import MAY_CHANGE, as_marked_now, without_paths
+from trimtab.training.resumed import as_marked_now, without_paths
 from trimtab.training.trace import trace
 from trimtab.types import TrainState
 
@@ -75,11 +76,12 @@ def replay(
     progress = progress or Silent()
     newest = next(sound_before(folder, ANY_STEP, Silent()), None)
     guard = newest.load_state().guard if newest else {}
+    since = int(newest.load_state().origin.get("reset_at", 0)) if newest else 0
     records = {
         line["step"]: line for line in read_journal(folder.metrics) if isinstance(line.get("step"), int)
     }
     known = [*records, *list_steps(folder.checkpoints), *went_back_from(guard)]
-    _check_step(folder, step, last=max(known, default=0))
+    _check_step(folder, step, first=since + 1, last=max(known, default=0))
     refused = frozenset(
         line["step"] for line in read_journal(folder.quarantine) if isinstance(line.get("step"), int)
     )
@@ -89,7 +91,10 @@ def replay(
     if left is not None:
         checkpoints = sound_of_the_branch(folder, left, progress)
         records = {number: line for number, line in records.items() if number < left.stretch[0]}
+    checkpoints = (each for each in checkpoints if each.step >= since)
     begun = next(checkpoints, None)
+    if begun is None and since:
+        raise _not_there(folder, since)
     state, older = _begin(parts, begun, progress)
     if left is not None:
         left = replace(left, from_its_checkpoint=begun is not None and is_set_aside(begun))
@@ -119,7 +124,16 @@ def replay(
     )
 
 
-def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
+def _not_there(folder: RunFolder, since: int) -> InputError:
+    return input_error(
+        f"{folder.path}: no checkpoint since the reset at step {since} is there",
+        got="none, and the steps before it had other data or settings",
+        allowed="a step that a checkpoint since then comes before",
+        fix="replay a step after the oldest checkpoint, and keep more of them: `checkpoint.keep`",
+    )
+
+
+def _check_step(folder: RunFolder, step: int, *, first: int, last: int) -> None:
     if last == 0:
         raise input_error(
             f"{folder.path}: no step to replay",
@@ -127,11 +141,12 @@ def _check_step(folder: RunFolder, step: int, *, last: int) -> None:
             allowed="a run with metrics or checkpoints",
             fix="wait for its first steps, or resume it with `trimtab train ... --resume`",
         )
-    if not 1 <= step <= last:
+    if not first <= step <= last:
         raise input_error(
-            f"{folder.path}: there is no step {step}",
+            f"{folder.path}: there is no step {step}"
+            + (f" since the reset at step {first - 1}" if 1 <= step < first else ""),
             got=str(step),
-            allowed=f"1 to {last}, the last recorded one",
+            allowed=f"{first} to {last}, the last recorded one",
             fix="metrics.jsonl has all steps; findings.jsonl lists the skipped ones",
         )
 

@@ -42,6 +42,9 @@ class ReplayReport:
     left_out: LeftOut | None = None
     """What is known of the step where the run has left it out since it went back; None if the run took it."""
 
+    def __repr__(self) -> str:
+        return f"ReplayReport({str(self.run)!r}, step {self.step}, fault {self.fault!r})"
+
     @property
     def fault(self) -> Fault:
         """The verdict."""

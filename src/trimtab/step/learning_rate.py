@@ -33,4 +33,5 @@ class LearningRate:
         warmup = self.clock.in_steps(self.schedule.warmup, state) if self.schedule.warmup else 0
         # Before the first step an epoch or a minute is no number of steps yet; the first update must move anyway.
         warmup = min(warmup, FIRST_WARMUP_STEPS) if math.isinf(warmup) else warmup
-        return self.peak * rate_at(self.schedule, step=state.step, length=length, warmup=warmup)
+        step = int(self.clock.done("steps", state))
+        return self.peak * rate_at(self.schedule, step=step, length=length, warmup=warmup)

@@ -70,7 +70,7 @@ def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> It
         parts.learning_rate.at(state),
     )
     warmup = parts.clock.in_steps(schedule.warmup, state) if schedule.warmup else 0
-    if not before or state.step <= warmup or now <= JUMP * before:
+    if not before or parts.clock.done("steps", state) <= warmup or now <= JUMP * before:
         return
     yield RATE_RISES_AGAIN.found(
         f"step {state.step} had a learning rate of {before:.2g}, step {state.step + 1} has {now:.2g}: "

@@ -176,7 +176,8 @@ class Recorder:
         self.pending.clear()
         self.checkpointer.poll()
         share = self.parts.clock.share(self.parts.recipe.length, state)
-        left = state.seconds / share - state.seconds if 0 < share <= 1 else None
+        passed = 60 * self.parts.clock.done("minutes", state)
+        left = passed / share - passed if 0 < share <= 1 else None
         self.progress.step(line, share=min(1.0, share), seconds_left=left)
         return state
 

@@ -1,17 +1,27 @@
 """The parts of a run as a checkpoint has them."""
 
+from collections.abc import Collection
+
 from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
+from trimtab.config.resets import Reset
 from trimtab.data.ledger import Ledger
 from trimtab.model.lora import load_checkpoint_weights
+from trimtab.training.resets import check_shapes, kept_by_the_guard
 from trimtab.types import TrainState
 
 
-def restore(parts: Parts, checkpoint: Checkpoint) -> TrainState:
-    """Weights, moments, loss scale, the guard's window, ledger and counters as they were."""
+def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = ()) -> TrainState:
+    """Weights, moments, loss scale, the guard's window, ledger and counters as they were, but for what is reset, which
+    stays as it is at the beginning of a run. The state is that of the checkpoint."""
+    if reset:
+        check_shapes(parts, checkpoint)
     load_checkpoint_weights(parts.model, checkpoint.load_model())
-    parts.stepper.optimizer.load_state_tensors(checkpoint.load_optimizer())
+    # From nothing, a moving average begins with the weights as they are now.
+    moments = {} if "optimizer" in reset else checkpoint.load_optimizer()
+    parts.stepper.optimizer.load_state_tensors(moments)
     state = checkpoint.load_state()
-    parts.stepper.from_dict(state.guard)
-    parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
+    parts.stepper.from_dict(kept_by_the_guard(state.guard, reset))
+    if "data" not in reset:
+        parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora
     return state

@@ -1,12 +1,13 @@
 """What a resumed run keeps: its resolved choices, its logs up to the checkpoint, current findings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
+from trimtab.config.resets import Reset
 from trimtab.config.run import Recipe
 from trimtab.errors import reading
 from trimtab.finding import Finding
@@ -15,19 +16,6 @@ from trimtab.training.warm_start import started_as
 from trimtab.types import TrainState
 
 TRAIN_MARK = "recipe.data.train"
-MAY_CHANGE = (
-    "recipe.length",
-    "recipe.evaluate",
-    "recipe.checkpoint",
-    "recipe.export",
-    "recipe.guard",
-    "recipe.data.workers",
-    "recipe.data.valid",
-    "data.valid",
-    "recipe.step.compile",
-    "recipe.step.cuda_graph",
-)
-"""What a resumed run may say differently; everything else would make it another run."""
 
 
 def without_paths(recipe: Recipe) -> dict[str, Any]:
@@ -69,26 +57,22 @@ def current(run: RunFolder, state: TrainState) -> list[Finding]:
     ]
 
 
-def as_started(recipe: Recipe, run: RunFolder) -> Recipe:
+def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ()) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets, warmup), where it leaves them
-    open."""
+    open; but for what follows from something that is reset."""
     with reading(run.path):
         if not run.recipe.exists():
             return recipe
     begun = load_recipe(run.recipe).recipe
     recipe, step = started_as(recipe, begun), begun.step
     chosen: dict[str, Any] = {}
-    for key in (
-        "precision",
-        "compile",
-        "cuda_graph",
-        "tokens_per_micro_batch",
-        "source_tokens_per_micro_batch",
-    ):
+    budgets = () if "data" in reset else ("tokens_per_micro_batch", "source_tokens_per_micro_batch")
+    for key in ("precision", "compile", "cuda_graph", *budgets):
         if getattr(recipe.step, key) in (None, "auto"):
             chosen[key] = getattr(step, key)
     schedule, warmup = recipe.step.schedule, step.schedule.warmup
-    if "warmup" not in schedule.model_fields_set and schedule.kind == step.schedule.kind:
+    same = schedule.kind == step.schedule.kind and "schedule" not in reset
+    if "warmup" not in schedule.model_fields_set and same:
         chosen["schedule"] = schedule.model_copy(update={"warmup": warmup})  # may have gone by another length
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
 

@@ -77,7 +77,8 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.checkpointer.collect(raising=False)
     checkpoint = first_ahead(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
-    if checkpoint is None:
+    since = spoilt.state.origin.get("reset_at", 0)
+    if checkpoint is None or checkpoint.step < since:  # those before had other data or settings
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))
     # The clock does not go back: a length in minutes is one of all branches together.
     state = replace(restore(parts, checkpoint), seconds=spoilt.state.seconds)

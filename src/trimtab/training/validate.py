@@ -15,12 +15,10 @@ from trimtab.distributed.agree import of_first
 from trimtab.metrics.catalogue import metric_of
 from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
 from trimtab.tasks.task import Moment
+from trimtab.training.early_stopping import counted, is_another, rank_of, watched
 from trimtab.training.record import Recorder
 from trimtab.training.refreshes import few_refreshes_so_far
 from trimtab.types import TrainState
-
-LOSS_DIGITS = 4
-"""Losses that differ by less are equal."""
 
 
 def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
@@ -102,22 +100,33 @@ def with_best(
     goes by the scores that the first one found.
 
     Of evaluations with the same value the one with the lower loss is the best: scores are rounded, and early in a run
-    they hardly move while the loss falls. None in the warmup counts against `evaluate.patience`.
+    they hardly move while the loss falls. None in the warmup counts against `evaluate.patience`, and none before the
+    metric moved.
     """
     best = config.best
     name = best.set or next(iter(scores))
-    value = of_first(scores[name][best.metric], ranks)
-    loss = of_first(scores[name].get("loss", math.nan), ranks)
-    sign = -1 if metric_of(best.metric).lower_is_better else 1
+    seen = {key: of_first(scores[name][key], ranks) for key in watched_scores(config, scores[name])}
+    value, loss = seen[best.metric], seen.get("loss", math.nan)
     compared = compared_by(config, name)
-    old = state.best if is_compared(state.best, compared) else None
-    if not math.isfinite(value):
-        value = -sign * math.inf
-    tie_breaker = {} if best.metric == "loss" else {"loss": loss}
-    if old is None or _rank(sign * value, loss) > _rank(sign * old["value"], old.get("loss", -math.inf)):
-        new = {**compared, "value": value, **tie_breaker, "step": state.step, "since": 0}
-        return replace(state, best=new)
-    return replace(state, best={**state.best, "since": state.best.get("since", 0) + (not warming_up)})
+    old = state.best if is_compared(state.best, compared) else {}
+    several = watched(old, seen, config, warming_up=warming_up)
+    before = rank_of(best.metric, old["value"], old.get("loss", -math.inf)) if old else None
+    if before is None or rank_of(best.metric, value, loss) > before:
+        tie_breaker = {} if best.metric == "loss" else {"loss": loss}
+        moved = {"moved": True} if old and (old.get("moved") or is_another(old["value"], value)) else {}
+        if not math.isfinite(value):
+            value = math.inf if metric_of(best.metric).lower_is_better else -math.inf
+        new = {**compared, "value": value, **tie_breaker, "step": state.step, "since": 0, **moved}
+        return replace(state, best={**new, **several})
+    since = counted(old, value=value, warming_up=warming_up)
+    return replace(state, best={**old, "since": since, **several})
+
+
+def watched_scores(config: EvaluateConfig, scores: Mapping[str, Any]) -> list[str]:
+    """The scores that choose the best evaluation and count for the patience, and the loss, which decides between
+    equals."""
+    named = (config.best.metric, *(config.stop_on.metrics if config.stop_on else ()), "loss")
+    return [name for name in dict.fromkeys(named) if name in scores]
 
 
 def compared_by(config: EvaluateConfig, name: str) -> dict[str, str]:
@@ -129,8 +138,3 @@ def compared_by(config: EvaluateConfig, name: str) -> dict[str, str]:
 def is_compared(best: Mapping[str, Any], compared: Mapping[str, str]) -> bool:
     """Whether the best so far was chosen by these."""
     return {key: best[key] for key in ("set", "metric", "weights") if key in best} == compared
-
-
-def _rank(value: float, loss: float) -> tuple[float, float]:
-    """What the better evaluation has more of; a loss that is no number is the worst."""
-    return value, -math.inf if math.isnan(loss) else -round(loss, LOSS_DIGITS)

@@ -7,6 +7,7 @@ of text, two flat streams of tokens (source and target) without padding; a *segm
 
 from trimtab.types.batch import Batch as Batch
 from trimtab.types.batch import fill as fill
+from trimtab.types.decoding import CutsOutput as CutsOutput
 from trimtab.types.decoding import DecoderSession as DecoderSession
 from trimtab.types.decoding import FeedsAtOnce as FeedsAtOnce
 from trimtab.types.decoding import SearchesItself as SearchesItself

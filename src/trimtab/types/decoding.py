@@ -37,6 +37,27 @@ class FeedsAtOnce(Protocol):
 
 
 @runtime_checkable
+class CutsOutput(Protocol):
+    """A session whose output layer can be cut to some ids."""
+
+    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
+        """From now on, `step` gives the logits of these ids alone, in this order; what it is fed stays as it is."""
+        ...
+
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """See `DecoderSession`."""
+        ...
+
+    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
+        """See `DecoderSession`."""
+        ...
+
+    def keep(self, rows: Int[Tensor, "kept"]) -> None:
+        """See `DecoderSession`."""
+        ...
+
+
+@runtime_checkable
 class Translates(Protocol):
     """A model that can open a decoding session."""
 

@@ -82,3 +82,7 @@ class TrainState:
     """The data ledger's counts up to `position`."""
     guard: dict[str, Any] = field(default_factory=dict)
     """What the step keeps besides the optimizer's moments, such as a loss scale; and what was refused and left out."""
+    origin: dict[str, float] = field(default_factory=dict[str, float])
+    """Where schedule and length count from, and when anything was reset last (`--reset`); empty where nothing was.
+
+    `step`, `target_tokens`, `seconds` and `epochs` are what the run had behind it there, `reset_at` is the step."""

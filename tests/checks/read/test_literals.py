@@ -92,7 +92,7 @@ def test_all_else_is_unknown(expression: str):
         ("from transformers import IntervalStrategy", "IntervalStrategy.STEPS", "IntervalStrategy.STEPS"),
         ("from peft import TaskType as T", "T.CAUSAL_LM", "TaskType.CAUSAL_LM"),
         ("from settings import Config", "Config.RATE", UNKNOWN),
-        ("class Config:\n  RATE = 1\nimport torch", "Config.RATE", UNKNOWN),
+        ("class Config:\n  RATE = 1\nimport torch", "Config.RATE", 1),
         ("import argparse, torch\nargs = p.parse_args()", "args.lr", UNKNOWN),
     ],
 )

@@ -6,11 +6,15 @@ import pytest
 
 from tests.checks.rules.findings import severities
 from trimtab.checks.rules import (
+    d111_text_lines_squeezed_to_a_square,
     k112_checkpoint_may_run_code,
+    l112_label_smoothing_the_loss_ignores,
+    m312_batch_norm_on_few_examples,
     m320_image_transformer_on_few_images,
     p309_tensor_made_on_the_host,
     p310_convolutions_in_nchw,
     p311_tf32_never_turned_on,
+    s124_no_clipping_from_scratch,
     s144_decay_on_norms_and_biases,
     s145_short_last_window,
     x106_products_of_bytes_saturate,
@@ -228,3 +232,87 @@ BYTES = "from onnxruntime.quantization import QuantType, quantize_dynamic, quant
 )
 def test_products_of_unsigned_and_signed_bytes(call, told):
     assert fires(x106_products_of_bytes_saturate, BYTES.format(call)) is told
+
+
+TROCR = (
+    "from transformers import Seq2SeqTrainer, TrOCRProcessor, VisionEncoderDecoderModel\n"
+    'processor = TrOCRProcessor.from_pretrained("{name}"{more})\n'
+    "Seq2SeqTrainer(model=model, args=args, train_dataset=data).train()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "expected"),
+    [
+        ("microsoft/trocr-base-printed", "", ["note"]),
+        ("microsoft/trocr-small-handwritten", ", use_fast=True", ["note"]),
+        ("microsoft/trocr-base-printed", ", size={'height': 64, 'width': 768}", []),
+        ("microsoft/trocr-base-printed", ", do_resize=False", []),
+        ("me/my-own-processor", "", []),
+    ],
+)
+def test_published_processors_of_text_lines_are_known_to_be_square(name, more, expected):
+    text = TROCR.format(name=name, more=more)
+    assert severities(d111_text_lines_squeezed_to_a_square, "train.py", text) == expected
+
+
+def test_a_processor_that_only_reads_is_left_alone():
+    text = TROCR.format(name="microsoft/trocr-base-printed", more="").partition("Seq2SeqTrainer(")[0]
+    assert severities(d111_text_lines_squeezed_to_a_square, "read.py", text) == []
+
+
+LIGER = "from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss as L\nloss = L({arguments})\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "versions", "expected"),
+    [
+        ("label_smoothing=0.1", "liger-kernel=0.2.1", ["error"]),
+        ("label_smoothing=0.1", "liger-kernel=0.3.0", []),
+        ("label_smoothing=0.1", "", []),
+        ("label_smoothing=0.0", "liger-kernel=0.2.1", []),
+        ("ignore_index=0", "liger-kernel=0.2.1", []),
+    ],
+)
+def test_ligers_fused_loss_took_no_label_smoothing_at_first(arguments, versions, expected):
+    text = LIGER.format(arguments=arguments)
+    assert severities(l112_label_smoothing_the_loss_ignores, "train.py", text, versions=versions) == expected
+
+
+RECIPE = (
+    "task: translation\ndata:\n  train: [{{source: a.en, target: a.de}}]\n  valid: {{source: b.en, target: b.de}}\n"
+    "model: {{preset: tiny}}\nstep: {{tokens_per_step: 16384, clip: {clip}}}\nlength: 20000 steps\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("clip", "expected"),
+    [("{kind: off}", ["note"]), ("{kind: global_norm, at: 1.0}", [])],
+)
+def test_a_recipe_that_switches_clipping_off_is_noted(clip, expected):
+    assert severities(s124_no_clipping_from_scratch, "recipe.yaml", RECIPE.format(clip=clip)) == expected
+
+
+NORMED = (
+    "import torch\nfrom torch import nn\nfrom accelerate import Accelerator\nfrom torch.utils.data import DataLoader\n"
+    "accelerator = Accelerator(gradient_accumulation_steps=16)\n"
+    "net = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8))\n{loaders}"
+)
+
+
+@pytest.mark.parametrize(
+    ("loaders", "expected"),
+    [
+        ("loader = DataLoader(data, batch_size=2)\n", ["note"]),
+        (
+            "loader = DataLoader(data, batch_size=2, shuffle=True)\nother = DataLoader(data, batch_size=64)\n",
+            ["note"],
+        ),
+        ("loader = DataLoader(data, batch_size=64)\n", []),
+        ("loader = DataLoader(data, batch_size=2, shuffle=False)\n", []),
+        ("loader = DataLoader(data, batch_size=2)\nother = DataLoader(data, batch_size=2)\n", []),
+    ],
+)
+def test_a_loader_that_is_alone_is_the_one_for_training(loaders, expected):
+    text = NORMED.format(loaders=loaders)
+    assert severities(m312_batch_norm_on_few_examples, "train.py", text) == expected

@@ -81,3 +81,23 @@ def test_no_rule_is_told_twice_in_one_answer():
     text = explanation("label smoothing").text
     assert text.count("- L101 ") == 1
     assert "What may be behind" not in text
+
+
+def test_a_recipe_key_has_its_page_with_related_rules():
+    found = explanation("step.optimizer.learning_rate")
+    assert found.is_found
+    assert found.text.startswith("# step.optimizer.learning_rate\n")
+    assert "- S202 peak-rate-out-of-range" in found.text
+    assert "- S140 rate-beyond-any-use" in found.text
+    assert "## Rules" not in explanation("data.train.0.weight").text
+
+
+def test_a_misspelled_key_is_answered_with_the_nearest():
+    found = explanation("step.optimizer.learning_rat")
+    assert not found.is_found
+    assert "did you mean `step.optimizer.learning_rate`" in found.text
+
+
+def test_a_word_that_is_also_a_key_names_the_key():
+    assert "Recipe keys of that name: `step.optimizer.learning_rate`." in explanation("learning_rate").text
+    assert "Recipe keys" not in explanation("loss is NaN").text

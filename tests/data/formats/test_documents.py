@@ -65,7 +65,6 @@ def test_ten_thousand_sentences_are_one_document(tmp_path):
     ("line", "said"),
     [
         ("{", "not valid JSON"),
-        ("", "not valid JSON"),
         ("[1]", "no JSON object"),
         ('{"src": ["a"]}', "no field 'tgt'"),
         ('{"src": ["a"], "tgt": "b"}', "no list of sentences in 'tgt'"),
@@ -88,3 +87,20 @@ def test_a_number_is_no_field(tmp_path):
 def test_a_number_of_any_length_in_another_field_is_no_matter(tmp_path):
     corpus = opened(tmp_path, ['{"id": ' + "9" * 10_000 + ', "src": ["a"], "tgt": ["b"]}'])
     assert corpus.pair(0) == ("a", "b")
+
+
+def test_blank_lines_and_empty_lists_are_documents_of_nothing_and_counted(tmp_path):
+    corpus = opened(tmp_path, [line_of([("a", "b")]), "", " ", line_of([]), line_of([("c", "d")])])
+    assert [corpus.pair(line) for line in range(len(corpus))] == [("a", "b"), ("c", "d")]
+    assert corpus.place(1).endswith("documents.jsonl:5")
+    assert corpus.empty_documents == [1, 2, 3]
+
+
+def test_the_lists_may_be_inside_another_field(tmp_path):
+    path = tmp_path / "documents.jsonl"
+    path.write_text('{"doc": {"src": ["a", "b"]}, "tgt": ["c", "d"]}\n')
+    corpus = open_documents(path, source="doc.src", target="tgt", cache=tmp_path / "cache")
+    assert [corpus.pair(line) for line in range(2)] == [("a", "c"), ("b", "d")]
+    with pytest.raises(InputError, match=r"has no field 'doc.trg'") as caught:
+        open_documents(path, source="doc.src", target="doc.trg", cache=tmp_path / "cache")
+    assert caught.value.problems[0].got == "doc.src, tgt"

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.formats.json_line import has_half_character, is_document_object, read_json
+from trimtab.data.formats.json_line import (
+    field_at,
+    field_paths,
+    has_half_character,
+    is_document_object,
+    read_json,
+)
 from trimtab.data.lines import open_lines
 
 VALUES = st.recursive(
@@ -56,3 +62,37 @@ def test_half_characters_are_those_that_utf_8_cannot_write(text):
     except UnicodeEncodeError:
         is_whole = False
     assert has_half_character(text) == (not is_whole)
+
+
+NAMES = st.text(st.sampled_from("ab."), min_size=1, max_size=3)
+OBJECTS = st.recursive(
+    st.integers(), lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
+).filter(lambda value: isinstance(value, dict))
+
+
+def leaves(fields, before=""):
+    """All fields that hold no others, by the slow way, with every name that leads to them."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+@given(OBJECTS)
+def test_every_field_is_found_by_its_path(fields):
+    found = list(leaves(fields))
+    assert field_paths(fields) == [path for path, _ in found]
+    for path, value in found:
+        # Two fields may have one path where names have dots in them; then it is one of theirs, or one above.
+        same = [other for each, other in found if each == path]
+        got = field_at(fields, path)
+        assert got == value or got in same or isinstance(got, dict)
+
+
+def test_a_name_with_a_dot_comes_before_a_path():
+    fields = {"a.b": 1, "a": {"b": 2, "c.d": 3, "c": {"e": 4}}, "x": None}
+    assert [field_at(fields, name) for name in ("a.b", "a.c.d", "a.c.e", "x")] == [1, 3, 4, None]
+    for name in ("a.x", "x.y", "a.b.c", "", "."):
+        with pytest.raises(KeyError):
+            field_at(fields, name)

@@ -35,8 +35,6 @@ def test_fields_are_pairs_whatever_else_the_object_holds(tmp_path):
         ('{"en": "one", "de": eins}', "is not valid JSON", "Expecting value, at column 21", 21),
         ('{"en": "one"} {"de": "eins"}', "is not valid JSON", "Extra data, at column 15", 15),
         ("[" * 100_000, "is not valid JSON", "recursion", 1),
-        ("", "is empty", "", 1),
-        ("  ", "is empty", "", 1),
         ('["one", "eins"]', "is no JSON object", "an array", 1),
         ("null", "is no JSON object", "null", 1),
         ('{"en": "one"}', "has no field 'de'", "en", 1),
@@ -81,3 +79,20 @@ def test_a_number_of_any_length_in_another_field_is_no_matter(tmp_path):
         "line 1 has no text in the field 'en'",
         "a number",
     )
+
+
+def test_a_field_inside_another_is_named_by_a_path(tmp_path):
+    line = '{"translation": {"en": "one", "de": "eins"}, "id": 1}'
+    pairs = write(tmp_path, line, source="translation.en", target="translation.de")
+    assert pairs.pair(0) == ("one", "eins")
+    missing = problem_of(write(tmp_path, line, source="translation.en", target="translation.fr"))
+    assert missing.got.split(", ")[0] in ("translation.en", "translation.de")
+    assert "did you mean translation." in missing.fix
+    whole = problem_of(write(tmp_path, line, source="translation", target="translation.de"))
+    assert (whole.got, whole.fix) == ("an object", "name a field inside, such as translation.en")
+
+
+def test_blank_lines_are_pairs_of_nothing_and_keep_the_numbers_of_the_others(tmp_path):
+    pairs = write(tmp_path, '{"en": "a", "de": "b"}', "", " \t", '{"en": "c", "de": "d"}')
+    assert list(pairs.several(range(4))) == [("a", "b"), ("", ""), ("", ""), ("c", "d")]
+    assert pairs.place(3).endswith("pairs.jsonl:4")

@@ -86,3 +86,12 @@ def test_the_fingerprint_is_of_the_documents_and_not_of_their_passages(tmp_path)
         open_jsonl_passages(write(tmp_path, ["one two"]), most=99, cache=tmp_path).fingerprint
         != few.fingerprint
     )
+
+
+def test_blank_lines_are_documents_without_a_text_and_counted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a"}\n\n \n{"text": ""}\n{"text": "b"}\n')
+    passages = open_jsonl_passages(path, most=16, cache=tmp_path)
+    assert [passages.passage(number).text for number in range(len(passages))] == ["a", "b"]
+    assert passages.empty_documents == [1, 2, 3]
+    assert passages.place(1) == f"{path}:5"

@@ -55,6 +55,8 @@ def test_units_with_both_languages_are_the_pairs(tmp_path, key):
     path = tmp_path / "m.tmx"
     path.write_text(memory(UNITS, key=key), encoding="utf-8")
     assert pairs_in(path) == [("one", "eins"), ("three & more", "drei\nZeilen")]
+    again = open_tmx(path, source="en", target="de", cache=tmp_path / "cache")
+    assert again.passed_over == {"other_language": 1}
     assert pairs_in(path, "de", "fr") == [("eins", "un")]
 
 
@@ -110,3 +112,22 @@ def test_entities_that_swell_are_refused(tmp_path):
         + memory([{"en": "X", "de": "x"}]).partition('.dtd">')[2].replace("X", "&a8;")
     )
     assert refused(path).what.endswith("is not valid XML")
+
+
+def test_a_unit_with_several_variants_of_a_language_is_as_many_pairs(tmp_path):
+    path = tmp_path / "m.tmx"
+    unit = (
+        '<tu><tuv xml:lang="en_US"><seg>color</seg></tuv><tuv xml:lang="EN-GB"><seg>colour</seg></tuv>'
+        '<tuv xml:lang="de"><seg>Farbe</seg></tuv><tuv xml:lang="de"><seg>Farbton</seg></tuv>'
+        '<tuv xml:lang="de"><seg>Farbe</seg></tuv></tu>'
+    )
+    path.write_text(memory([]).replace("<body>", f"<body>{unit}"))
+    both = [("color", "Farbe"), ("color", "Farbton"), ("colour", "Farbe"), ("colour", "Farbton")]
+    assert pairs_in(path) == both
+    assert pairs_in(path, "en-us") == both[:2]
+
+
+def test_a_file_of_another_encoding_is_read_as_it_says(tmp_path):
+    path = tmp_path / "m.tmx"
+    path.write_bytes(memory([{"en": "ä", "de": "ß"}]).replace("UTF-8", "UTF-16").encode("utf-16"))
+    assert pairs_in(path) == [("ä", "ß")]

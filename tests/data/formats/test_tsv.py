@@ -55,7 +55,7 @@ def test_a_column_number_beyond_the_first_line_is_an_error(tmp_path, column):
 
 
 @pytest.mark.parametrize(
-    ("line", "got"), [("2\ttwo", "2 columns"), ("2\ttwo\tzwei\t", "4 columns"), ("", "1 column")]
+    ("line", "got"), [("2\ttwo", "2 columns"), ("2\ttwo\tzwei\t", "4 columns"), ("zwei", "1 column")]
 )
 def test_a_line_with_other_columns_is_named_when_it_is_read(tmp_path, line, got):
     pairs = write(tmp_path, f"{NAMED}{line}\n")
@@ -78,3 +78,18 @@ def test_the_fingerprint_tells_which_columns_are_read(tmp_path):
     prints = {write(tmp_path, NAMED, source=source).fingerprint for source in ("en", "id", 2)}
     assert len(prints) == 2, "en and 2 are the same column of the same file"
     assert write(tmp_path, NAMED, source=2, target=3).fingerprint not in prints
+
+
+def test_blank_lines_are_pairs_of_nothing_and_keep_the_numbers_of_the_others(tmp_path):
+    pairs = write(tmp_path, "\n" + NAMED.replace("2\t", "\n  \n2\t"))
+    assert all_of(pairs) == [("one", "eins"), ("", ""), ("", ""), ("two", "zwei")]
+    assert list(pairs.several(range(4))) == all_of(pairs)
+    assert pairs.place(3).endswith("pairs.tsv:6")
+    by_number = write(tmp_path, "\none\teins\n\t\n", source=1, target=2)
+    assert all_of(by_number) == [("", ""), ("one", "eins"), ("", "")]
+
+
+def test_a_missing_column_is_named_with_the_line_that_has_the_names(tmp_path):
+    with pytest.raises(InputError, match="has no column 'fr'") as caught:
+        write(tmp_path, "\n\n" + NAMED, source="fr")
+    assert caught.value.problems[0].where.endswith("pairs.tsv:3")

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+import transformers
 
 from tests.export.runs import of_model
 from tests.sentencepiece_files import with_pieces
@@ -53,6 +54,20 @@ def test_two_vocabularies_cannot_have_tags_for_their_ids_mean_words_on_the_other
     tagged = Tokenizers(SentencePiece(own.model, symbols=("<2de>",)), own)
     (found,) = problems(tmp_path, tagged)
     assert found.what.startswith("data.source_tokenizer: a MarianTokenizer cannot have tags")
+
+
+@pytest.mark.parametrize(
+    ("version", "refused"), [("4.57.3", True), ("5.17.0", True), ("5.18.0", False), ("6.0", False)]
+)
+def test_vocabularies_of_two_sizes_need_a_transformers_that_searches_with_them(
+    monkeypatch, tmp_path, shared, version, refused
+):
+    monkeypatch.setattr(transformers, "__version__", version)
+    own = shared.target
+    fewer = SentencePiece(with_pieces(own.model, lambda pieces: pieces[:-1]))
+    assert problems(tmp_path, Tokenizers(SentencePiece(own.model), own)) == []
+    found = problems(tmp_path, Tokenizers(fewer, own))
+    assert [each.got.partition(",")[0] for each in found] == ([f"transformers {version}"] if refused else [])
 
 
 def test_two_vocabularies_must_agree_on_their_special_symbols(tmp_path, shared):

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, cast
 
 from trimtab.checks.description import Description
@@ -63,6 +64,8 @@ class Draft:
         """Where a value comes from: the key, or that it is the tool's default."""
         if source is None:
             return ""
+        if source.origin == "beside":
+            return f"{source.key} of {PurePath(source.place.path).name}"
         return source.key if source.is_written else f"{self.title}'s default"
 
     def note(self, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, cast, get_args
 
+from trimtab.checks.conversion import nmt
 from trimtab.checks.conversion.draft import Draft, number
 from trimtab.config.positions import EncoderPositions
 
@@ -16,6 +17,17 @@ ACTIVATIONS = {
     "gated-silu": "swiglu",
     "gated-gelu": "geglu",
 }
+OF_NMT = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_accurate": "gelu",
+    "gelu_fast": "gelu",
+    "silu": "silu",
+    "swish": "silu",
+    "gated-silu": "swiglu",
+    "gated-gelu": "geglu",
+}
+"""By the words of the concept; without a gate, unless they say so."""
 SIZES = ("hidden_size", "heads", "layers", "feed_forward")
 
 
@@ -38,6 +50,9 @@ def write_model(draft: Draft) -> None:
             f"dropout of {number(attention.value)} on attention weights has no counterpart: no fast kernel has it"
         )
     _write_positions(draft)
+    placement = draft.take("norm_placement")
+    if placement is not None and placement.value == "post":
+        draft.put("norm_position", "after", level=1, source=placement)
     norm = draft.take("norm")
     if norm is not None and norm.value in NORMS:
         draft.put("norm", NORMS[norm.value], level=1, source=norm)
@@ -49,7 +64,10 @@ def write_model(draft: Draft) -> None:
 
 def write_start(draft: Draft) -> None:
     """Says how to begin from weights; those of another tool cannot be read."""
-    start = draft.key("train_from", "training.train_from")
+    start = draft.key(
+        "train_from", "training.train_from", "pretrained-model", "params", "finetune-from-model", "restore-file",
+        "checkpoint.finetune_from_model", "checkpoint.restore_file",
+    )  # fmt: skip
     if start is not None and start.value:
         draft.say(comment=f"warm_start: RUN, in the place of {draft.origin(start)}", level=1)
 
@@ -76,6 +94,10 @@ def _write_sizes(draft: Draft) -> None:
         "decoder_layers": draft.key("dec_layers", "model.decoder.layers"),
     }
     whole = draft.run.keys.get("layers") or draft.run.keys.get("model.layers")
+    if (encoder := draft.take("encoder_layers")) is not None:
+        draft.put("encoder_layers", encoder.value, level=1, source=encoder)
+        draft.put("decoder_layers", number_of_layers, level=1, source=layers)
+        sides = {}
     for key, side in sides.items():
         own = _sum_of(side.value) if side is not None and whole is None else None
         draft.put(key, own or number_of_layers, level=1, source=side if own else layers)
@@ -93,7 +115,10 @@ def _write_positions(draft: Draft) -> None:
     kind = draft.take("positions")
     if kind is None:
         return
-    if kind.value in POSITIONS:
+    if kind.value == "alibi" and draft.run.tool in nmt.TOOLS:
+        draft.put("positions", "sinusoidal", level=1, why="of the encoder, whose ALiBi has no counterpart")
+        draft.put("decoder_positions", "alibi", level=1, source=kind)
+    elif kind.value in POSITIONS:
         draft.put("positions", kind.value, level=1, source=kind)
     else:
         draft.put("positions", "sinusoidal", level=1, why=f"{kind.value} there, which has no counterpart")
@@ -104,6 +129,11 @@ def _write_positions(draft: Draft) -> None:
 
 def _write_activation(draft: Draft) -> None:
     chosen = draft.key("pos_ffn_activation_fn", "model.mlp_activation_fn")
+    if (told := draft.take("activation")) is not None:
+        draft.put("activation", OF_NMT.get(told.value, "relu"), level=1, source=told)
+        if told.value not in OF_NMT:
+            draft.note(f"the activation {told.value} has no counterpart; ReLU is used instead")
+        return
     if draft.run.tool == "mammoth":
         draft.put("activation", "geglu", level=1, why="a gate with GELU there, by default")
         return
@@ -115,6 +145,11 @@ def _write_activation(draft: Draft) -> None:
 
 def _write_tying(draft: Draft) -> None:
     """One matrix for all three where source and target share theirs; target and output share one in any case."""
+    if draft.run.tool in nmt.TOOLS:
+        kind, told = nmt.ties(draft)
+        if kind:
+            draft.put("tie_embeddings", kind, level=1, source=told)
+        return
     shared = draft.key("share_embeddings", "model.share_embeddings")
     output = draft.key("share_decoder_embeddings", "model.share_decoder_embeddings")
     inner = draft.key("x_transformers_opts.tie_embedding")

@@ -74,7 +74,8 @@ def write_schedule(draft: Draft) -> None:
     if name == "noamwd":
         draft.note("noamwd's additional decay by steps has no counterpart")
     if name == "rsqrt":
-        comment += f"; peak {_rsqrt_peak(draft)}; here the rate rises to it, there it begins with it"
+        rises = "" if draft.run.tool == "sockeye" else "; here the rate rises to it, there it begins with it"
+        comment += f"; peak {_rsqrt_peak(draft)}{rises}"
     if name == "none":
         comment += _exponential(draft)
     warmup = _warmup(draft, kind)
@@ -112,6 +113,8 @@ def _rsqrt_peak(draft: Draft) -> str:
 
 
 def _warmup_steps(draft: Draft) -> int:
+    if draft.run.tool == "sockeye":
+        return max(1, draft.run.value("warmup_steps") or 1)
     written = draft.run.keys.get("warmup_steps") or draft.run.keys.get("training.warmup_steps")
     value = written.value if written is not None else draft.run.value("warmup_steps")
     return value if isinstance(value, int) and value > 0 else 4000

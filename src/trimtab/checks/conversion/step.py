@@ -8,6 +8,7 @@ TOKENS_PER_SENTENCE = 30
 """An estimate for tools that count sentences; the line says so."""
 PRECISIONS = {"bf16": "bf16_mixed", "fp16": "fp16_mixed"}
 LENGTH = 10_000
+MOST_WARMUP = 1_000_000
 LONGEST = 1e15
 """Lengths beyond it are slips."""
 EVERY = 500
@@ -34,9 +35,13 @@ def budgets(draft: Draft) -> tuple[int, int, str]:
         draft.take(name) for name in ("micro_batch", "batch_unit", "accumulation", "devices")
     )
     if size is None or size.value < 1:
-        return 8192, 32768, "no batch size is written: the default"
-    count, factor = size.value, 1
-    why = f"{size.key} {count}"
+        if times is None or not times.is_written or unit is None:
+            return 8192, 32768, "no batch size is written: the default"
+        # Marian's `mini-batch-fit`, and files whose batch is on the command line.
+        count, why = 8192, "8192 of a micro-batch, whose size is not written there"
+    else:
+        count, why = size.value, f"{size.key} {size.value}"
+    factor = 1
     if unit is None or unit.value == "examples":
         factor = _tokens_of_example(draft)
         why += f" examples of about {factor} tokens (an estimate)"
@@ -64,6 +69,8 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
         level=1,
         comment="" if has_validation else "of nothing, until data.valid is filled",
     )
+    if draft.run.tool == "marian" and draft.run.value("moving_average"):
+        draft.say("weights: ema", level=1, comment="the average is what is validated there")
     _write_patience(draft)
     draft.say()
     draft.say("checkpoint:")
@@ -78,7 +85,7 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
 
 def write_length(draft: Draft) -> None:
     """Writes `length`: steps, epochs, or a guess that says so."""
-    steps, epochs = draft.take("steps"), draft.take("epochs")
+    steps, epochs, tokens = draft.take("steps"), draft.take("epochs"), draft.take("tokens")
     if steps is not None and steps.value >= 1:
         draft.say(
             f"length: {steps.value} {'step' if steps.value == 1 else 'steps'}", comment=draft.origin(steps)
@@ -86,8 +93,12 @@ def write_length(draft: Draft) -> None:
     elif epochs is not None and 0 < epochs.value < LONGEST:
         unit = "epoch" if epochs.value == 1 else "epochs"
         draft.say(f"length: {_count(epochs.value)} {unit}", comment=draft.origin(epochs))
+    elif tokens is not None and 0 < tokens.value < LONGEST:
+        draft.say(f"length: {tokens.value} tokens", comment=draft.origin(tokens))
     else:
-        draft.say(f"length: {LENGTH} steps", comment="no length is written: a guess")
+        # The warm-up must fit in it.
+        guess = max(LENGTH, 10 * min(draft.run.value("warmup_steps") or 0, MOST_WARMUP))
+        draft.say(f"length: {guess} steps", comment="no length is written: a guess")
 
 
 def _count(value: float) -> str:
@@ -132,6 +143,10 @@ def _write_clip(draft: Draft) -> None:
 
 def _write_moving_average(draft: Draft) -> None:
     """A moving average of the weights: what counts there is the share of the new ones, here that of the old."""
+    if (told := draft.take("moving_average")) is not None:
+        if 0 < told.value < 1:
+            draft.say(f"ema: {{decay: {1 - told.value:.6g}}}", level=1, comment=draft.origin(told))
+        return
     share = draft.key("average_decay", "training.average_decay")
     if share is not None and isinstance(share.value, int | float) and 0 < share.value < 1:
         comment = f"{draft.origin(share)} {number(share.value)}, the share of the new weights"
@@ -142,6 +157,9 @@ def _write_moving_average(draft: Draft) -> None:
 
 def _write_patience(draft: Draft) -> None:
     """Evaluations without a new best, after which the run ends."""
+    if (told := draft.take("patience")) is not None:
+        draft.put("patience", told.value, level=1, source=told)
+        return
     names = ("early_stopping", "early_stopping_patience", "patience")
     patience = draft.key(*names, *(f"training.{name}" for name in names))
     if patience is not None and isinstance(patience.value, int) and patience.value > 0:

@@ -27,6 +27,8 @@ def other_task(run: Description) -> str:
     task = run.value("task")
     if task in OTHER_TASKS:
         return OTHER_TASKS[task]
+    if run.tool in ("marian", "fairseq") and task is None and (other := _of_nmt(run)):
+        return other
     for name in ("stage", "rl"):
         chosen = run.written(name)
         if chosen is not None and chosen.value:
@@ -35,6 +37,15 @@ def other_task(run: Description) -> str:
             if chosen.value in _OF_STAGE:
                 return _OF_STAGE[chosen.value]
     return next((what for name in _classes(run) if (what := _by_class(name))), "")
+
+
+def _of_nmt(run: Description) -> str:
+    """What a task of fairseq or a model of Marian is for, where that is neither translation nor a language model."""
+    for name in ("type", "task", "task._name"):
+        chosen = run.written(name)
+        if chosen is not None and isinstance(chosen.value, str) and (run.tool == "fairseq" or name == "type"):
+            return f"trains for another task (`{chosen.value}`)"
+    return ""
 
 
 def note_adapter(draft: Draft) -> None:

@@ -1,6 +1,6 @@
 """A translation recipe from the description of a run."""
 
-from trimtab.checks.conversion.corpora import has_validation, write_data
+from trimtab.checks.conversion import corpora, nmt
 from trimtab.checks.conversion.draft import Draft
 from trimtab.checks.conversion.model import write_model
 from trimtab.checks.conversion.step import write_rest, write_step
@@ -31,14 +31,16 @@ def write_translation(draft: Draft) -> None:
     draft.account(draft.run.setting("task"))
     draft.say("task: translation")
     draft.say()
-    longest = write_data(draft)
+    files = nmt if draft.run.tool in nmt.TOOLS else None
+    longest = files.write_files(draft) if files else corpora.write_data(draft)
     draft.say()
     write_model(draft)
     draft.say()
     _write_loss(draft)
     draft.say()
     write_step(draft, longest=longest)
-    write_rest(draft, metrics="bleu, chrf", has_validation=has_validation(draft))
+    is_validated = (files or corpora).has_validation(draft)
+    write_rest(draft, metrics="bleu, chrf", has_validation=is_validated)
     _tell_differences(draft)
 
 
@@ -67,6 +69,9 @@ def _tell_differences(draft: Draft) -> None:
         )
     draft.account(draft.run.setting("output_dir"))
     _account_implied(draft)
+    if draft.run.tool in nmt.TOOLS:
+        nmt.account_implied(draft)
+        nmt.note_kept_out(draft)
 
 
 def _account_implied(draft: Draft) -> None:

@@ -62,14 +62,19 @@ def _edited(document: Document, values: dict[str, Any], name: str, edit: Edit) -
         case SetValue():
             pairs[index] = (name, _value(document, edit.value))
         case RenameKey():
-            pairs[index] = (new_name(edit), pairs[index][1])
+            pairs[index] = (_name(document, new_name(edit)), pairs[index][1])
         case RemoveKey():
             del pairs[index]
         case AddKey():
-            pairs.insert(index + 1, (added_name(edit), _value(document, edit.value)))
+            pairs.insert(index + 1, (_name(document, added_name(edit)), _value(document, edit.value)))
     if len(dict(pairs)) < len(pairs):
         raise CannotMend("an argument of that name is there already")
     return dict(pairs)
+
+
+def _name(document: Document, name: str) -> str:
+    """A command line is read with underscores, however its options are spelled."""
+    return name.replace("-", "_") if document.syntax == "shell" else name
 
 
 def _values(document: Document, call: Call) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from trimtab.checks.place import Place
 def target(document: Document, edit: Edit, at: Place) -> tuple[Call, Entry]:
     """The call and its argument that an edit names; where several calls have it, the one at the finding."""
     key = edit.after if isinstance(edit, AddKey) else edit.key
+    if document.syntax == "shell" and (short := _short(document, key, at)):
+        return short
     having = [(call, entry) for call in document.calls if (entry := argument(call, key)) is not None]
     if not having:
         raise CannotMend(f"`{key}` is not written in this file")
@@ -25,7 +27,16 @@ def target(document: Document, edit: Edit, at: Place) -> tuple[Call, Entry]:
 
 def argument(call: Call, key: str) -> Entry | None:
     """An argument by its name, or by the last part of a dotted one."""
-    return call.arguments.get(key) or call.arguments.get(key.rpartition(".")[2])
+    names = (key, key.rpartition(".")[2], key.replace("-", "_"))
+    return next((call.arguments[name] for name in names if name in call.arguments), None)
+
+
+def _short(document: Document, key: str, at: Place) -> tuple[Call, Entry] | None:
+    """An option of one or two letters at the finding, where no call has the key, which is its long name."""
+    if any(argument(call, key) is not None for call in document.calls):
+        return None
+    found = ((call, entry) for call in document.calls for entry in call.arguments.values())
+    return next((pair for pair in found if _stands(pair[1], at) and len(pair[1].key) <= 3), None)
 
 
 def offset(text: str, line: int, column: int) -> int:

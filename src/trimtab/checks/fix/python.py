@@ -37,6 +37,8 @@ def edit_python(text: str, document: Document, edit: Edit, at: Place) -> str:
     assert word.arg is not None
     value_start = _offset(text, starts, word.value.lineno, word.value.col_offset)
     match edit:
+        case SetValue() if entry.is_option or isinstance(word.value, ast.Attribute | ast.Subscript):
+            raise CannotMend("the value is written elsewhere: change it there")
         case SetValue():
             end = _offset(text, starts, word.value.end_lineno or 0, word.value.end_col_offset or 0)
             cut = Cut(value_start, end, repr(edit.value))

@@ -25,6 +25,8 @@ def edit_shell(text: str, document: Document, edit: Edit, at: Place) -> str:
                 raise CannotMend("the option has no value of its own")
             cut = Cut(value_start, value_end, _written(edit.value))
         case RenameKey():
+            if option[:1] == "-" and option[:2] != "--":
+                return Cut(start, end, f"--{new_name(edit)}").applied(text)
             name = entry.key.rpartition(".")[2]
             old = next((form for form in (name, name.replace("_", "-")) if form in option), None)
             if old is None:
@@ -34,7 +36,7 @@ def edit_shell(text: str, document: Document, edit: Edit, at: Place) -> str:
         case RemoveKey():
             cut = _remove(text, start, value_end)
         case AddKey():
-            dashes = option[: len(option) - len(option.lstrip("-"))]
+            dashes = "--" if option[:1] == "-" else ""
             sign = "=" if "=" in (option[-1:], text[end : end + 1]) else " "
             cut = _add(text, start, value_end, f"{dashes}{added_name(edit)}{sign}{_written(edit.value)}")
     return cut.applied(text)

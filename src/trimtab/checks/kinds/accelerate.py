@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.concept_map import Told, as_type, put, put_wrapped
 from trimtab.checks.kinds.deepspeed import HOSTS, deepspeed_beside
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.written import settings_of
@@ -106,6 +106,7 @@ def _put_fsdp(told: Told, settings: Mapping[str, Setting], kind: Setting | None)
     if version is None:
         put(told, "fsdp", kind, 1)
     put(told, "offload", settings.get(start + "offload_params"))
+    put_wrapped(told, settings.get(start + "transformer_layer_cls_to_wrap"))
     recomputes = settings.get(start + "activation_checkpointing")
     if recomputes is not None and recomputes.value is True:
         put(told, "gradient_checkpointing", recomputes)

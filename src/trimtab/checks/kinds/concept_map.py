@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from trimtab.checks.concepts import CONCEPTS
 from trimtab.checks.kinds.written import Written
+from trimtab.checks.listed import text_list as text_list
 from trimtab.checks.setting import Setting
 
 Told = dict[str, Setting]
@@ -46,11 +47,11 @@ def _float(value: int | float) -> float | None:
         return None
 
 
-def text_list(value: Any) -> list[str] | None:
-    """A list of names: a list of texts, or one text by itself."""
-    if isinstance(value, str):
-        return [value]
-    return list(value) if is_list(value) and all(isinstance(item, str) for item in value) else None
+def put_wrapped(told: Told, setting: Setting | None) -> None:
+    """Tells the classes that FSDP wraps: a list, or names between commas."""
+    value = setting.value if setting is not None else None
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else text_list(value)
+    put(told, "wrapped_layers", setting, names if names and all(names) else None)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:

@@ -1,11 +1,10 @@
 """Options of a script's own beside those of a library: known to the table, so that nobody calls them misspelled."""
 
-from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 
-from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.keytable import Key, KeyTable, overlaid
 
 NEAR = 0.9
 """From this likeness on, with as many words, a name is a known one misspelled."""
@@ -15,7 +14,7 @@ def with_own(table: KeyTable, names: Iterable[str]) -> KeyTable:
     """The table with the names that are neither known nor a known one misspelled; what it does not know is kept."""
     unknown = [name for name in names if "." not in name and table.key(name) is None]
     own = {name: Key(name=name, open=True) for name in unknown if not is_slip(name, table)}
-    return replace(table, keys=ChainMap(own, table.keys), unknown_keys="kept")  # type: ignore[arg-type]
+    return replace(overlaid(table, own), unknown_keys="kept")
 
 
 def is_slip(name: str, table: KeyTable) -> bool:

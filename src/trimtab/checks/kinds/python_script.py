@@ -13,6 +13,7 @@ from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.scripts.calls import defines, may_be_of, written_of
+from trimtab.checks.kinds.scripts.lightning import lightning_concepts
 from trimtab.checks.kinds.scripts.loop import loop_concepts
 from trimtab.checks.kinds.scripts.model import (
     ADAPTERS,
@@ -45,7 +46,8 @@ TELLING = frozenset(
 """Calls whose arguments stand among the keys, besides those that make something."""
 LIBRARIES = frozenset(
     {
-        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "lightning", "onnx", "onnxruntime",
+        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "liger_kernel", "lightning", "onnx",
+        "onnxruntime",
         "optimum", "peft", "pytorch_lightning", "sentence_transformers", "torch", "torchao", "torchvision",
         "transformers", "trl", "unsloth",
     }
@@ -106,6 +108,8 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
     }
     if not trains(document):
         told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+    if trains(document):
+        told |= lightning_concepts(document)
     if not configurations(document):
         told = {**own_loop_concepts(document), **told, **_cast(document)}
         if "weights_dtype" in told and not told["weights_dtype"].is_written:
@@ -197,6 +201,8 @@ def _description(
         for call in _shown(document)
         if call is configuration or call.name not in CLASSES or configuration is None
     ]
+    if configuration is not None and not any(call is configuration for call in calls):
+        calls.append(configuration)  # one that a parser of the command line makes
     tool = CLASSES[configuration.name][0] if configuration else _tool(document)
     return Description(
         tool=tool,

@@ -19,6 +19,7 @@ MODULES: dict[str, tuple[Syntax, ...]] = {
     ),
     "eole": ("yaml",),
     "eole_predict": ("yaml",),
+    "fairseq": ("yaml",),
     "generation_config": ("json",),
     "hf_training": (
         "yaml",
@@ -38,6 +39,8 @@ MODULES: dict[str, tuple[Syntax, ...]] = {
         "json",
     ),
     "mammoth": ("yaml",),
+    "marian": ("yaml",),
+    "marian_decoder": ("yaml",),
     "model_config": ("json",),
     "opennmt": ("yaml",),
     "opennmt_translate": ("yaml",),
@@ -45,6 +48,7 @@ MODULES: dict[str, tuple[Syntax, ...]] = {
     "python_script": ("python",),
     "recipe": ("yaml",),
     "shell_launch": ("shell",),
+    "sockeye": ("yaml",),
     "tokenizer_config": ("json",),
     "trl_training": (
         "yaml",

@@ -1,4 +1,4 @@
-"""Launch lines: `accelerate launch train.py --learning_rate 2e-5`, `torchrun`, `deepspeed`, `trl sft --...`."""
+"""Launch lines: `accelerate launch train.py --learning_rate 2e-5`, `torchrun`, `trl sft --...`, `fairseq-train`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +14,14 @@ from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.huggingface.trl_training import put_script, put_trl
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory_parts.versions import accepted
+from trimtab.checks.kinds.nmt.programs import program_of
 from trimtab.checks.kinds.own_options import with_own
-from trimtab.checks.kinds.scripts.launcher import LAUNCHERS, launcher_concepts, launcher_options
+from trimtab.checks.kinds.scripts.launcher import (
+    LAUNCHERS,
+    launcher_concepts,
+    launcher_options,
+    model_of_script,
+)
 from trimtab.checks.kinds.scripts.options import told_options
 from trimtab.checks.kinds.scripts.toolkits import toolkit_of, toolkit_run
 from trimtab.checks.kinds.trl_training import TRL_SIGNS, trainer_of
@@ -59,7 +65,7 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
 
 def _is_trainer(call: Call) -> bool:
     names = call.arguments.keys()
-    if toolkit_of(call):
+    if toolkit_of(call) or program_of(call):
         return True
     if call.name == "trl" and call.positional[:1] and call.positional[0] in COMMANDS:
         return True
@@ -81,6 +87,10 @@ def _description(
     if call is not None and toolkit_of(call) == "llamafactory":
         surroundings = accepted(surroundings)
     told: Told = launcher_concepts(launcher, document, surroundings) if launcher else {}
+    if call is not None and program_of(call):
+        from trimtab.checks.kinds.nmt.commands import run_of  # only where there is such a command
+
+        return run_of(call, document, surroundings, told)
     keys = launcher_options(launcher) if launcher else {}
     table: KeyTable | None = None
     tool = "accelerate" if launcher is not None and launcher.name == "accelerate-launch" else "torch"
@@ -93,6 +103,8 @@ def _description(
         table, tool = written.table, written.table.tool if written.table else tool
         told = _under(told, _told(written, call, surroundings))
         keys |= written.settings
+    if "wrapped_layers" in told and "model_family" not in told and call is not None:
+        told = {**model_of_script(call.name, surroundings), **told}
     return Description(
         tool=tool,
         kind=KIND.name,

@@ -76,6 +76,7 @@ def settings_of(
                 value_place=entry.value_place,
                 raw=entry.raw,
                 parsed=entry.value,
+                is_option=entry.is_option,
             )
     return told
 

@@ -24,7 +24,7 @@ SUFFIXES: Final[dict[str, Format]] = {
 _SHEBANG = re.compile(r"#!.*?\b(?:(python)|(?:ba|z|da|k)?sh)\b")
 _COMMAND = re.compile(
     r"^\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:accelerate\s+launch|torchrun|deepspeed|python[0-9.]*|llamafactory-cli|axolotl|trl"
-    r"|onmt_\w+|eole|mammoth_\w+|nohup|srun)\s+\S",
+    r"|onmt_\w+|eole|mammoth_\w+|marian|marian-decoder|sockeye-[\w-]+|fairseq-[\w-]+|nohup|srun)\s+\S",
     re.MULTILINE,
 )
 _PYTHON = re.compile(

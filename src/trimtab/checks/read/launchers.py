@@ -52,9 +52,21 @@ _KNOWN = frozenset(
         "onmt_train",
         "onmt_translate",
         "onmt_build_vocab",
+        "marian",
+        "marian-decoder",
+        "sockeye-train",
+        "sockeye-prepare-data",
+        "fairseq-train",
+        "fairseq-hydra-train",
+        "fairseq-preprocess",
     )
 )
 """Programs that a wrapper may start."""
+_TOOLS = re.compile(r"(?:marian|sockeye|fairseq)(?:-[a-z-]+)?")
+"""Programs that are often in a folder that a variable holds: `$MARIAN/build/marian`."""
+_HELD = re.compile(r"\$\{?(\w*(?:marian|sockeye|fairseq)\w*)\}?", re.IGNORECASE)
+"""A variable that is a program of these."""
+_FOUND = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)|`\s*which\s+([\w.-]+)\s*`")
 _MODULES = {
     "torch.distributed.run": "torchrun",
     "torch.distributed.launch": "torchrun",
@@ -84,10 +96,8 @@ class Launch:
 def launch(words: Sequence[Word]) -> list[Launch]:
     """The program of a command, before it the launcher that starts it; nothing where no program can be seen."""
     at = _program(words)
-    if at >= len(words) or words[at].text is None:
-        return []
-    name = os.path.basename((words[at].text or "").replace("\\", "/"))
-    return _started(name, words, at)
+    name = _base(words[at]) if at < len(words) else ""
+    return _started(name, words, at) if name else []
 
 
 def _started(name: str, words: Sequence[Word], at: int) -> list[Launch]:
@@ -119,7 +129,7 @@ def _program(words: Sequence[Word]) -> int:
 
 
 def _is_known(word: Word) -> bool:
-    name = os.path.basename(word.text or "")
+    name = _base(word)
     return bool(_PYTHON.fullmatch(name)) or name in _KNOWN or name in _LAUNCHERS or name.endswith(".py")
 
 
@@ -128,7 +138,7 @@ def _python(words: Sequence[Word], at: int) -> list[Launch]:
     while index < len(words):
         word = words[index]
         if word.text is None:
-            return [_last("", "python", words, index)]
+            return [_last(_base(word), "python", words, index)]
         if word.text == "-m" and index + 1 < len(words):
             return _module(words, index + 1)
         if word.text in ("-c", "-"):
@@ -182,4 +192,14 @@ def _last(name: str, launcher: str, words: Sequence[Word], at: int) -> Launch:
 
 
 def _base(word: Word) -> str:
-    return os.path.basename((word.text or "").replace("\\", "/"))
+    """The program's own name, also where a variable holds its folder; a variable's where it holds the program."""
+    if word.text is not None:
+        return os.path.basename(word.text.replace("\\", "/"))
+    raw = word.raw.replace('"', "")
+    if found := _FOUND.fullmatch(raw):
+        return found[1] or found[2]
+    name = os.path.basename(raw)
+    if _TOOLS.fullmatch(name) or (name.endswith(".py") and "fairseq" in raw.lower()):
+        return name
+    held = _HELD.fullmatch(raw)
+    return f"${held[1]}" if held else ""

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 
 from trimtab.checks.place import Place
 
@@ -14,7 +15,7 @@ class Lines:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self.starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        self.starts = _starts(text)
         """Offset of each line's first character."""
 
     def __len__(self) -> int:
@@ -40,3 +41,10 @@ class Lines:
         """`path:line:column`, for messages."""
         line, column = self.position(offset)
         return f"{self.path}:{line}:{column}"
+
+
+def _starts(text: str) -> list[int]:
+    if "\r" in text:
+        return [0, *(found.end() for found in _BREAK.finditer(text))]
+    ends = accumulate(len(line) + 1 for line in text.split("\n"))
+    return [0, *ends][:-1]

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeGuard
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.read.decode import printable
+from trimtab.checks.read.records import Held, Records, is_free
 from trimtab.checks.read.scopes import Scope, Survey, once
 
 MAX_NESTING: Final = 50
@@ -23,6 +24,11 @@ class Literals:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
+        self.records = Records(survey)
+        self.from_option = False
+        """Whether a value since this was last False is the default of an option of the script."""
+        self.options: set[ast.expr] = set()
+        """Expressions of names whose value is one."""
         self.known: dict[ast.expr, Any] = {}
         """Values of names' expressions, so that a chain of names is read once."""
 
@@ -45,7 +51,15 @@ class Literals:
                 one = self.value(left, scope, nesting=nesting + 1)
                 return computed(one, operator, self.value(right, scope, nesting=nesting + 1))
             case ast.Attribute():
-                return self._dotted(node)
+                value = self._dotted(node)
+                return (
+                    self.held(self.records.attribute(node, scope), nesting=nesting)
+                    if value is UNKNOWN
+                    else value
+                )
+            case ast.Subscript(value=inner, slice=ast.Constant(value=str(key))):
+                found = self._item(inner, key, scope)
+                return UNKNOWN if found is None else self.value(found, scope, nesting=nesting + 1)
             case _:
                 return UNKNOWN
 
@@ -68,20 +82,45 @@ class Literals:
             case ast.Name(id=name) if name not in self.survey.mutated and nesting < MAX_NESTING:
                 found = once(scope, name)
                 return self.mapping(found[0], found[1], nesting=nesting + 1) if found else None
+            case ast.Subscript(value=inner, slice=ast.Constant(value=str(key))) if nesting < MAX_NESTING:
+                item = self._item(inner, key, scope)
+                return self.mapping(item, scope, nesting=nesting + 1) if item is not None else None
             case _:
                 return None
+
+    def _item(self, inner: ast.expr, key: str, scope: Scope) -> ast.expr | None:
+        """The expression at a key of a mapping that is written out and never changed."""
+        pairs = self.mapping(inner, scope)
+        found = [value for name, value, _ in pairs or () if name == key]
+        is_seen = bool(found) and (is_free(found[-1]) or scope.outer is None)
+        return found[-1] if is_seen else None
+
+    def held(self, held: Held | None, *, nesting: int = 0) -> Any:
+        """What stands behind an attribute or a parameter. A default that says "not given" (None, 0, False, an empty
+        text) is unknown: that is what people use options for."""
+        if held is None:
+            return UNKNOWN
+        value: Any = self.value(held.node, held.scope, nesting=nesting + 1)
+        if (nesting > 0 and _is_container(value)) or (held.is_default and not value):
+            return UNKNOWN
+        self.from_option = self.from_option or held.is_default
+        return value
 
     def _name(self, name: str, scope: Scope, nesting: int) -> Any:
         found = once(scope, name)
         if found is None:
-            return UNKNOWN
+            return self.held(self.records.parameter(name, scope), nesting=nesting)
         node, where = found
         if node not in self.known:
             self.known[node] = UNKNOWN  # a name that stands for itself
+            before, self.from_option = self.from_option, False
             self.known[node] = self.value(node, where, nesting=nesting + 1)
+            if self.from_option:
+                self.options.add(node)
+            self.from_option = before
+        self.from_option = self.from_option or node in self.options
         value: Any = self.known[node]
-        is_container = isinstance(value, list | dict)
-        if is_container and (nesting > 0 or name in self.survey.mutated):
+        if _is_container(value) and (nesting > 0 or name in self.survey.mutated):
             return UNKNOWN  # lists of lists by name could double without end
         return value
 
@@ -119,6 +158,10 @@ def dotted_name(node: ast.expr, origins: dict[str, str]) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join((origins.get(node.id, node.id), *reversed(parts)))
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, list | dict)
 
 
 def _constant(value: object) -> Any:

@@ -142,6 +142,7 @@ class _Notebook:
             syntax="python",
             text=self.lines.text,
             calls=tuple(calls),
+            parsed=code.parsed(),
             commands=tuple(self.commands),
             imports=code.imports,
             sources=code.sources,

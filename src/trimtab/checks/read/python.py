@@ -9,12 +9,14 @@ from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.place import Place
+from trimtab.checks.read.arguments import Arguments, Positional
 from trimtab.checks.read.comments import comments_outside
 from trimtab.checks.read.flow.follow import Module, follow
 from trimtab.checks.read.flow.values import Flow
 from trimtab.checks.read.limits import MAX_CALLS, MAX_RAW, refuse_long_code
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.literals import Literals, dotted_name
+from trimtab.checks.read.records import Held
 from trimtab.checks.read.scopes import Scope, Survey, survey
 from trimtab.errors import InputError, input_error
 
@@ -41,6 +43,7 @@ def read_python(path: str, text: str, *, beside: Callable[[str], Lines | None] |
         syntax="python",
         text=text,
         calls=code.calls(),
+        parsed=code.parsed(),
         imports=code.imports,
         sources=code.sources,
         comments=code.comments(),
@@ -109,6 +112,27 @@ class Code:
         named = ((node, scope, dotted_name(node.func, {})) for node, scope in self.survey.calls[:MAX_CALLS])
         return tuple(self._call(node, scope) for node, scope, name in named if name or _method(node))
 
+    def parsed(self) -> tuple[Call, ...]:
+        """Classes of libraries that a parser of dataclasses fills, as calls with the defaults that the script gives."""
+        if "HfArgumentParser" not in self.lines.text and "TrlParser" not in self.lines.text:
+            return ()
+        found: list[Call] = []
+        for each in self.literals.records.parsed_classes():
+            qualifier, _, name = (
+                dotted_name(each.of, self.survey.origins).rpartition(".") if each.of else ("", "", "")
+            )
+            fields = {key: self._field(key, held) for key, held in each.fields.items()}
+            place = self.spot(each.node)
+            found.append(Call(name=name, qualifier=qualifier, arguments=fields, has_rest=True, place=place))
+        return tuple(found)
+
+    def _field(self, key: str, held: Held) -> Entry:
+        start, end = self._offsets(held.node)
+        place = self.span(start, end)
+        raw = self.lines.text[start:end] if end - start <= MAX_RAW else ""
+        value = self.literals.held(held)
+        return Entry(key=key, value=value, raw=raw, place=place, value_place=place, is_option=True)
+
     def flow(self) -> Flow | None:
         """What the script does, where it uses a library of the field."""
         if not self.survey.imports & FOLLOWED:
@@ -138,27 +162,33 @@ class Code:
 
     def _call(self, node: ast.Call, scope: Scope) -> Call:
         qualifier, _, name = dotted_name(node.func, self.survey.origins).rpartition(".")
+        variable = self.survey.assigned_to.get(node)
+        has_rest = any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            keyword.arg is None and self.literals.mapping(keyword.value, scope) is None
+            for keyword in node.keywords
+        )
+        is_bare = not node.keywords and variable is None
+        return Call(
+            name=name or _method(node),
+            qualifier=qualifier,
+            arguments={} if is_bare else Arguments(lambda: self._arguments(node, scope)),
+            positional=Positional(len(node.args), lambda: self._values(node, scope)) if node.args else (),
+            has_rest=has_rest or (variable is not None and variable in self.survey.opened),
+            place=self.span(*self._offsets(node)),
+        )
+
+    def _values(self, node: ast.Call, scope: Scope) -> tuple[Any, ...]:
+        return tuple(self.literals.value(argument, scope) for argument in node.args)
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> dict[str, Entry]:
         arguments: dict[str, Entry] = {}
-        has_rest = any(isinstance(argument, ast.Starred) for argument in node.args)
         for keyword in node.keywords:
             if keyword.arg is not None:
                 arguments[keyword.arg] = self._entry(keyword.arg, keyword.value, keyword, scope)
             elif (pairs := self.literals.mapping(keyword.value, scope)) is not None:
                 arguments |= {key: self._entry(key, value, at, scope) for key, value, at in pairs}
-            else:
-                has_rest = True
         variable = self.survey.assigned_to.get(node)
-        if variable is not None:
-            arguments |= self._overwritten(variable)
-            has_rest = has_rest or variable in self.survey.opened
-        return Call(
-            name=name or _method(node),
-            qualifier=qualifier,
-            arguments=arguments,
-            positional=tuple(self.literals.value(argument, scope) for argument in node.args),
-            has_rest=has_rest,
-            place=self.span(*self._offsets(node)),
-        )
+        return arguments if variable is None else arguments | self._overwritten(variable)
 
     def _overwritten(self, variable: str) -> dict[str, Entry]:
         """What is set on the result later: whatever the call said of it, the value is unknown."""
@@ -179,12 +209,15 @@ class Code:
             end = start + len(at.arg)
         value_start, value_end = self._offsets(value)
         is_short = value_end - value_start <= MAX_RAW
+        self.literals.from_option = False
+        known = self.literals.value(value, scope)
         return Entry(
             key=key,
-            value=self.literals.value(value, scope),
+            value=known,
             raw=self.lines.text[value_start:value_end] if is_short else "",
             place=self.span(start, end),
             value_place=self.span(value_start, value_end),
+            is_option=self.literals.from_option and known is not UNKNOWN,
         )
 
     def _offsets(self, node: Any) -> tuple[int, int]:

@@ -23,6 +23,7 @@ _MUTATING: Final = frozenset(
 _HARMLESS: Final = frozenset(
     ("print", "len", "dict", "list", "tuple", "set", "sorted", "str", "repr", "pprint")
 )
+_TEXTS: Final = (str, bytes)
 _EMPTY: Final = frozenset(("ctx", "op", "ops", "kind", "type_comment"))
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -37,6 +38,8 @@ class Scope:
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=dict[str, list[ast.expr | None]])
     """Every binding of a name in this scope: the expression of a plain assignment, else None."""
     globals: set[str] = field(default_factory=set[str])
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    """The function whose names these are."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,16 @@ class Survey:
     """Names of lists and mappings that may be changed after they are written."""
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict[str, list[ast.Attribute]])
     """Attributes that are set on a variable: `args.bf16 = True`."""
+    inner: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Attributes that are set on an attribute: `self.args.lr = 1` as `("args", "lr")`."""
+    unpacked: dict[str, list[tuple[ast.Call, int]]] = field(
+        default_factory=dict[str, list[tuple[ast.Call, int]]]
+    )
+    """Names that get one of several results of a call, or are attributes of `self`: the call, and which result."""
+    classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict[str, list[ast.ClassDef]])
+    functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(
+        default_factory=dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]
+    )
     texts: list[ast.expr] = field(default_factory=list[ast.expr])
     """Texts and bytes that are written out."""
     opened: set[str] = field(default_factory=set[str])
@@ -78,10 +91,14 @@ def survey(tree: ast.Module) -> Survey:
             waiting.extend(reversed(_children(node, scope)))
             continue
         for part in reversed(parts(node)):
-            if (
-                type(part) is not ast.Name or type(part.ctx) is not ast.Load
-            ):  # a name that is read says nothing
-                put((part, scope))
+            kind = type(part)
+            # A name that is read says nothing, nor does a number.
+            if kind is ast.Name:
+                if type(part.ctx) is ast.Load:  # type: ignore[attr-defined]
+                    continue
+            elif kind is ast.Constant and type(part.value) not in _TEXTS:  # type: ignore[attr-defined]
+                continue
+            put((part, scope))
     return found
 
 
@@ -118,7 +135,7 @@ _FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {ast.Name: (), ast.Consta
 
 def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
     if isinstance(node, _FUNCTIONS):
-        inner = Scope(outer=scope)
+        inner = Scope(outer=scope, function=None if isinstance(node, ast.Lambda) else node)
         body = node.body if isinstance(node.body, list) else [node.body]
         inside = {id(part) for part in body}
         for argument in ast.walk(node.args):
@@ -159,8 +176,24 @@ def _stored(found: Survey, node: Any, scope: Scope) -> None:
 
 
 def _assigned(found: Survey, node: ast.Assign, scope: Scope) -> None:
-    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        _assign(found, scope, node.targets[0].id, node.value)
+    if len(node.targets) != 1:
+        return
+    match node.targets[0], node.value:
+        case ast.Name(id=name), value:
+            _assign(found, scope, name, value)
+            match value:
+                case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)):
+                    found.unpacked.setdefault(name, []).append((call, index))
+                case _:
+                    pass
+        case ast.Tuple(elts=targets), ast.Call() as call:
+            for index, target in enumerate(targets):
+                if isinstance(target, ast.Name):
+                    found.unpacked.setdefault(target.id, []).append((call, index))
+        case ast.Attribute(value=ast.Name(id="self"), attr=name), ast.Call() as call:
+            found.unpacked.setdefault(name, []).append((call, 0))
+        case _:
+            pass
 
 
 def _annotated(found: Survey, node: ast.AnnAssign, scope: Scope) -> None:
@@ -173,6 +206,16 @@ def _named(found: Survey, node: Any, scope: Scope) -> None:
         _bind(scope, node.name, None)
 
 
+def _function(found: Survey, node: Any, scope: Scope) -> None:
+    _bind(scope, node.name, None)
+    found.functions.setdefault(node.name, []).append(node)
+
+
+def _class(found: Survey, node: ast.ClassDef, scope: Scope) -> None:
+    _bind(scope, node.name, None)
+    found.classes.setdefault(node.name, []).append(node)
+
+
 def _rest(found: Survey, node: ast.MatchMapping, scope: Scope) -> None:
     if node.rest is not None:
         _bind(scope, node.rest, None)
@@ -183,7 +226,11 @@ def _declared(found: Survey, node: Any, scope: Scope) -> None:
 
 
 def _change(found: Survey, node: Any, scope: Scope) -> None:
-    if isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
+    if isinstance(node.ctx, ast.Load):
+        return
+    if isinstance(node.value, ast.Attribute) and isinstance(node, ast.Attribute):
+        found.inner.add((node.value.attr, node.attr))
+    if not isinstance(node.value, ast.Name):
         return
     if isinstance(node, ast.Subscript):
         found.mutated.add(node.value.id)
@@ -246,9 +293,9 @@ _NOTES: Final[dict[type[ast.AST], Callable[[Survey, Any, Scope], None]]] = {
     ast.AnnAssign: _annotated,
     ast.Import: _import,
     ast.ImportFrom: _import,
-    ast.FunctionDef: _named,
-    ast.AsyncFunctionDef: _named,
-    ast.ClassDef: _named,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
     ast.ExceptHandler: _named,
     ast.MatchAs: _named,
     ast.MatchStar: _named,

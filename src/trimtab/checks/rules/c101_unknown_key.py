@@ -29,6 +29,21 @@ RULE = Rule(
             'LLaMA-Factory raises "Some specified arguments are not used by the HfArgumentParser".',
         ),
         Maintainer(
+            "https://github.com/marian-nmt/marian-dev/blob/c9f287d/src/common/cli_wrapper.cpp",
+            "Marian stops at 'There are option(s) in a config file that are not expected', and at an unknown option of "
+            "the command line.",
+        ),
+        Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/options.py",
+            "fairseq parses with `allow_abbrev=False`, and with the options of the chosen task, architecture, "
+            "criterion, optimizer and schedule alone: any other is an unrecognized argument.",
+        ),
+        Maintainer(
+            "https://github.com/awslabs/sockeye/blob/871d986/sockeye/arguments.py",
+            "Options of the command line go through argparse, which refuses unknown ones; what a file of `--config` "
+            "has becomes an attribute that nothing reads.",
+        ),
+        Maintainer(
             "https://github.com/deepspeedai/DeepSpeed/blob/edaa722/deepspeed/runtime/config_utils.py",
             'The blocks of DeepSpeed forbid extra keys: "Extra inputs are not permitted"; a value of `auto` is taken '
             "out before. Between the blocks nobody looks.",
@@ -138,6 +153,8 @@ def _names_below(table: KeyTable, parent: str) -> list[str]:
 
 def _is_below(known: str, parent: str) -> bool:
     stem = known.rpartition(".")[0]
+    if "*" not in stem:
+        return stem == parent
     parts, own = stem.split("."), parent.split(".")
     return len(parts) == len(own) and all(a in ("*", b) for a, b in zip(parts, own, strict=True))
 

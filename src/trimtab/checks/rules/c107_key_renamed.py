@@ -20,6 +20,10 @@ RULE = Rule(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
             "gradient_checkpointing is an alias of activation_checkpointing that warns, to be removed in v6.",
         ),
+        Maintainer(
+            "https://github.com/marian-nmt/marian-dev/blob/c9f287d/src/common/config_parser.cpp",
+            "after-epochs and after-batches are deprecated for `after` with a unit, no-shuffle for `shuffle none`.",
+        ),
     ),
     fix=Fix("{mend}", safety="same training"),
     bad=Example(

@@ -31,6 +31,14 @@ RULE = Rule(
             "TrainingArguments of 5.24.0 has no save_safetensors, which that of 4.57.0 has: as a dataclass "
             "it raises TypeError for a field that it has not.",
         ),
+        Maintainer(
+            "https://github.com/awslabs/sockeye/blob/871d986/sockeye/arguments.py",
+            "Sockeye 3 trains with PyTorch: the options for MXNet, Horovod and recurrent models are gone.",
+        ),
+        Maintainer(
+            "https://github.com/marian-nmt/marian-dev/blob/c9f287d/CHANGELOG.md",
+            "'Removed --num-devices N option'; 'Remove --clip-gemm'; 'Dropped support for legacy graph groups'.",
+        ),
     ),
     fix=Fix("{mend}", safety="same training"),
     bad=Example(

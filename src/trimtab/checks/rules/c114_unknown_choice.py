@@ -23,6 +23,18 @@ RULE = Rule(
             "__post_init__ turns the text into an enumeration (SchedulerType, OptimizerNames, "
             "IntervalStrategy), which raises for any other word.",
         ),
+        Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/options.py",
+            '`choices=REGISTRY["registry"].keys()` and `choices=ARCH_MODEL_REGISTRY.keys()`: argparse refuses others.',
+        ),
+        Maintainer(
+            "https://github.com/marian-nmt/marian-dev/blob/c9f287d/src/training/validator.cpp",
+            "'Unknown validation metric', 'Unknown model type' and the like abort the run once they are reached.",
+        ),
+        Maintainer(
+            "https://github.com/awslabs/sockeye/blob/871d986/sockeye/arguments.py",
+            "Such options have `choices=`: argparse refuses others.",
+        ),
     ),
     fix=Fix("write one of {choices}"),
     bad=Example(

@@ -31,6 +31,11 @@ RULE = Rule(
             "adam_epsilon.",
         ),
         Maintainer(
+            "https://github.com/awslabs/sockeye/blob/871d986/sockeye/train.py",
+            "'Specifying a non-float32 dtype to sockeye.train has no effect.' "
+            "For 16-bit training, use --amp or --apex-amp; a gradient is clipped where the type is not none.",
+        ),
+        Maintainer(
             "https://www.deepspeed.ai/docs/config-json/",
             'offload_param: "Valid only with stage 3"; offload_optimizer: "Valid for ZeRO stage 1, 2, 3".',
         ),
@@ -123,6 +128,31 @@ _ROWS: dict[str, tuple[Combination, ...]] = {
             "set `loss_watchdog_threshold`",
         ),
     ),
+    "sockeye": (
+        Combination(
+            "gradient-clipping-threshold gradient-clipping-type=none",
+            "`gradient-clipping-type` is none",
+            "set `gradient-clipping-type` to norm, or remove it",
+        ),
+        Combination(
+            "dtype=float16|bfloat16 ",
+            "training reads no `dtype`; 16 bits come from `amp` or `apex-amp`",
+            "write `amp` in its place",
+        ),
+        *(
+            Combination(
+                f"{key} learning-rate-scheduler-type=none|inv-sqrt-decay|linear-decay",
+                "only `plateau-reduce` reads it",
+                "set `learning-rate-scheduler-type` to plateau-reduce, or remove it",
+            )
+            for key in ("learning-rate-reduce-factor", "learning-rate-reduce-num-not-improved")
+        ),
+        Combination(
+            "learning-rate-warmup learning-rate-scheduler-type=none",
+            "`learning-rate-scheduler-type` is none, which has no warm-up",
+            "set `learning-rate-scheduler-type` to inv-sqrt-decay, linear-decay or plateau-reduce",
+        ),
+    ),
     "deepspeed": (
         Combination(
             "zero_optimization.offload_param.device=cpu|nvme zero_optimization.stage=0|1|2",
@@ -154,10 +184,24 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A table a tool; and the interval of an evaluation that the tool's own default leaves out."""
     for where, row in found(run, _ROWS.get(run.tool, ())):
         yield RULE.at(where, says=row.says, fix=row.fix)
+    yield from _unclipped(run)
     strategy, steps = run.setting("eval_strategy"), written(run, "eval_steps")
     if strategy is None or strategy.is_written or steps is None or not steps.value:
         return
     if strategy.value == "no" and run.tool in ("transformers", "trl", "llamafactory"):
         yield RULE.at(
             steps, says="`eval_strategy` is no by default", fix="set `eval_strategy: steps`, or remove it"
+        )
+
+
+def _unclipped(run: Description) -> Iterator[Diagnosis]:
+    """A threshold of Sockeye beside the kind of clipping that is its default: none."""
+    threshold, clip = run.written("gradient-clipping-threshold"), run.setting("clip")
+    if threshold is None or not isinstance(threshold.value, int | float) or threshold.value <= 0:
+        return
+    if run.tool == "sockeye" and clip is not None and not clip.is_written and clip.value == 0:
+        yield RULE.at(
+            threshold,
+            says="`gradient-clipping-type` is none by default",
+            fix="set `gradient-clipping-type` to norm",
         )

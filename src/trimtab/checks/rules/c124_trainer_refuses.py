@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow import lightning
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.trainers import configuration, is_set, trainers
 from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -38,6 +40,11 @@ RULE = Rule(
             "SFTTrainer refuses a formatting function with `completion_only_loss=True`.",
             opened=False,
         ),
+        Maintainer(
+            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/trainer/"
+            "configuration_validator.py",
+            "'Automatic gradient clipping is not supported for manual optimization', nor is accumulation.",
+        ),
     ),
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.format(length="num_train_epochs=1")),
@@ -49,6 +56,10 @@ RULE = Rule(
         "EarlyStoppingCallback requires metric_for_best_model is defined",
         "EarlyStoppingCallback assertion error",
     ),
+)
+_OF_AUTOMATIC = (
+    ("gradient_clip_val", "call `self.clip_gradients`", 0),
+    ("accumulate_grad_batches", "step every so many batches", 1),
 )
 _STREAMED = frozenset(
     {
@@ -66,7 +77,7 @@ _STREAMED = frozenset(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Four refusals that the script shows whole: the trainer, its configuration, and what contradicts it."""
+    """Refusals that the script shows whole: the trainer, its configuration, and what contradicts it."""
     for trainer in trainers(run):
         made = configuration(trainer.value)
         if made is None:
@@ -79,6 +90,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(trainer.place, says=says, raises=raises, trainer=trainer.name, fix=fix)
         if "unsloth" not in run.document.imports:  # it makes the batch fit the group
             yield from _groups(trainer, made)
+    yield from _lightning(run)
 
 
 def _stream(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
@@ -147,6 +159,28 @@ def _groups(trainer: Event, made: Value) -> Iterator[Diagnosis]:
             "2 or more"
         )
         yield RULE.at(trainer.place, says=says, raises="ValueError", trainer=trainer.name, fix=fix)
+
+
+def _lightning(run: Description) -> Iterator[Diagnosis]:
+    """What Lightning's Trainer does only where it steps itself."""
+    flow = flow_of(run.document)
+    for trainer in lightning.trainers(run.document):
+        module = lightning.fitted(flow, trainer.value)
+        if module is None or not lightning.steps_itself(flow, module):
+            continue
+        for name, what, off in _OF_AUTOMATIC:
+            value = trainer.value.keywords.get(name)
+            number = value.constant if value is not None else None
+            if isinstance(number, int | float) and number > off:
+                says = f"the module steps itself (`automatic_optimization = False`), and `{name}={number}` is set"
+                fix = f"drop `{name}` and {what} in `training_step`"
+                yield RULE.at(
+                    trainer.place,
+                    says=says,
+                    raises="MisconfigurationException",
+                    trainer=trainer.name,
+                    fix=fix,
+                )
 
 
 def _number(made: Value, name: str, default: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.edits import AddKey, Edit, SetValue
+from trimtab.checks.edits import AddKey, Edit, RenameKey, SetValue
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
@@ -32,27 +32,49 @@ RULE = Rule(
         ),
         Arithmetic("4,096 sentences of 25 tokens are 102,400 tokens."),
     ),
-    fix=Fix("set `batch_type: tokens`"),
+    fix=Fix("{mend}"),
     bad=Example("opennmt.yaml", _YAML.format(unit="")),
     good=Example("opennmt.yaml", _YAML.format(unit="batch_type: tokens\n")),
     tips=("S1-01",),
     symptoms=("out of memory",),
 )
 
+_MENDS = {
+    **dict.fromkeys(("opennmt", "eole", "mammoth"), "set `batch_type: tokens`"),
+    "marian": "write `mini-batch-words` in its place, or `mini-batch-fit` beside it",
+    "sockeye": "set `batch-type` to `word` or `max-word`",
+    "fairseq": "write `max-tokens` in its place",
+}
+
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for the three tools whose unit is a setting, where the size is a thousand and more."""
+    """Fires for the tools whose unit is a setting, where the size is a thousand and more."""
     size, unit = run.setting("micro_batch"), run.setting("batch_unit")
-    if run.tool not in ("opennmt", "eole", "mammoth") or size is None or unit is None or not size.is_written:
+    if run.tool == "fairseq" and run.value("task") != "translation":
+        return  # its language models are cut into blocks of one length
+    if run.tool not in _MENDS or size is None or unit is None or not size.is_written:
         return
     if unit.value == "examples" and size.value >= _MANY:
-        how = f"`{unit.key}: sents`" if unit.is_written else "`batch_type` is sents by default"
+        how = _how(run, size, unit)
         tokens = f"{size.value * _TOKENS:,}"
-        yield RULE.at(size, edits=(_edit(size, unit),), size=f"{size.value}", unit=how, tokens=tokens)
+        edits = _edits(run, size, unit)
+        yield RULE.at(size, edits=edits, size=f"{size.value}", unit=how, tokens=tokens, mend=_MENDS[run.tool])
 
 
-def _edit(size: Setting, unit: Setting) -> Edit:
+def _how(run: Description, size: Setting, unit: Setting) -> str:
+    if unit.key == size.key:
+        return f"`{'mini-batch-words' if run.tool == 'marian' else 'max-tokens'}` would count words or tokens"
+    if not unit.is_written:
+        return "`batch_type` is sents by default"
+    return f"`{unit.key}: {'sentence' if run.tool == 'sockeye' else 'sents'}`"
+
+
+def _edits(run: Description, size: Setting, unit: Setting) -> tuple[Edit, ...]:
+    if run.tool == "marian" or run.tool == "fairseq":
+        other = {"marian": "mini-batch-words", "fairseq": "max-tokens"}[run.tool]
+        is_flag = run.document.syntax == "shell" or run.tool == "marian"
+        return (RenameKey(size.key, other),) if is_flag and size.key in ("mini-batch", "batch-size") else ()
     if unit.is_written:
-        return SetValue(unit.key, "tokens")
+        return (SetValue(unit.key, "word" if run.tool == "sockeye" else "tokens"),)
     block, dot, _ = size.key.rpartition(".")
-    return AddKey(f"{block}{dot}batch_type", "tokens", after=size.key)
+    return (AddKey(f"{block}{dot}batch_type", "tokens", after=size.key),)

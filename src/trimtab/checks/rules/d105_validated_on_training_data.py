@@ -6,6 +6,7 @@ from typing import Any, cast
 from trimtab.checks.corpora import corpora_of, setting_of
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.file_pairs import training_pair, validation_pair
 from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
@@ -44,7 +45,14 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where one and the same file, or set and split, is on both sides."""
-    for setting, path in (*_of_toolkits(run), *_of_axolotl(run), *_of_llamafactory(run), *_of_recipes(run)):
+    listed = (
+        *_of_toolkits(run),
+        *_of_axolotl(run),
+        *_of_llamafactory(run),
+        *_of_recipes(run),
+        *_of_pairs(run),
+    )
+    for setting, path in listed:
         yield RULE.at(setting, path=path)
     for trainer in trainers(run):
         trained, held = (
@@ -66,6 +74,12 @@ def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:
         setting = setting_of(run, corpus, option) if run.tool == "mammoth" or corpus.is_validation else None
         if setting is not None and isinstance(setting.value, str) and setting.value in trained:
             yield setting, setting.value
+
+
+def _of_pairs(run: Description) -> Iterator[tuple[Setting, str]]:
+    trained, held = training_pair(run), validation_pair(run)
+    if trained is not None and held is not None and held.source == trained.source:
+        yield held.source_setting, held.source
 
 
 def _of_axolotl(run: Description) -> Iterator[tuple[Setting, str]]:

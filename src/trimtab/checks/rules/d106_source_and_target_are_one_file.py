@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.corpora import Corpus, corpora_of, setting_of
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.file_pairs import training_pair
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _YAML = (
@@ -41,6 +42,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         target = setting_of(run, corpus, "path_tgt")
         if target is not None and target.value == corpus.options.get("path_src") and not _is_meant(corpus):
             yield RULE.at(target, path=str(target.value))
+    pair = training_pair(run)
+    if pair is not None and pair.source == pair.target:
+        yield RULE.at(pair.target_setting, path=pair.target)
     for setting in run.below("data") if run.tool == "trimtab" else ():
         corpus = setting.key.removesuffix(".target")
         source, text = run.written(f"{corpus}.source"), run.written(f"{corpus}.text")

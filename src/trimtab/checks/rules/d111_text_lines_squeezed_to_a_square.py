@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.own_key import calls_of, literal
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.checks.training_script import trains
 
 _JSON = (
     '{{"image_processor_type": "ViTImageProcessor", "processor_class": "TrOCRProcessor", "do_resize": true,\n'
@@ -14,6 +16,8 @@ _JSON = (
 )
 _NARROW = 2
 """Text lines are wider than this many times their height by far; from here on a shape is made for them."""
+PUBLISHED = 384
+"""Pixels of each side in the processors of microsoft/trocr-*."""
 _FAMILIES = frozenset({"trocr", "vision-encoder-decoder"})
 
 RULE = Rule(
@@ -65,12 +69,25 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _of_script(run: Description) -> Iterator[Diagnosis]:
+    yield from _as_published(run)
     for call in calls_of(run, "ViTImageProcessor", "DeiTImageProcessor", "from_pretrained"):
         value = literal(call, "size")
         size: dict[Any, Any] = cast(dict[Any, Any], value) if isinstance(value, dict) else {}
         height, width = size.get("height"), size.get("width")
         if _is_narrow(height, width):
             yield RULE.at(call.arguments["size"].place, height=height, width=width)
+
+
+def _as_published(run: Description) -> Iterator[Diagnosis]:
+    """Microsoft's processors, of which every published one resizes to 384 x 384, in a script that trains with one."""
+    if not trains(run) or says(run.document, ".size", "size=", "do_resize", "crop_size", "keep_aspect"):
+        return
+    for call in calls_of(run, "from_pretrained"):
+        name = call.positional[0] if call.positional else None
+        is_theirs = isinstance(name, str) and name.startswith("microsoft/trocr-")
+        if is_theirs and call.qualifier.rpartition(".")[2] == "TrOCRProcessor" and not call.has_rest:
+            yield RULE.at(call.place, severity="note", height=PUBLISHED, width=PUBLISHED)
+            return
 
 
 def _is_narrow(height: object, width: object) -> bool:

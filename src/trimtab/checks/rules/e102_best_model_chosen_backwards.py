@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.edits import AddKey, Edit
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import is_unset, own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -35,6 +36,10 @@ RULE = Rule(
             "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/src/axolotl/core/builders/causal.py",
             "`if self.cfg.greater_is_better:` passes the key on: false is never passed on.",
         ),
+        Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/dataclass/configs.py",
+            "`maximize_best_checkpoint_metric` is False by default: the lowest value is the best.",
+        ),
     ),
     fix=Fix("{mend}"),
     bad=Example("args.json", _ARGS.format(direction="")),
@@ -45,6 +50,7 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires for names of metrics that have one direction, where the direction in force is known."""
+    yield from _of_fairseq(run)
     metric = own(run, "metric_for_best_model") if run.tool in _TOOLS else None
     if metric is None or not isinstance(metric.value, str):
         return
@@ -77,3 +83,31 @@ def _direction(run: Description, name: str) -> tuple[bool, str] | None:
     if run.tool == "axolotl" and not said.value:
         return by_name, "`greater_is_better: false` is not passed on"
     return said.value, f"`greater_is_better: {str(said.value).lower()}`"
+
+
+def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
+    """The lowest value is the best one there, unless another switch says otherwise."""
+    if run.tool != "fairseq":
+        return
+    is_yaml = run.document.syntax == "yaml"
+    names = ("best_checkpoint_metric", "maximize_best_checkpoint_metric")
+    metric, highest = (
+        run.written(f"checkpoint.{name}" if is_yaml else name.replace("_", "-")) for name in names
+    )
+    if metric is None or not isinstance(metric.value, str):
+        return
+    rises = highest is not None and highest.value is True
+    switch = names[1] if is_yaml else names[1].replace("_", "-")
+    if not rises and _HIGH.search(metric.value):
+        right, wrong, mend = "higher", "lowest", f"set `{switch}`"
+    elif rises and _LOW.search(metric.value):
+        right, wrong, mend = "lower", "highest", f"remove `{switch}`"
+    else:
+        return
+    edits: tuple[Edit, ...] = ()
+    if highest is None and is_yaml:
+        edits = (AddKey(f"checkpoint.{switch}", True, after=metric.key),)
+    reason = f"`{switch}` is {'on' if rises else 'off'}"
+    yield RULE.at(
+        metric, edits=edits, metric=metric.value, right=right, wrong=wrong, reason=reason, mend=mend
+    )

@@ -44,7 +44,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     if not 1 < steps.value < every.value or not (every.is_written or run.value("validation")):
         return
-    is_toolkit = run.tool in ("opennmt", "eole", "mammoth")
+    is_toolkit = run.tool in ("opennmt", "eole", "mammoth", "marian", "fairseq")
     yield RULE.at(
         every if every.is_written else steps,
         every=f"{every.value:,.0f}",

@@ -38,7 +38,11 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires for translation tools in runs that are no smoke tests."""
     steps, validation, corpora = run.setting("steps"), run.value("validation"), run.setting("corpora")
-    if run.tool not in ("opennmt", "eole", "mammoth") or steps is None or corpora is None:
+    if (
+        run.tool not in ("opennmt", "eole", "mammoth", "marian", "fairseq")
+        or steps is None
+        or corpora is None
+    ):
         return
     if validation is False and steps.value >= _LONG and run.is_written("output_dir"):
         yield RULE.at(steps if steps.is_written else corpora, steps=f"{steps.value:,}")

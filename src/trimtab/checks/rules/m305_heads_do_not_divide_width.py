@@ -29,6 +29,14 @@ RULE = Rule(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/models/bart/modeling_bart.py",
             "'embed_dim must be divisible by num_heads' is raised.",
         ),
+        Maintainer(
+            "https://github.com/facebookresearch/fairseq/blob/3d262bb/fairseq/modules/multihead_attention.py",
+            "'embed_dim must be divisible by num_heads' is asserted.",
+        ),
+        Maintainer(
+            "https://github.com/awslabs/sockeye/blob/871d986/sockeye/layers.py",
+            "'Number of heads (%d) must divide attention depth (%d)' is checked.",
+        ),
     ),
     fix=Fix("choose {near} heads, or a width that is a multiple of {heads}"),
     bad=Example("opennmt.yaml", _YAML.format(heads=12)),
@@ -61,11 +69,11 @@ _FAMILIES = frozenset(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires for OpenNMT-py's transformers and for models of those families."""
+    """Fires for the transformers of four toolkits and for models of those families."""
     width, heads = run.setting("hidden_size"), run.setting("heads")
     if width is None or heads is None or width.value <= 0 or heads.value <= 0:
         return
-    is_checked = run.tool == "opennmt" or (
+    is_checked = run.tool in ("opennmt", "marian", "sockeye", "fairseq") or (
         run.kind == "model-config" and run.value("model_family") in _FAMILIES
     )
     if is_checked and width.value % heads.value:

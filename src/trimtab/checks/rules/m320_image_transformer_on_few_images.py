@@ -51,13 +51,15 @@ _OF_TORCHVISION = re.compile(r"^(vit|swin)_\w+$")
 def check(run: Description) -> Iterator[Diagnosis]:
     """Made from a configuration, or by torchvision or timm without weights, in a script that trains and names a data
     set of fewer than 100,000 images."""
-    flow, data = flow_of(run.document), _SMALL.search(run.document.text)
-    trains = any(True for _ in flow.named("Trainer", "backward", "fit"))
-    if data is None or not trains:
+    flow = flow_of(run.document)
+    if not any(True for _ in flow.named("Trainer", "backward", "fit")):
         return
     for event in flow.events:
         if event.kind == "call" and event.value.of is None and (name := _untrained(event.value)):
-            yield RULE.at(event.place, model=name, data=data[0])
+            # Only now: to look through a long notebook for names of data sets takes longer than all other rules.
+            data = _SMALL.search(run.document.text)
+            if data is not None:
+                yield RULE.at(event.place, model=name, data=data[0])
             return
 
 

@@ -88,6 +88,8 @@ def _has_no_warmup(run: Description) -> bool:
     schedule = run.value("schedule")
     if run.tool in _OPENNMT:
         return schedule == "none"
+    if run.tool == "marian" and run.value("norm_placement") is None:
+        return False  # its recurrent models are trained without
     if schedule is None or schedule == "noam":
         return False
     steps, share = run.value("warmup_steps"), run.value("warmup_ratio")

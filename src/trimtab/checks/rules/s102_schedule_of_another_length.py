@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.listed import numbers
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
@@ -133,6 +134,11 @@ def _horizons(run: Description) -> Iterator[tuple[int, Place]]:
         is_length = setting is not None and setting.origin == "file" and type(setting.value) is int
         if setting is not None and is_length and run.setting("steps") is not setting and setting.value > 0:
             yield setting.value, setting.place
+    for key in ("total-num-update", "lr_scheduler.total_num_update") if run.tool == "fairseq" else ():
+        setting = run.written(key)
+        counts = numbers(setting.value) if setting is not None else []
+        if setting is not None and counts and run.value("schedule") == "polynomial":
+            yield int(counts[0]), setting.place
     for call in run.document.calls:
         for name in _HORIZONS:
             entry: Entry | None = call.arguments.get(name)

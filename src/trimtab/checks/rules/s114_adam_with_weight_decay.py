@@ -47,6 +47,10 @@ RULE = Rule(
     symptoms=("over-fits although weight decay is set",),
 )
 
+_PENALTY = 1e-3
+"""Up to here it is the size of an L2 penalty, as papers on small networks have it on purpose; AdamW's decay is 0.01 and
+more."""
+
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Where the tool's `adam` is plain Adam: not DeepSpeed's, which is AdamW unless `adam_w_mode` is off."""
@@ -58,7 +62,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if mode is not None and mode.value is False:
             yield RULE.at(mode, decay=decay.value)
     elif optimizer is not None and optimizer.value == "adam" and optimizer.is_written:
-        yield RULE.at(decay, decay=decay.value, edits=_edits(run, optimizer))
+        is_penalty = run.kind == "python" and decay.value <= _PENALTY
+        severity = "note" if is_penalty else None
+        yield RULE.at(decay, severity=severity, decay=decay.value, edits=_edits(run, optimizer))
 
 
 def _edits(run: Description, optimizer: Setting) -> tuple[Edit, ...]:

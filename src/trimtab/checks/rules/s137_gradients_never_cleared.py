@@ -98,7 +98,10 @@ def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
 
 
 def _is_new(optimizer: Value | None, loop: Loop) -> bool:
-    """Whether the optimizer is made in the loop, perhaps over tensors that are new in each turn."""
+    """Whether the optimizer is made in the loop, perhaps over tensors that are new in each turn; Lightning's
+    `self.optimizers()` only fetches it."""
+    if optimizer is not None and optimizer.last == "optimizers":
+        return False
     return optimizer is not None and any(event.value is optimizer for event in loop.events)
 
 

@@ -1,5 +1,6 @@
 """What `trimtab explain` says: a page by code, name or alias; else what may be behind a symptom."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -16,6 +17,9 @@ from trimtab.errors import one_line
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
 
+_LIKE_A_KEY = re.compile(r"[a-z_]+(?:\[\])?(?:\.[a-z_0-9]+(?:\[\])?)+")
+MOST_RELATED = 8
+"""Rules that are listed beside a recipe key, and keys beside a word."""
 MOST_SHOWN = 80
 """Characters of a question that its answer repeats."""
 _LAST = (
@@ -38,11 +42,13 @@ def explanation(text: str) -> Explanation:
     pages = _pages_named(wanted)
     if pages:
         return Explanation("\n".join(pages))
+    if _LIKE_A_KEY.fullmatch(wanted) and (page := _of_a_key(wanted)):
+        return page
     shown = one_line(text.strip()[: MOST_SHOWN + 1])
     shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
     answer, about = search(text), () if _is_symptom(wanted) else rules_about(text)
     if (about or not answer.is_empty) and not _looks_like_a_name(wanted):
-        lines = [*_about_lines(shown, about), *_answer_lines(shown, answer, about)]
+        lines = [*_about_lines(shown, about), *_answer_lines(shown, answer, about), *_keys_lines(wanted)]
         return Explanation("\n".join([*lines, *_LAST]) + "\n")
     return Explanation("\n".join(_not_found(shown, wanted, answer)) + "\n", is_found=False)
 
@@ -54,6 +60,45 @@ def _pages_named(wanted: str) -> list[str]:
     if wanted in pages_by_name() and wanted not in _aliases():
         return [page_text(pages_by_name()[wanted])]
     return [page_text(rule) for rule in all_pages() if wanted in map(str.lower, rule.aliases)]
+
+
+def _of_a_key(key: str) -> Explanation | None:
+    """The page of a recipe key, and what rules and findings say of it; None for what is meant otherwise."""
+    from trimtab.config.key_page import is_key, key_lines, near_keys  # late: it loads the recipe's settings
+
+    if not is_key(key):
+        return None
+    lines = key_lines(key)
+    if not lines:
+        near = near_keys(key)
+        told = [
+            f"no recipe key `{key}`",
+            *([f"  did you mean {' or '.join(f'`{each}`' for each in near)}?"] if near else []),
+        ]
+        return Explanation("\n".join([*told, "  `docs/recipe.md` lists all keys"]) + "\n", is_found=False)
+    name = lines[0].removeprefix("# ")
+    if related := _related_to(name):
+        lines += ["", "## Rules and findings about it", "", *map(_likely, related), *_LAST]
+    return Explanation("\n".join(lines) + "\n")
+
+
+def _related_to(key: str) -> list[Rule | RunFinding]:
+    """Findings that name the key, and rules about its last part where that says enough alone: `learning_rate`, and not
+    `weight`."""
+    last = key.rpartition(".")[2]
+    named = [page for page in ALL if key in f"{page.fix} {page.why}"]
+    about = rules_about(last.replace("_", " ")) if "_" in last or key.count(".") == 1 else ()
+    return [*named[:MOST_RELATED], *about[:MOST_RELATED]]
+
+
+def _keys_lines(wanted: str) -> Iterator[str]:
+    """Where the recipe has keys of that name."""
+    if " " in wanted:
+        return
+    from trimtab.config.key_page import keys_called
+
+    if keys := keys_called(wanted)[:MOST_RELATED]:
+        yield from ("", f"Recipe keys of that name: {', '.join(f'`{key}`' for key in keys)}.")
 
 
 def _aliases() -> set[str]:

@@ -10,6 +10,8 @@ GRADES: dict[type, str] = {
     Folklore: "folklore",
 }
 """The best first."""
+HOMES = {"marian": "marian-nmt/", "sockeye": "awslabs/sockeye", "fairseq": "facebookresearch/fairseq"}
+"""In the address of what maintainers say, whose it is; of tools that share nothing with the others."""
 
 
 def grade(evidence: Evidence) -> str:
@@ -28,10 +30,12 @@ def source(evidence: Evidence) -> str:
             return ""
 
 
-def best_first(evidence: tuple[Evidence, ...]) -> list[Evidence]:
-    """By grade; what was opened before what is cited from memory."""
-    order = list(GRADES)
-    return sorted(evidence, key=lambda each: (not getattr(each, "opened", True), order.index(type(each))))
+def best_first(evidence: tuple[Evidence, ...], *, tool: str = "") -> list[Evidence]:
+    """By grade; what was opened before what is cited from memory. What the maintainers of another tool say is left
+    out where the tool is one of `HOMES`."""
+    order, own = list(GRADES), HOMES.get(tool, "")
+    fitting = (each for each in evidence if not isinstance(each, Maintainer) or own in each.url)
+    return sorted(fitting, key=lambda each: (not getattr(each, "opened", True), order.index(type(each))))
 
 
 def sentence(evidence: Evidence) -> str:

@@ -75,7 +75,7 @@ def _block(diagnosis: Diagnosis, lines: Lines | None, in_colour: bool, told: set
     yield from _source_line(diagnosis, lines, in_colour)
     if finding.code not in told:  # the reason is given once; what to do may differ
         yield from _paragraph("why", finding.why, in_colour)
-        if evidence := best_first(page_of(finding.code).evidence):
+        if evidence := best_first(page_of(finding.code).evidence, tool=diagnosis.tool):
             yield from _paragraph("evidence", sentence(evidence[0]), in_colour)
             if where := source(evidence[0]):
                 yield " " * (_HEAD + 2) + where

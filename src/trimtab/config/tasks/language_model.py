@@ -8,7 +8,10 @@ from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
 from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 
-FILTERS = ("normalize", "length", "ratio", "character_run")
+FILTERS = (
+    *("normalize", "length", "ratio", "character_run"),
+    *("duplicate", "copy", "language", "letters", "word_length"),
+)
 """Transforms that rows of source and target may have."""
 
 

@@ -6,9 +6,10 @@ A folder of `datasets.save_to_disk` is Arrow streams beside a `state.json` that 
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ class Rows:
     read: Callable[[tuple[str, str]], Iterator[tuple[Any, Any]]]
     """Values of two columns, row by row; InputError for a column that is not there, for a file that is damaged, and
     where the library that reads it is not installed."""
+    how: tuple[str, ...] = ()
+    """What else the rows follow from."""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """How many units `read` has left out, by reason."""
 
 
 def parquet_rows(path: Path) -> Rows:

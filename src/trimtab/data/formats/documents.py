@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
-from trimtab.data.formats.json_line import has_half_character, read_json
+from trimtab.data.formats.json_line import field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.pairs import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
@@ -43,6 +43,11 @@ class DocumentPairs:
     def num_documents(self) -> int:
         """Documents in the file, those without a sentence too."""
         return len(self.first) - 1
+
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a sentence, blank lines too."""
+        return np.flatnonzero(np.diff(self.first) == 0).tolist()
 
     def document(self, number: int) -> Sentences:
         """All sentence pairs of a document."""
@@ -112,14 +117,15 @@ def open_documents(path: Path, *, source: str | int, target: str | int, cache: P
 
 
 def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:
-    """The sentence pairs of the document on a line (from 0); InputError if they are not two equal lists of text."""
+    """The sentence pairs of the document on a line (from 0), none on a blank one; InputError if they are not two equal
+    lists of text."""
     text = text_of(lines, line)
+    if not text or text.isspace():
+        return []
     try:
         fields = read_json(text)
     except (ValueError, RecursionError) as error:
-        raise _problem(
-            lines, line, "is not valid JSON", got=str(error)[:200] if text.strip() else "nothing"
-        ) from None
+        raise _problem(lines, line, "is not valid JSON", got=str(error)[:200]) from None
     if not isinstance(fields, dict):
         raise _problem(lines, line, "is no JSON object", got=type(fields).__name__)
     left, right = (_sentences(lines, line, fields, name) for name in (source, target))
@@ -135,9 +141,11 @@ def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sente
 
 
 def _sentences(lines: Lines, line: int, fields: dict[str, Any], name: str) -> list[str]:
-    if name not in fields:
-        raise _problem(lines, line, f"has no field {name!r}", got=", ".join(fields)[:300] or "no fields")
-    value = fields[name]
+    try:
+        value = field_at(fields, name)
+    except KeyError:
+        got = ", ".join(field_paths(fields))[:300] or "no fields"
+        raise _problem(lines, line, f"has no field {name!r}", got=got) from None
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise _problem(
             lines,

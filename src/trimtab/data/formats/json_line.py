@@ -21,6 +21,30 @@ def read_json(text: str) -> Any:
     return _DECODER.decode(text)
 
 
+def field_at(fields: dict[str, Any], name: str) -> Any:
+    """The value of a field of an object, by its name, or of one in an object inside, by a path: `translation.en` is
+    `en` in `translation`. A name with a dot in it that is there comes first; KeyError where there is none."""
+    if name in fields:
+        return fields[name]
+    for dot in (place for place, character in enumerate(name) if character == "."):
+        inner = fields.get(name[:dot])
+        if isinstance(inner, dict):
+            try:
+                return field_at(inner, name[dot + 1 :])
+            except KeyError:
+                continue
+    raise KeyError(name)
+
+
+def field_paths(fields: dict[str, Any]) -> list[str]:
+    """The names of all fields as `field_at` takes them, those of objects inside too; for messages."""
+    paths: list[str] = []
+    for name, value in fields.items():
+        inner = field_paths(value) if isinstance(value, dict) else []
+        paths += [f"{name}.{path}" for path in inner] or [str(name)]
+    return paths
+
+
 def has_half_character(text: str) -> bool:
     """Whether a string that was read from JSON has a lone surrogate in it, which is no character and no UTF-8."""
     return not text.isascii() and _HALF_CHARACTER.search(text) is not None

@@ -1,4 +1,4 @@
-"""One file with a JSON object a line; source and target are two of its fields."""
+"""One file with a JSON object a line; source and target are two of its fields, or of those of objects inside."""
 
 import difflib
 import hashlib
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from trimtab.data.formats.chat import chat_field, chat_text
-from trimtab.data.formats.json_line import FIELD, has_half_character, read_json
+from trimtab.data.formats.json_line import FIELD, field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
-from trimtab.data.formats.pairs import PairFile, field_names
+from trimtab.data.formats.pairs import REMOVES_LINES, PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -42,7 +42,8 @@ class JsonlPairs:
         return self.lines.longer_than(num_bytes)
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two fields; InputError if the line is no object or a field is missing or not text."""
+        """The two fields, both empty for a blank line; InputError if the line is no object or a field is missing or not
+        text."""
         return self._fields(line, text_of(self.lines, line))
 
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -57,14 +58,21 @@ class JsonlPairs:
         """See `Pairs`."""
         return f"{self.lines.path}:{line + 1}"
 
+    @property
+    def _repair(self) -> str:
+        """What to do with a line that cannot be read, of pairs or of documents."""
+        return _REPAIR if self.source == self.target else f"{_REPAIR}; {REMOVES_LINES}"
+
     def _fields(self, line: int, text: str) -> tuple[str, str]:
+        if not text or text.isspace():
+            return "", ""
         try:
             fields = read_json(text)
         except (ValueError, RecursionError) as error:
-            raise self._broken(line, error, empty=not text.strip()) from None
+            raise self._broken(line, error) from None
         if not isinstance(fields, dict):
             raise self._problem(
-                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
+                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=self._repair
             )
         if self.source == self.target == FIELD not in fields and (name := chat_field(fields)):
             fields = {FIELD: self._chat(line, fields[name])}
@@ -79,11 +87,14 @@ class JsonlPairs:
                 "has a conversation that cannot be read",
                 got=str(error),
                 allowed='[{"role": "user", "content": "..."}, ...], or `from` and `value`',
-                fix=_REPAIR,
+                fix=self._repair,
             ) from None
 
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
-        value = fields.get(name)
+        try:
+            value = field_at(fields, name)
+        except KeyError:
+            raise self._missing(line, fields, name) from None
         if isinstance(value, str):
             if has_half_character(value):
                 raise self._problem(
@@ -91,20 +102,23 @@ class JsonlPairs:
                     f"has half a character in the field {name!r}",
                     got="a lone \\ud800-\\udfff",
                     allowed="whole characters",
-                    fix=_REPAIR,
+                    fix=self._repair,
                 )
             return value
-        if name in fields:
-            raise self._problem(
-                line,
-                f"has no text in the field {name!r}",
-                got=_json_kind(value),
-                allowed="a string",
-                fix=_REPAIR,
-            )
-        near = difflib.get_close_matches(name, fields, n=max(1, len(fields)), cutoff=0.0)
-        likely = bool(difflib.get_close_matches(name, fields, n=1))
+        inside = [path for path in field_paths(fields) if path.startswith(f"{name}.")]
         raise self._problem(
+            line,
+            f"has no text in the field {name!r}",
+            got=_json_kind(value),
+            allowed="a string",
+            fix=f"name a field inside, such as {inside[0]}" if inside else self._repair,
+        )
+
+    def _missing(self, line: int, fields: dict[str, Any], name: str) -> InputError:
+        paths = field_paths(fields)
+        near = difflib.get_close_matches(name, paths, n=max(1, len(paths)), cutoff=0.0)
+        likely = bool(difflib.get_close_matches(name, paths, n=1))
+        return self._problem(
             line,
             f"has no field {name!r}",
             got=", ".join(near)[:300] or "no fields",
@@ -121,11 +135,7 @@ class JsonlPairs:
         renamed = f"rename {likely!r} to {name!r}" if likely else f"put the document into a field {name!r}"
         return f"{renamed}, or remove the line"
 
-    def _broken(self, line: int, error: Exception, *, empty: bool) -> InputError:
-        if empty:
-            return self._problem(
-                line, "is empty", got="nothing", allowed="a JSON object", fix="remove the line"
-            )
+    def _broken(self, line: int, error: Exception) -> InputError:
         column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         return self._problem(
@@ -133,7 +143,7 @@ class JsonlPairs:
             "is not valid JSON",
             got=f"{said}, at column {column}",
             allowed="a JSON object",
-            fix=_REPAIR,
+            fix=self._repair,
             column=column,
         )
 

@@ -19,7 +19,14 @@ _ARRAY = re.compile(r"^\[\s*(?=[\[{\"])")
 _GOES_ON = re.compile(r"\s*(?:\]\s*$|,\s*(?:$|[\[{\"0-9-]|true|false|null))")
 """What follows an item of an array."""
 _TABLES = {".csv": "commas", ".tsv": "tabs"}
-_MARKUP = {".xml": "XML", ".tmx": "TMX", ".parquet": "Parquet", ".arrow": "Arrow"}
+_MARKUP = {
+    ".xml": "XML",
+    ".tmx": "TMX",
+    ".xlf": "XLIFF",
+    ".xliff": "XLIFF",
+    ".parquet": "Parquet",
+    ".arrow": "Arrow",
+}
 
 
 def refuse_what_is_no_text(lines: Lines, path: Path, *, suffix: str) -> None:

@@ -50,6 +50,10 @@ class Pairs(Protocol):
         ...
 
 
+REMOVES_LINES = "`trimtab data clean RECIPE --out DIR` removes all such lines"
+"""What helps where one line of many cannot be read as a pair."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairFile:
     """A format in which one file holds both sides, for `pairs` of a corpus."""
@@ -60,6 +64,8 @@ class PairFile:
     """`open(path, source=, target=, cache=)`: the two columns of a file."""
     is_compressed: bool = True
     """Whether .gz, .xz and .zst may follow."""
+    has_states: bool = False
+    """Whether its units say how far their translation is, so that `open` also takes `states`, those that are read."""
 
 
 def field_names(path: Path, *, source: str | int, target: str | int) -> tuple[str, str]:

@@ -7,8 +7,8 @@ a row of a compressed column would unpack thousands of others, and the memory st
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class TablePairs:
     """The file or folder that the recipe names."""
     lines: Lines
     fingerprint: str
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """Units of the file that are no pairs, such as those without a translation, by reason."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -79,7 +81,7 @@ def open_dataset(
 
 def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> TablePairs:
     """Two columns of any table, from the cache where they were read before; InputError for a row without text."""
-    key = _key(rows.files, columns)
+    key = _key(rows.files, (*columns, *rows.how))
     spooled = cache / f"{key}.jsonl"
     if not spooled.exists():
         spooled = writable_folder(cache) / f"{key}.jsonl"
@@ -87,9 +89,26 @@ def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> 
         with committed(spooled, follows_from_name=True) as file:
             for row in _checked(rows.read(columns), path, columns):
                 file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            # Before the rows get their name, so that none are found without it.
+            with committed(_counts_of(spooled), follows_from_name=True) as counts:
+                counts.write(json.dumps(rows.passed_over).encode())
     lines = open_lines(spooled, cache=spooled.parent)
     digest = hashlib.sha256(f"table {lines.fingerprint}".encode()).hexdigest()
-    return TablePairs(path, lines, digest)
+    return TablePairs(path, lines, digest, _stored_counts(_counts_of(spooled)))
+
+
+def _counts_of(spooled: Path) -> Path:
+    """Where it is kept what was passed over."""
+    return spooled.with_suffix(".counts.json")
+
+
+def _stored_counts(path: Path) -> dict[str, int]:
+    """Nothing where no counts are kept."""
+    try:
+        counts = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return counts if isinstance(counts, dict) else {}
 
 
 def _checked(
@@ -120,8 +139,8 @@ def _names(path: Path, source: str | int, target: str | int) -> tuple[str, str]:
     return str(source), str(target)
 
 
-def _key(files: Iterable[Path], columns: tuple[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps([_LAYOUT, *columns]).encode())
+def _key(files: Iterable[Path], read: Sequence[str]) -> str:
+    digest = hashlib.sha256(json.dumps([_LAYOUT, *read]).encode())
     for file in files:
         stat = os.stat(file)
         digest.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}\n".encode())

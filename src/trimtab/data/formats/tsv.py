@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.pairs import PairFile
+from trimtab.data.formats.pairs import REMOVES_LINES, PairFile
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -39,7 +39,8 @@ class TsvPairs:
         return found[found >= 0]
 
     def pair(self, line: int) -> tuple[str, str]:
-        """The two columns; InputError if the line has more or fewer columns than the first one of the file."""
+        """The two columns, both empty for a blank line; InputError if the line has more or fewer columns than the first
+        one of the file that is not blank."""
         if line < 0:
             raise IndexError(line)
         line += self.num_header_lines
@@ -60,38 +61,54 @@ class TsvPairs:
 
     def _columns(self, line: int, text: str) -> tuple[str, str]:
         columns = text.split("\t")
+        if _is_blank(text):
+            return "", ""
         if len(columns) != self.num_columns:
             raise input_error(
-                f"{self.lines.path}: line {line + 1} has another number of columns than line 1",
+                f"{self.lines.path}: line {line + 1} has another number of columns than the first",
                 got=f"{len(columns)} column{'s' * (len(columns) != 1)}",
                 allowed=f"{self.num_columns} columns between tabs",
-                fix="repair or remove the line; tabs inside a text must be replaced",
+                fix=f"repair or remove the line; tabs inside a text must be replaced; {REMOVES_LINES}",
                 where=f"{self.lines.path}:{line + 1}",
             )
         return columns[self.source], columns[self.target]
 
 
 def open_tsv(path: Path, *, source: str | int, target: str | int, cache: Path) -> TsvPairs:
-    """Columns by name, from the first line, or by number from 1, in a file without names."""
+    """Columns by name, from the first line that is not blank, or by number from 1, in a file without names."""
     lines = open_lines(path, cache=cache)
-    first = text_of(lines, 0).split("\t") if len(lines) else []
+    number, text = _first_line(lines)
+    first = text.split("\t") if text else []
     named = isinstance(source, str) or isinstance(target, str)
     places = [
-        _column(column, first, path=path, side=side)
+        _column(column, first, place=f"{path}:{number + 1}", path=path, side=side)
         for side, column in (("source", source), ("target", target))
     ]
+    num_header_lines = number + 1 if named and first else 0
     key = f"tsv {lines.fingerprint} {places} {named}"
     return TsvPairs(
         lines,
         places[0],
         places[1],
         len(first),
-        int(named and bool(first)),
+        num_header_lines,
         hashlib.sha256(key.encode()).hexdigest(),
     )
 
 
-def _column(column: str | int, first: list[str], *, path: Path, side: str) -> int:
+def _first_line(lines: Lines) -> tuple[int, str]:
+    """The first line that is not blank, with its number from 0; an empty text where there is none."""
+    for number in range(len(lines)):
+        if not _is_blank(text := text_of(lines, number)):
+            return number, text
+    return 0, ""
+
+
+def _is_blank(text: str) -> bool:
+    return not text or (text.isspace() and "\t" not in text)
+
+
+def _column(column: str | int, first: list[str], *, place: str, path: Path, side: str) -> int:
     if not first:  # an empty file, which the corpus reports
         return 0
     if isinstance(column, int):
@@ -99,10 +116,10 @@ def _column(column: str | int, first: list[str], *, path: Path, side: str) -> in
             return column - 1
         raise input_error(
             f"{side}: {path} has no column {column}",
-            got=f"{len(first)} columns in line 1",
+            got=f"{len(first)} columns in the first line",
             allowed=f"1 to {len(first)}",
             fix="columns are counted from 1, and end at a tab",
-            where=f"{path}:1",
+            where=place,
         )
     names = [name.strip() for name in first]
     if column in names:
@@ -114,7 +131,7 @@ def _column(column: str | int, first: list[str], *, path: Path, side: str) -> in
         got=repr(column),
         allowed=_cut(", ".join(near)),
         fix=fix or "columns by number, such as 1, are for files without names in the first line",
-        where=f"{path}:1",
+        where=place,
     )
 
 

@@ -1,14 +1,21 @@
 """Strings the transforms of a recipe together: a pair goes in, a pair or the reason for dropping it comes out."""
 
 import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, assert_never
 
 from numpy.random import Generator
 
 from trimtab.config.context import ContextTransform
+from trimtab.config.corpus_filters import (
+    CopyFilter,
+    DuplicateFilter,
+    LanguageFilter,
+    LettersFilter,
+    WordLengthFilter,
+)
 from trimtab.config.transforms import (
     CharacterRunFilter,
     DenoiseTransform,
@@ -18,7 +25,15 @@ from trimtab.config.transforms import (
     RatioFilter,
     Transform,
 )
-from trimtab.data.transforms.filters import has_character_run, is_outside_length, is_outside_ratio
+from trimtab.data.transforms.filters import (
+    has_character_run,
+    has_few_letters,
+    has_long_word,
+    is_copy,
+    is_outside_length,
+    is_outside_ratio,
+)
+from trimtab.data.transforms.line_set import LineSet
 from trimtab.data.transforms.protect import REASON, Protected, Protector, protector_of
 from trimtab.data.transforms.restore import Restorer
 
@@ -48,6 +63,14 @@ class FilterStep:
 
 
 @dataclass(frozen=True, slots=True)
+class LineStep:
+    """Drops lines of one corpus that were found before the run, in training only."""
+
+    reason: str
+    lines: LineSet
+
+
+@dataclass(frozen=True, slots=True)
 class RandomStep:
     """Rewrites or drops a pair by chance, in training only."""
 
@@ -70,8 +93,17 @@ class ProtectStep:
         return self.protector.protect(source).text
 
 
-Step = TextStep | FilterStep | RandomStep | ProtectStep
-TextTransform = NormalizeTransform | LengthFilter | RatioFilter | CharacterRunFilter | ProtectTransform
+Step = TextStep | FilterStep | LineStep | RandomStep | ProtectStep
+TextTransform = (
+    NormalizeTransform
+    | LengthFilter
+    | RatioFilter
+    | CharacterRunFilter
+    | CopyFilter
+    | LettersFilter
+    | WordLengthFilter
+    | ProtectTransform
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +111,43 @@ class Pipeline:
     """The transforms in the order of the recipe; built of plain functions, so workers can be handed a copy."""
 
     steps: tuple[Step, ...] = ()
+    """Of pairs of which nothing else is known."""
+    by_corpus: tuple["Pipeline", ...] = ()
+    """That of each corpus, where some depend on which it is and on the line."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """What of it must not change when a run resumes, by name."""
+
+    def of(self, corpus: int) -> "Pipeline":
+        """What is done to the pairs of a corpus, by its number."""
+        return self.by_corpus[corpus] if self.by_corpus else self
+
+    def without(self, *kinds: type[Step]) -> "Pipeline":
+        """The same without steps of these kinds."""
+        return replace(
+            self,
+            steps=tuple(step for step in self.steps if not isinstance(step, kinds)),
+            by_corpus=tuple(each.without(*kinds) for each in self.by_corpus),
+        )
 
     @property
     def needs_random(self) -> bool:
         """Whether `apply` must be given a random generator; where it need not, none should be made for each pair."""
         return any(isinstance(step, RandomStep) for step in self.steps)
 
-    def apply(self, source: str, target: str, rng: Generator | None = None) -> tuple[str, str] | Dropped:
-        """The pair after all transforms; a pair with an empty side is dropped, whatever the recipe says."""
+    def apply(
+        self, source: str, target: str, rng: Generator | None = None, line: int | None = None
+    ) -> tuple[str, str] | Dropped:
+        """The pair after all transforms; a pair with an empty side is dropped, whatever the recipe says. `line` is its
+        number in the corpus, from 0, for steps that depend on it; they are left out without it."""
         for step in self.steps:
             if isinstance(step, TextStep):
                 source, target = step.rewrite(source), step.rewrite(target)
             elif isinstance(step, FilterStep):
                 if step.drops(source, target):
                     # What is empty is called so, whichever filter sees it first.
+                    return _empty(source, target) or Dropped(step.reason)
+            elif isinstance(step, LineStep):
+                if line is not None and line in step.lines:
                     return _empty(source, target) or Dropped(step.reason)
             else:
                 if isinstance(step, ProtectStep):
@@ -140,12 +195,14 @@ def build_transforms(configs: Sequence[Transform]) -> Pipeline:
     """The pipeline of the configured transforms, in their order.
 
     `denoise` is not among them: it is for the sources of some corpora only, and corrupts them when they are ids.
-    Neither is `context`, which knows more than the pair."""
-    in_ids = (DenoiseTransform, ContextTransform)
-    return Pipeline(tuple(_build(config) for config in configs if not isinstance(config, in_ids)))
+    Neither is `context`, which knows more than the pair, nor are `duplicate` and `language`, which ask for the corpus:
+    see `plan.plan_transforms`."""
+    elsewhere = (DenoiseTransform, ContextTransform, DuplicateFilter, LanguageFilter)
+    return Pipeline(tuple(build_step(config) for config in configs if not isinstance(config, elsewhere)))
 
 
-def _build(config: TextTransform) -> Step:
+def build_step(config: TextTransform) -> Step:
+    """What a transform does that needs no more than the pair."""
     match config:
         case NormalizeTransform():
             return TextStep(partial(normalize, form=config.form))
@@ -159,6 +216,15 @@ def _build(config: TextTransform) -> Step:
             )
         case CharacterRunFilter():
             return FilterStep(config.kind, partial(has_character_run, most=config.max))
+        case CopyFilter():
+            return FilterStep(
+                config.kind,
+                partial(is_copy, similarity=config.similarity, min_characters=config.min_characters),
+            )
+        case LettersFilter():
+            return FilterStep(config.kind, partial(has_few_letters, least=config.min))
+        case WordLengthFilter():
+            return FilterStep(config.kind, partial(has_long_word, most=config.max))
         case ProtectTransform():
             return ProtectStep(protector_of(config), config.exact)
         case _:

@@ -1,6 +1,13 @@
-"""Filters of pairs: sides of a wrong length, sides that differ too much in length, long runs of one character."""
+"""Filters of pairs: sides of a wrong length or of very different lengths, runs of one character, copies, what is no
+text."""
 
+import re
+import unicodedata
+from collections import Counter
+from itertools import pairwise
 from typing import Literal
+
+_NOT_WORD = re.compile(r"[\W_]+")
 
 
 def has_character_run(source: str, target: str, *, most: int) -> bool:
@@ -45,3 +52,56 @@ def is_outside_ratio(source: str, target: str, *, most: float, min_characters: i
     """
     short, long = sorted((len(source), len(target)))
     return long > min_characters and long > most * short
+
+
+def is_copy(source: str, target: str, *, similarity: float, min_characters: int) -> bool:
+    """Whether the sides are the same text, or share so many pairs of neighbouring characters; case, punctuation and
+    spaces do not count.
+
+    Never, where neither side is longer than `min_characters`.
+    Source: the coefficient of Dice (1945, Ecology 26:3); that copies harm: Ott et al. 2018, arXiv 1803.00047.
+    """
+    if max(len(source), len(target)) <= min_characters:
+        return False
+    one, other = (_NOT_WORD.sub("", text.casefold()) or text for text in (source, target))
+    if one == other:
+        return True
+    total = len(one) + len(other) - 2
+    # So many of the first side's pairs may be missing on the other; most translations miss more after a few words.
+    left = len(one) - 1 - similarity * total / 2
+    if left < 0 or min(len(one), len(other)) < 2:
+        return False
+    for start in range(len(one) - 1):
+        if one[start : start + 2] not in other:
+            left -= 1
+            if left < 0:
+                return False
+    shared = (Counter(pairwise(one)) & Counter(pairwise(other))).total()
+    return 2 * shared >= similarity * total
+
+
+def has_few_letters(source: str, target: str, *, least: float) -> bool:
+    """Whether a side has a smaller share of letters, with the marks that belong to them, among its characters that are
+    no spaces.
+
+    Source: the alphabet ratio filter of OpusFilter (Aulamo et al. 2020, ACL demo 2020.acl-demos.20).
+    """
+    return _share_of_letters(source) < least or _share_of_letters(target) < least
+
+
+def _share_of_letters(text: str) -> float:
+    written = "".join(text.split())
+    letters = sum(map(str.isalpha, written))
+    if not written.isascii():
+        letters += sum(unicodedata.category(each)[0] == "M" for each in written)
+    return letters / max(1, len(written))
+
+
+def has_long_word(source: str, target: str, *, most: int) -> bool:
+    """Whether a side has a word, between spaces, of more than `most` characters.
+
+    Source: the long word filter of OpusFilter (Aulamo et al. 2020, ACL demo 2020.acl-demos.20).
+    """
+    return any(
+        len(text) > most and max(map(len, text.split()), default=0) > most for text in (source, target)
+    )

@@ -30,6 +30,15 @@ def require_transformers() -> None:
         ) from None
 
 
+def older_than(version: str) -> str | None:
+    """The version of transformers that is installed, if it comes before another one."""
+    import transformers
+    from packaging.version import Version
+
+    found = transformers.__version__
+    return found if Version(found) < Version(version) else None
+
+
 def refuse_other_weights(folder: Path) -> None:
     """InputError if the folder has a file from which weights, or names of them, could be read in place of the
     export's."""

@@ -14,6 +14,7 @@ values are repeated for each head of queries.
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import torch
 
@@ -21,7 +22,7 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem
-from trimtab.export.hf.library import check_finite, open_tokenizer
+from trimtab.export.hf.library import check_finite, older_than, open_tokenizer
 from trimtab.export.hf.marian_engine import HuggingFaceModel, open_hugging_face
 from trimtab.export.hf.marian_opened import OpenedHuggingFace
 from trimtab.export.hf.marian_settings import write_settings
@@ -30,6 +31,9 @@ from trimtab.export.hf.marian_weights import write_weights
 from trimtab.export.manifest import check_length
 from trimtab.export.target import Trained
 from trimtab.model.encoder_decoder import EncoderDecoder
+
+SEARCHES_TWO_VOCABULARIES: Final = "5.18"
+"""The first version whose beam search takes the number of ids from the logits; older ones take the source's."""
 
 
 def supports(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
@@ -126,6 +130,13 @@ def _of_vocabularies(recipe: Recipe, tokenizers: Tokenizers) -> Iterator[Problem
     if tokenizers.shared:
         return
     source, target = tokenizers.source, tokenizers.target
+    if source.num_ids != target.num_ids and (found := older_than(SEARCHES_TWO_VOCABULARIES)):
+        yield Problem(
+            what="data.source_tokenizer: this transformers searches only where both vocabularies have one size",
+            got=f"transformers {found}, {source.num_ids:,} and {target.num_ids:,} ids",
+            allowed=f"transformers {SEARCHES_TWO_VOCABULARIES} or newer",
+            fix=f'pip install --upgrade "transformers>={SEARCHES_TWO_VOCABULARIES}"',
+        )
     if source.symbols:
         yield Problem(
             what="data.source_tokenizer: a MarianTokenizer cannot have tags with a separate source vocabulary",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -58,6 +59,9 @@ class Classifier:
     reader: TextReader
     labels: Labels
 
+    def __repr__(self) -> str:
+        return f"Classifier({str(self.checkpoint.folder)!r}, {len(self.labels)} labels)"
+
     def classify(self, lines: Iterable[str]) -> Iterator[Classified]:
         """The label of each line with the probabilities of all labels, in order and in bounded memory. Of a line of
         more than `data.max_tokens` the beginning is read. Raises InputError for one text in place of a list."""
@@ -86,7 +90,7 @@ class Classifier:
         return back
 
 
-def load_classifier(spec: str, *, device: str | None = None) -> Classifier:
+def load_classifier(spec: Path | str, *, device: str | None = None) -> Classifier:
     """The classifier of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision.
 
     Raises InputError if there is no such run or checkpoint, it is no classifier, the checkpoint is damaged, or

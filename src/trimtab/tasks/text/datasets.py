@@ -18,7 +18,8 @@ from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.text_rows import PASSAGES
 from trimtab.data.tokenizers import Tokenizers
-from trimtab.data.transforms.apply import Pipeline, build_transforms
+from trimtab.data.transforms.apply import Pipeline
+from trimtab.data.transforms.plan import plan_transforms
 from trimtab.data.valid_set import ValidSet
 from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
@@ -82,7 +83,8 @@ class TextDatasets:
                 held = f"{len(corpus):,} conversations"
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
         data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
-        return {**data, **self.feed.fingerprints, **self.tokenizers.fingerprints}
+        more = (self.feed.fingerprints, self.tokenizers.fingerprints, self.pipeline.fingerprints)
+        return {name: mark for marks in (data, *more) for name, mark in marks.items()}
 
     @property
     def positions_per_epoch(self) -> int:
@@ -149,7 +151,9 @@ def open_datasets(
     """
     progress.message("reading the corpora")
     corpora, valid = open_all(recipe, passage_bytes=kind.passage_bytes(recipe.data))
-    pipeline = build_transforms(recipe.data.transforms)
+    pipeline = plan_transforms(
+        recipe.data.transforms, corpora, cache=default_cache(), report=progress.message
+    )
     tokenizers = kind.prepare_tokenizers(
         recipe.data, corpora, pipeline, folder=tokenizer_folder, progress=progress
     )

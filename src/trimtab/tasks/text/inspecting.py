@@ -1,19 +1,29 @@
 """The pairs of a recipe on text, looked at before a run: counts, lengths, what would be dropped."""
 
 import tempfile
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
+from trimtab.data.cache import default_cache
 from trimtab.data.chat_rows import ChatRows
 from trimtab.data.checks import check_data
+from trimtab.data.clean import readable_lines
+from trimtab.data.corpus import Corpus
 from trimtab.data.inspect import Report, inspect_data
 from trimtab.data.inspect_chats import inspect_chats
 from trimtab.data.stages import plan_stages, shares_of
-from trimtab.data.transforms.apply import build_transforms
+from trimtab.data.transforms.plan import plan_transforms
+from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
 from trimtab.tasks.text.datasets import TextKind, open_all
+
+MOST_PROBLEMS = 1000
+"""So many unreadable lines are named; a file with more of them is another file than the recipe means."""
 
 
 def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progress) -> Report:
@@ -23,7 +33,9 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     # Validation sets are called as the recipe calls them.
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
     pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
-    pipeline = build_transforms(recipe.data.transforms)
+    refuse_unreadable([*pairs, *held])
+    # Filters that ask for the corpus are refused beside documents, so the numbers are those of all corpora.
+    pipeline = plan_transforms(recipe.data.transforms, pairs, cache=default_cache(), report=progress.message)
     with tempfile.TemporaryDirectory() as folder:
         tokenizers = kind.prepare_tokenizers(
             recipe.data, train, pipeline, folder=Path(folder), progress=progress
@@ -44,6 +56,17 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     progress.message("checking every line")
     checks = check_data(pairs, held)
     return replace(report, checks=checks, stages=shares_of(stages, [corpus.name for corpus in train]))
+
+
+def refuse_unreadable(corpora: Sequence[Corpus]) -> None:
+    """InputError with every line of every corpus that cannot be read, `MOST_PROBLEMS` at most."""
+    problems: list[Problem] = []
+    for corpus in corpora:
+        if not corpus.is_reversed:
+            lines = readable_lines(corpus, lambda line, error: problems.extend(error.problems))
+            deque(takewhile(lambda _: len(problems) < MOST_PROBLEMS, lines), maxlen=0)
+    if problems:
+        raise InputError(*problems)
 
 
 def _hasty(recipe: Recipe, limit: int) -> Recipe:

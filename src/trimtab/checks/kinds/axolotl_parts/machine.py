@@ -2,7 +2,7 @@
 
 import re
 
-from trimtab.checks.kinds.concept_map import Told, put, put_each
+from trimtab.checks.kinds.concept_map import Told, put, put_each, put_wrapped
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.setting import Setting
 
@@ -137,5 +137,7 @@ def _put_sharding(told: Told, written: Written) -> None:
         put(told, "fsdp", config, 1)
     elif str(version.value) in ("1", "2"):
         put(told, "fsdp", version, int(version.value))
+    for name in ("transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"):
+        put_wrapped(told, written.settings.get(f"fsdp_config.{name}"))
     for key in ("fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"):
         put(told, "offload", written.settings.get(key))

@@ -1,7 +1,7 @@
 """Precision, recomputation, compilation and sharding of TrainingArguments."""
 
 from trimtab.checks.description import Version
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Told, put, put_wrapped
 from trimtab.checks.kinds.written import Written, below
 from trimtab.checks.setting import Setting
 
@@ -74,6 +74,9 @@ def put_sharding(told: Told, written: Written, version: Version | None) -> None:
     if sharded is None or not sharded.value:
         return
     options = below(written.settings, "fsdp_config")
+    put_wrapped(told, written.settings.get("fsdp_transformer_layer_cls_to_wrap"))
+    for name in ("transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"):
+        put_wrapped(told, options.get(name))
     number = next((options[key] for key in ("version", "fsdp_version") if key in options), None)
     if number is not None:
         put(told, "fsdp", number, int(number.value) if str(number.value) in ("1", "2") else None)

@@ -99,7 +99,8 @@ def _put_step(told: Told, tree: Branches) -> None:
     put(told, "autocast", tree.where("step.precision", AUTOCAST.get(step.precision)))
     put(told, "weights_dtype", tree.where("step.precision", "bf16" if step.precision == "bf16" else "fp32"))
     clips = {"global_norm": getattr(step.clip, "at", None), "off": 0.0}
-    put(told, "clip", tree.where("step.clip.at", clips.get(step.clip.kind)))
+    key = "step.clip.kind" if step.clip.kind == "off" else "step.clip.at"
+    put(told, "clip", tree.where(key, clips.get(step.clip.kind)))
     put(told, "compile", tree.where("step.compile", {"on": True, "off": False}.get(step.compile)))
 
 

@@ -13,7 +13,9 @@ from trimtab.checks.setting import Setting
 
 _PASSING_ON = frozenset(("transformers", "trl", "peft", "unsloth"))
 """Packages whose classes of these names are the library's own."""
-_CLASS = re.compile(r"\bclass\s+(\w+)")
+_CLASS = re.compile(r"class\s+(\w+)")
+"""Without a border of words before it, for which the search would have to stop at every character of a notebook."""
+_WORD = re.compile(r"\w")
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z]\w*\.([A-Z][A-Z0-9_]*)")
 
 
@@ -57,7 +59,10 @@ def defines(document: Document, name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _classes(text: str) -> frozenset[str]:
-    return frozenset(_CLASS.findall(text))
+    found = _CLASS.finditer(text)
+    return frozenset(
+        each[1] for each in found if not _WORD.match(text, max(each.start() - 1, 0)) or not each.start()
+    )
 
 
 def may_be_of(call: Call, document: Document, library: str) -> bool:

@@ -6,6 +6,9 @@ from trimtab.checks.kinds.accelerate import accelerate_concepts
 from trimtab.checks.kinds.concept_map import Told, as_type, put
 from trimtab.checks.kinds.deepspeed import HOSTS, deepspeed_beside
 from trimtab.checks.kinds.kind import Surroundings
+from trimtab.checks.kinds.model_names import put_model_name
+from trimtab.checks.kinds.scripts.calls import agreeing, positional
+from trimtab.checks.kinds.scripts.model import loads
 from trimtab.checks.kinds.scripts.options import told_options
 from trimtab.checks.kinds.written import from_beside, settings_of
 from trimtab.checks.setting import Setting
@@ -23,6 +26,19 @@ def launcher_concepts(call: Call, document: Document, surroundings: Surroundings
     if call.name == "deepspeed":
         put(told, "deepspeed", Setting(key=call.name, value=True, place=call.place))
     return told
+
+
+def model_of_script(name: str, surroundings: Surroundings) -> Told:
+    """The family of the one model that a script beside the launch line loads by a name that is written in it."""
+    plain = name.removeprefix("./")
+    document = surroundings.beside(plain) if plain.endswith(".py") and "/" not in plain else None
+    if document is None:
+        return {}
+    told: Told = {}
+    names = [positional(call, 0, "pretrained_model_name_or_path") for call in loads(document)]
+    if names and None not in names:
+        put_model_name(told, agreeing(each for each in names if each is not None))
+    return from_beside({concept: each for concept, each in told.items() if concept == "model_family"})
 
 
 def launcher_options(call: Call) -> dict[str, Setting]:

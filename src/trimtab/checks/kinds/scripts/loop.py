@@ -86,9 +86,11 @@ def _put_decoding(told: Told, document: Document) -> None:
 
 
 def _put_loader(told: Told, document: Document) -> None:
-    """The loader that shuffles is the one for training."""
+    """The loader that shuffles is the one for training, and so is one that is alone."""
     loaders = [call for call in document.calls if call.name == "DataLoader"]
     shuffled = [call for call in loaders if (mix := positional(call, 2, "shuffle")) and mix.value is True]
+    if len(loaders) == 1 and not (mix := positional(loaders[0], 2, "shuffle")) and not loaders[0].has_rest:
+        shuffled = loaders
     if len(shuffled) != 1:
         return
     call = shuffled[0]

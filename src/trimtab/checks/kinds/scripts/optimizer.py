@@ -48,9 +48,7 @@ def optimizer_calls(document: Document) -> list[Call]:
     """Calls that make an optimizer."""
     if not document.imports & LIBRARIES:
         return []
-    return [
-        call for call in document.calls if call.name in DEFAULTS and call.positional + tuple(call.arguments)
-    ]
+    return [call for call in document.calls if call.name in DEFAULTS and (call.positional or call.arguments)]
 
 
 def optimizer_concepts(document: Document) -> Told:

@@ -1,5 +1,8 @@
 """The configuration of a Trainer in a script."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
@@ -28,9 +31,20 @@ def configurations(document: Document) -> list[Call]:
     """Calls that configure a Trainer."""
     return [
         call
-        for call in document.calls
+        for call in (*document.calls, *_parsed(document))
         if call.name in CLASSES and CLASSES[call.name][0] in document.imports and is_known(call, document)
     ]
+
+
+def _parsed(document: Document) -> Iterator[Call]:
+    """Configurations that a parser of the command line makes, where the script itself says something of them."""
+    for call in document.parsed:
+        if call.name not in CLASSES:
+            continue
+        keys = load_table(CLASSES[call.name][1]).keys
+        own = {name: entry for name, entry in call.arguments.items() if name in keys}
+        if own:
+            yield replace(call, arguments=own)
 
 
 def is_known(call: Call, document: Document) -> bool:

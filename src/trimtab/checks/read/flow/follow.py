@@ -1,7 +1,6 @@
 """Follows a script from its first line: statements in their order, functions of its own where they are called."""
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,11 +21,13 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 
 
-_TELLING: Final = re.compile(
-    r"backward|Trainer\(|optim|DataLoader|from_pretrained|entropy|EntropyLoss|LogitsLoss|dot_product_attention|BatchNorm"
-    r"|merge_and_unload|generate\(|chat_template|[\"']labels[\"']|\.labels|-100|checkpoint|requires_grad|__getitem__|lm_head"
-    r"|token_embeddings|get_peft|benchmark|weights_only|quantize_static|accumulate_grad"
-)
+_TELLING: Final = (
+    "backward", "Trainer(", "optim", "DataLoader", "from_pretrained", "entropy", "EntropyLoss", "LogitsLoss",
+    "dot_product_attention", "BatchNorm", "merge_and_unload", "generate(", "chat_template", '"labels"', "'labels'",
+    ".labels", "-100", "checkpoint", "requires_grad", "__getitem__", "lm_head", "token_embeddings", "get_peft",
+    "benchmark", "weights_only", "quantize_static", "accumulate_grad", "load_metric", "LMHead", "TextDataset",
+    "top_k_top_p", "automatic_",
+)  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
 
@@ -52,10 +53,13 @@ def follow(
     """What a script does: its own lines first, then every function that they never reach, with unknown arguments; with
     the `lines` only those in which something happens that a rule asks for. What it calls of files `beside` it is
     followed into them."""
+    telling = None if lines is None else telling_lines(lines)
+    if telling == []:
+        return Flow()
     follower = Follower(spot)
     follower.frame.spot = follower.main = spot
     follower.beside = beside
-    follower.telling = None if lines is None else telling_lines(lines)
+    follower.telling = telling
     try:
         follower.run(tree.body)
         names = follower.frame.names
@@ -70,12 +74,18 @@ def follow(
 
 def is_telling(text: str) -> bool:
     """Whether a file has something that a rule asks for."""
-    return _TELLING.search(text) is not None
+    return any(word in text for word in _TELLING)
 
 
 def telling_lines(lines: Lines) -> list[int]:
     """The numbers of the lines that have something a rule asks for, in order."""
-    return [lines.position(found.start())[0] for found in _TELLING.finditer(lines.text)]
+    text, found = lines.text, set[int]()
+    for word in _TELLING:  # each by itself: ten times as fast as one regular expression of all
+        at = text.find(word)
+        while at >= 0:
+            found.add(lines.position(at)[0])
+            at = text.find(word, at + len(word))
+    return sorted(found)
 
 
 class Follower(Evaluator):

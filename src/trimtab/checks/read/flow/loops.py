@@ -10,7 +10,7 @@ CLEARS: Final = frozenset({"zero_grad", "zero_gradients", "clear_gradients"})
 
 
 class Loop(NamedTuple):
-    """One loop with a backward pass in it."""
+    """One loop with a backward pass in it; a `training_step` that goes backward itself is one too."""
 
     block: Block
     events: tuple[Event, ...]
@@ -60,10 +60,17 @@ def training_loops(flow: Flow) -> list[Loop]:
     return flow.answers["loops"]
 
 
+def _training_step(event: Event) -> Block | None:
+    """The method that Lightning calls for each batch, where it goes backward itself."""
+    block = event.path[0] if event.path else None
+    is_one = block is not None and block.kind == "function" and block.value is not None
+    return block if is_one and block.value.name == "training_step" else None  # type: ignore[union-attr]
+
+
 def _found(flow: Flow) -> list[Loop]:
     loops: dict[int, Loop] = {}
     for event in flow.named("backward", "manual_backward"):
-        block = innermost_loop(event)
+        block = innermost_loop(event) or _training_step(event)
         if block is None or id(block) in loops:
             continue
         inside = tuple(each for each in flow.events if each.within(block))

@@ -1,0 +1,1 @@
+"""Marian, Sockeye and fairseq: what their options mean, on command lines and in YAML."""

@@ -1,0 +1,60 @@
+"""What Lightning's Trainer is given: precision, accumulation, clipping, length, devices."""
+
+from typing import Final
+
+from trimtab.checks.document import Call, Document
+from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.scripts.calls import written_of
+from trimtab.checks.setting import Setting
+
+PACKAGES: Final = frozenset({"lightning", "pytorch_lightning"})
+PRECISIONS: Final = {
+    "bf16": ("autocast", "bf16"),
+    "bf16-mixed": ("autocast", "bf16"),
+    "16": ("autocast", "fp16"),
+    "16-mixed": ("autocast", "fp16"),
+    "bf16-true": ("weights_dtype", "bf16"),
+    "16-true": ("weights_dtype", "fp16"),
+    "32": ("autocast", "none"),
+    "32-true": ("autocast", "none"),
+}
+"""Words of `precision`, to the concept that each of them sets."""
+
+
+def lightning_trainers(document: Document) -> list[Call]:
+    """Calls of Lightning's Trainer."""
+    if not document.imports & PACKAGES:
+        return []
+    return [call for call in document.calls if call.name == "Trainer" and _is_lightnings(call, document)]
+
+
+def lightning_concepts(document: Document) -> Told:
+    """What the one Trainer says; of several nothing, as each may train something else."""
+    calls, told = lightning_trainers(document), Told()
+    if len(calls) != 1:
+        return told
+    settings = written_of(calls[0], document).settings
+    for concept, name in (("accumulation", "accumulate_grad_batches"), ("clip", "gradient_clip_val")):
+        put(told, concept, settings.get(name))
+    by_value = settings.get("gradient_clip_algorithm")
+    if by_value is not None and by_value.value != "norm":
+        told.pop("clip", None)
+    put(told, "devices", _positive(settings.get("devices")))
+    put(told, "steps", _positive(settings.get("max_steps")))
+    put(told, "epochs", _positive(settings.get("max_epochs")) if "steps" not in told else None)
+    precision = settings.get("precision")
+    concept, word = PRECISIONS.get(str(precision.value), ("", "")) if precision is not None else ("", "")
+    if concept:
+        put(told, concept, precision, word)
+    return told
+
+
+def _positive(setting: Setting | None) -> Setting | None:
+    """A number above 0: -1 and words such as `auto` leave it to the machine."""
+    number = as_type(setting.value, int) if setting is not None else None
+    return setting if number is not None and number > 0 else None
+
+
+def _is_lightnings(call: Call, document: Document) -> bool:
+    package = call.qualifier.partition(".")[0]
+    return package in PACKAGES if package else bool(document.sources.get("Trainer", frozenset()) & PACKAGES)

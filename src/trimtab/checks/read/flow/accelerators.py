@@ -1,0 +1,25 @@
+"""Accelerate's `Accelerator` in a script."""
+
+from trimtab.checks.document import Document
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import options
+from trimtab.checks.read.flow.values import Value
+
+
+def accelerators(document: Document) -> list[Value]:
+    """Every call that makes one, with arguments that can all be seen."""
+    if "accelerate" not in document.imports:
+        return []
+    return [
+        event.value
+        for event in flow_of(document).named("Accelerator")
+        if event.value.name == "accelerate.Accelerator" and not event.value.has_rest
+    ]
+
+
+def is_accelerator(value: Value | None) -> bool:
+    """Whether a value is one, or at least called so."""
+    return any(
+        (each.made == "call" and each.last == "Accelerator") or "accelerator" in (each.label or each.name)
+        for each in options(value)
+    )

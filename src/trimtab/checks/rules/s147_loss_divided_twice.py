@@ -1,0 +1,64 @@
+"""S147 loss-divided-twice"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator(gradient_accumulation_steps=8)\n"
+    "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nfor batch in loader:\n"
+    "    with accelerator.accumulate(model):\n        loss = model(**batch).loss\n"
+    "        accelerator.backward(loss{divided})\n        optimizer.step()\n        optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="S147",
+    name="loss-divided-twice",
+    severity="warning",
+    message="the loss is divided by the accumulation here, and once more by `accelerator.backward`: gradients are "
+    "{size} times too small",
+    why="`Accelerator.backward` divides each loss by the `gradient_accumulation_steps` that the Accelerator was made "
+    "with. Divided by hand as well, the gradient shrinks with the accumulation: SGD steps that much less far, a "
+    "clipping threshold is never met, and under fp16 more gradients are rounded to zero. Adam hides it, but for its "
+    "epsilon.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
+            "`backward`: `loss = loss / self.gradient_accumulation_steps`, with DeepSpeed it divides itself.",
+        ),
+        Arithmetic("Eight losses of 1.0: 8 * 1.0 / 8 / 8 = 0.125, where the mean is 1.0."),
+    ),
+    fix=Fix("give `accelerator.backward` the loss as it is"),
+    bad=Example("train.py", _SCRIPT.format(divided=" / 8")),
+    good=Example("train.py", _SCRIPT.format(divided="")),
+    symptoms=("grad norm is too small", "loss falls slowly", "gradients vanish with accumulation"),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """`accelerator.backward` of a quotient by the accumulation, where the one Accelerator is given one above 1."""
+    made = accelerators(run.document)
+    size = made[0].keywords.get("gradient_accumulation_steps") if len(made) == 1 else None
+    if size is None or size.constant == 1:
+        return
+    for event in flow_of(run.document).named("backward"):
+        loss = event.value.argument(0, "loss")
+        if is_accelerator(event.subject) and loss is not None and _is_divided(loss, size):
+            told = f"{size.constant}" if isinstance(size.constant, int) else "that many"
+            yield RULE.at(event.place, size=told)
+            return
+
+
+def _is_divided(loss: Value, size: Value) -> bool:
+    if loss.made != "binary" or loss.name != "/" or len(loss.args) != 2:
+        return False
+    divisor = loss.args[1]
+    if isinstance(divisor.constant, int):
+        return divisor.constant == size.constant
+    names = [f"{each.label} {each.name}" for each in walk(divisor, most=4)]
+    return divisor is size or any("accum" in name.lower() for name in names)

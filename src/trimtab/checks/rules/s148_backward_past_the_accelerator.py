@@ -1,0 +1,82 @@
+"""S148 backward-past-the-accelerator"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_optimizer
+from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator({how})\n"
+    "optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nfor batch in loader:\n"
+    "    loss = model(**batch).loss\n    {backward}\n    optimizer.step()\n    optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="S148",
+    name="backward-past-the-accelerator",
+    severity="error",
+    message="`loss.backward()` goes past the Accelerator: {effect}",
+    why="`accelerator.backward(loss)` divides by the accumulation and multiplies by the scale of fp16. The prepared "
+    "optimizer expects both: under fp16 its step divides gradients by a scale, 65,536 at first, with which they were "
+    "never multiplied.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
+            "`backward`: 'Scales the gradients in accordance to the `GradientAccumulationPlugin`. Should be used in "
+            "lieu of `loss.backward()`.'",
+        ),
+        Arithmetic("A gradient of 1.0, unscaled by 65,536 without having been scaled: 1.5e-5."),
+    ),
+    fix=Fix("call `accelerator.backward(loss)`"),
+    bad=Example("train.py", _SCRIPT.format(how='mixed_precision="fp16"', backward="loss.backward()")),
+    good=Example(
+        "train.py", _SCRIPT.format(how='mixed_precision="fp16"', backward="accelerator.backward(loss)")
+    ),
+    symptoms=(
+        "model learns nothing",
+        "loss flat",
+        "loss grows with gradient accumulation",
+        "No inf checks were recorded",
+    ),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A loop over a prepared optimizer whose every backward pass is the loss's own, where the Accelerator has something
+    to do in it."""
+    made = accelerators(run.document)
+    if len(made) != 1:
+        return
+    effect, flow = _effect(made[0]), flow_of(run.document)
+    if not effect or not _prepares_optimizer(flow):
+        return
+    if any(is_accelerator(event.subject) for event in flow.named("backward")):
+        return
+    for loop in training_loops(flow):
+        if next(loop.steps(), None) is not None and not loop.backward.value.args:
+            yield RULE.at(loop.backward.place, effect=effect)
+            return
+
+
+def _effect(accelerator: Value) -> str:
+    precision = accelerator.keywords.get("mixed_precision")
+    if precision is not None and precision.constant == "fp16":
+        return "the loss is not scaled, and the step divides its gradients by the scale"
+    size = accelerator.keywords.get("gradient_accumulation_steps")
+    if size is not None and type(size.constant) is int and size.constant > 1:
+        return f"the loss is not divided by the accumulation of {size.constant}"
+    return ""
+
+
+def _prepares_optimizer(flow: Flow) -> bool:
+    return any(
+        is_accelerator(event.subject) and any(is_optimizer(each) for each in event.value.args)
+        for event in flow.named("prepare", "prepare_optimizer")
+    )

@@ -1,0 +1,105 @@
+"""What help pages say beside the options themselves: examples, and the groups of options and of commands."""
+
+from collections.abc import Mapping, Sequence
+
+from trimtab.cli.help_page import OPTIONS
+
+OTHER = "Other commands"
+
+COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
+    "Start": ("demo", "init", "convert"),
+    "Data": ("data", "tokenizer"),
+    "Train": ("train", "check", "replay"),
+    "Use a model": ("translate", "generate", "classify", "serve", "evaluate", "score", "average", "export"),
+    "Look up": ("explain", "rules", "schema", "completion"),
+}
+"""The commands that `trimtab -h` lists, by title."""
+
+OPTION_GROUPS: Mapping[str, Sequence[str]] = {
+    "Resume": ("--resume", "--auto-resume", "--reset"),
+    "Search": ("--beam", "--length-penalty", "--stop", "--n-best", "--no-repeat-ngram", "--ensemble-mode"),
+    "Forced words": ("--prefix", "--prefix-file"),
+    "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
+    "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
+    "Fixes": ("--fix", "--changes-training", "--diff"),
+    "Machine": ("--device", "--threads"),
+}
+"""Options of the same title stand together on each page; an option that is not here is under Options."""
+
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "": (
+        "trimtab demo",
+        "trimtab init > my.yaml",
+        "trimtab train my.yaml --out runs/my",
+        "trimtab translate runs/my < text.en > text.de",
+    ),
+    "demo": ("trimtab demo", "trimtab demo --minutes 1 --out runs/short"),
+    "train": (
+        "trimtab train my.yaml --smoke",
+        "trimtab train my.yaml step.optimizer.learning_rate=3e-4 --out runs/my",
+        "trimtab train my.yaml --out runs/my --auto-resume",
+        "trimtab train my.yaml --out runs/my --resume --reset schedule,data step.optimizer.learning_rate=1e-4",
+    ),
+    "translate": (
+        "trimtab translate runs/my < text.en > text.de",
+        "trimtab translate runs/my --input text.en --output text.de --beam 8",
+        "trimtab translate runs/a runs/b --input text.en --n-best 5",
+    ),
+    "generate": (
+        "trimtab generate runs/lm --prompt 'Once upon a time'",
+        "trimtab generate runs/lm --input prompts.txt --temperature 0.7 --seed 1",
+    ),
+    "classify": ("trimtab classify runs/labels < texts.txt",),
+    "evaluate": (
+        "trimtab evaluate runs/my --source dev.en --reference dev.de",
+        "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
+        "trimtab evaluate runs/lm --text dev.txt",
+    ),
+    "score": ("trimtab score runs/my --source dev.en --target dev.de",),
+    "average": ("trimtab average runs/my@2000 runs/my@2500 runs/my@3000 --out runs/average",),
+    "export": (
+        "trimtab export runs/my --to ctranslate2 --out my_ct2",
+        "trimtab export runs/my --to hf --out my_hf",
+    ),
+    "replay": ("trimtab replay runs/my --step 1200",),
+    "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),
+    "schema": ("trimtab schema > recipe.schema.json",),
+    "rules": ("trimtab rules",),
+    "convert": ("trimtab convert config.yaml > my.yaml",),
+    "check": (
+        "trimtab check my.yaml",
+        "trimtab check configs/ --strict --format github",
+        "trimtab check my.yaml --fix --diff",
+    ),
+    "explain": (
+        "trimtab explain S104",
+        "trimtab explain step.optimizer.learning_rate",
+        "trimtab explain 'loss is NaN'",
+    ),
+    "completion": (
+        'eval "$(trimtab completion bash)"',
+        'eval "$(trimtab completion zsh)"',
+        "trimtab completion fish > ~/.config/fish/completions/trimtab.fish",
+    ),
+    "tokenizer": ("trimtab tokenizer train --input train.en --input train.de --out tokenizer",),
+    "tokenizer train": (
+        "trimtab tokenizer train --input train.en --input train.de --out tokenizer",
+        "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
+    ),
+    "data": ("trimtab data inspect my.yaml",),
+    "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
+}
+"""Command lines that work, for each command; `` is trimtab itself."""
+
+
+def group_of(options: Sequence[str]) -> str:
+    """The title above an option, by one of its names."""
+    return next((title for title, those in OPTION_GROUPS.items() if {*those} & {*options}), OPTIONS)
+
+
+def commands_by_group(names: Sequence[str]) -> dict[str, list[str]]:
+    """The commands under their titles; those of no group last."""
+    found = {title: [name for name in those if name in names] for title, those in COMMAND_GROUPS.items()}
+    known = {name for those in found.values() for name in those}
+    found[OTHER] = [name for name in names if name not in known]
+    return {title: those for title, those in found.items() if those}

@@ -1,0 +1,117 @@
+import json
+
+import pytest
+
+from trimtab.config.corpora import TrainCorpus
+from trimtab.config.corpus_filters import DuplicateFilter
+from trimtab.config.transforms import LengthFilter, NormalizeTransform
+from trimtab.data.clean import clean_corpora, readable_lines
+from trimtab.data.corpus import open_corpora
+from trimtab.data.transforms.plan import plan_transforms
+from trimtab.errors import InputError
+
+FILTERS = (NormalizeTransform(), DuplicateFilter(), LengthFilter(max=3))
+
+
+def cleaned(folder, *configs, filters=FILTERS, write=True):
+    """The report, and all that was written."""
+    corpora = open_corpora(configs, root=folder, cache=folder / "cache")
+    pipeline = plan_transforms(
+        filters,
+        corpora,
+        cache=folder / "cache",
+        read=lambda corpus: readable_lines(corpus, lambda line, error: None),
+    )
+    out = folder / "out"
+    named = {"folder": out, "out": "out"} if write else {}
+    report = clean_corpora(corpora, configs, pipeline, **named)
+    return report, {
+        str(path.relative_to(out)): path.read_text(encoding="utf-8")
+        for path in out.glob("**/*")
+        if path.is_file()
+    }
+
+
+def counts(corpus):
+    return {name: reason.count for name, reason in corpus.dropped.items()}
+
+
+def test_what_each_filter_drops_is_counted_and_the_rest_written_as_it_is(tmp_path):
+    (tmp_path / "a.en").write_text("one\n two  2\none\n\nfour\nthe words are many\n")
+    (tmp_path / "a.de").write_text("eins\nzwei 2\neins \nleer\n \nviele\n")
+    report, files = cleaned(tmp_path, TrainCorpus(source="a.en", target="a.de"))
+    (corpus,) = report.corpora
+    assert (corpus.pairs, corpus.kept) == (6, 2)
+    assert counts(corpus) == {"empty_source": 1, "empty_target": 1, "duplicate": 1, "length": 1}
+    assert [(each.line, each.source) for each in corpus.dropped["duplicate"].examples] == [(3, "one")]
+    assert corpus.train_on == {"source": "out/a.en", "target": "out/a.de"}
+    assert files == {
+        "a.en": "one\n two  2\n",
+        "a.de": "eins\nzwei 2\n",
+        "dropped/duplicate.tsv": "line\tsource\ttarget\n3\tone\teins \n",
+        "dropped/empty_source.tsv": "line\tsource\ttarget\n4\t\tleer\n",
+        "dropped/empty_target.tsv": "line\tsource\ttarget\n5\tfour\t \n",
+        "dropped/length.tsv": "line\tsource\ttarget\n6\tthe words are many\tviele\n",
+    }
+
+
+def test_lines_that_cannot_be_read_are_dropped_with_what_is_wrong(tmp_path):
+    (tmp_path / "p.tsv").write_bytes(b"en\tde\none\teins\n\ntoo\tmany\tcolumns\n\xff\tx\ntwo\tzwei\n")
+    config = TrainCorpus(pairs="p.tsv", source="en", target="de")
+    report, files = cleaned(tmp_path, config)
+    (corpus,) = report.corpora
+    assert (corpus.pairs, corpus.kept) == (5, 2)
+    assert counts(corpus) == {
+        "unreadable": 2,
+        "empty_source": 1,
+        "empty_target": 0,
+        "duplicate": 0,
+        "length": 0,
+    }
+    assert [each.line for each in corpus.dropped["unreadable"].examples] == [4, 5]
+    assert "another number of columns" in files["dropped/unreadable.tsv"]
+    assert (files["p.en"], files["p.de"]) == ("one\ntwo\n", "eins\nzwei\n")
+    assert not cleaned(tmp_path, config, write=False)[0].corpora[0].train_on
+
+
+def test_each_of_several_corpora_has_a_folder_and_duplicates_count_across_them(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.en").write_text("one\nrow\n" if name == "a" else "one\nnew\n")
+    both = {"tags": ("<x>",), "reverse_tags": ("<y>",), "both_directions": True}
+    report, files = cleaned(
+        tmp_path,
+        TrainCorpus(source="a.en", target="b.en", name="first/one", **both),
+        TrainCorpus(source="a.en", target="b.en", name="second", tags=("<x>",)),
+        TrainCorpus(text="b.en", name="mono"),
+    )
+    assert [corpus.kept for corpus in report.corpora] == [2, 0, 2]
+    assert report.problems == ("second: nothing is kept: every pair is dropped",)
+    assert files["first-one/a.en"] == "one\nrow\n"
+    assert files["mono/b.en"] == "one\nnew\n"
+    assert report.corpora[2].train_on == {"text": "out/mono/b.en"}
+
+
+def test_documents_stay_documents(tmp_path):
+    lines = [
+        {"s": ["a", "b b b b", "c"], "t": ["x", "y", "z"]},
+        {"s": ["a"], "t": ["x"]},
+        {"s": ["d"], "t": ["w"]},
+    ]
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report, files = cleaned(tmp_path, TrainCorpus(documents="d.jsonl", source="s", target="t"))
+    assert counts(report.corpora[0])["duplicate"] == 1
+    assert [json.loads(line) for line in files["d.jsonl"].splitlines()] == [
+        {"s": ["a", "c"], "t": ["x", "z"]},
+        {"s": ["d"], "t": ["w"]},
+    ]
+    assert report.corpora[0].train_on == {"documents": "out/d.jsonl", "source": "s", "target": "t"}
+
+
+def test_readable_lines_are_the_pairs_where_nothing_is_wrong(tmp_path):
+    (tmp_path / "a.en").write_text("".join(f"{number}\n" for number in range(10)))
+    (corpus,) = open_corpora([TrainCorpus(text="a.en")], root=tmp_path, cache=tmp_path / "cache")
+
+    def unreadable(line: int, error: InputError) -> None:
+        pytest.fail(f"{line}: {error}")
+
+    assert list(readable_lines(corpus, unreadable)) == [(line, corpus.pair(line)) for line in range(10)]
