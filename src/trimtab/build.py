@@ -100,7 +100,7 @@ def build(
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)
     if ranks.world_size > 1:
-        refuse_rounding_by_chance([*model.parameters()])
+        refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:

@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",
         "trimtab generate runs/lm --input prompts.txt --temperature 0.7 --seed 1",
+        "trimtab generate SmolLM2-135M-Instruct --adapter adapter --prompt 'Once upon a time'",
     ),
     "classify": ("trimtab classify runs/labels < texts.txt",),
     "evaluate": (
@@ -60,6 +61,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "export": (
         "trimtab export runs/my --to ctranslate2 --out my_ct2",
         "trimtab export runs/my --to hf --out my_hf",
+        "trimtab export runs/lora --to peft --out adapter",
     ),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),

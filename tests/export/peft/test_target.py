@@ -43,3 +43,39 @@ def test_an_adapter_alone_is_no_model(exported):
 def test_a_run_without_an_adapter_has_nothing_to_write(text_run, tmp_path):
     with pytest.raises(InputError, match="the run has none"):
         export_model(str(text_run), to="peft", out=tmp_path / "none")
+
+
+def test_gradients_are_those_of_peft(exported, lora_run):
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    from trimtab.export.trainer import row_logits
+    from trimtab.inference.load import load_model
+    from trimtab.model.peft_tensors import peft_tensors
+
+    rows = [[1, 7, 30, 99, 12, 2], [1, 5, 8, 2]]
+    ours = load_model(str(lora_run), device="cpu").model.train()
+    base = AutoModelForCausalLM.from_pretrained(lora_run.parent / "base", dtype=torch.float32)
+    theirs = PeftModel.from_pretrained(base, exported.folder, is_trainable=True).train()
+    for row in rows:
+        (logits,) = row_logits(ours, [row])
+        torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(row[1:]), reduction="sum").backward()
+        ids = torch.tensor([row])
+        (theirs(input_ids=ids, labels=ids).loss * (len(row) - 1)).backward()
+    wanted = {name: weight.grad for name, weight in theirs.named_parameters() if weight.requires_grad}
+    found = gradients_by_name(ours, peft_tensors)
+    assert found.keys() == {name.replace(".default.", ".") for name in wanted}
+    for name, gradient in wanted.items():
+        torch.testing.assert_close(found[name.replace(".default.", ".")], gradient, atol=1e-5, rtol=1e-4)
+
+
+def gradients_by_name(model, names):
+    """Gradients under PEFT's names: those of each matrix as if they were its values."""
+    import copy
+
+    twin = copy.deepcopy(model)
+    for weight, other in zip(twin.parameters(), model.parameters(), strict=True):
+        if other.grad is not None:
+            weight.data = other.grad
+    return dict(names(twin))
