@@ -16,8 +16,9 @@ from trimtab.errors import input_error
 class Echo:
     """Goes on from a prompt with its capitals, two characters at a time."""
 
-    def __init__(self, spec: str, *, device, adapter) -> None:
-        self.spec, self.device, self.adapter, self.generations = spec, device, adapter, []
+    def __init__(self, spec: str, *, device, adapter, chat) -> None:
+        self.spec, self.device, self.generations = spec, device, []
+        self.adapter, self.chat = adapter, chat
 
     def whole(self, prompt: str) -> str:
         return prompt
@@ -56,8 +57,8 @@ def made(line, sample, prompt) -> Continuation:
 def loaded(stand_in):
     generators = []
 
-    def load_generator(spec, *, device, adapter):
-        generators.append(Echo(spec, device=device, adapter=adapter))
+    def load_generator(spec, *, device, adapter, chat):
+        generators.append(Echo(spec, device=device, adapter=adapter, chat=chat))
         return generators[-1]
 
     stand_in("inference", load_generator=load_generator)
@@ -210,5 +211,5 @@ def test_in_a_terminal_prompts_are_asked_for_one_after_another():
 
 
 def test_an_adapter_is_used_with_the_model(call, loaded):
-    assert call("generate", "base", "--adapter", "lora", "--prompt", "a").exit_code == 0
-    assert loaded[0].adapter == "lora"
+    assert call("generate", "base", "--adapter", "lora", "--chat", "--prompt", "a").exit_code == 0
+    assert (loaded[0].adapter, loaded[0].chat) == ("lora", True)

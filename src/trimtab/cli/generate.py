@@ -53,6 +53,9 @@ Prompt = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")]
+Chat = Annotated[
+    bool, typer.Option("--chat", help="Prompts are questions, written out by the model's chat template.")
+]
 Adapter = Annotated[
     str | None,
     typer.Option(metavar="DIR", help="An adapter in PEFT's format (LoRA) to use with the model, unmerged."),
@@ -79,6 +82,7 @@ def generate(
     seed: Seed = None,
     device: Device = None,
     adapter: Adapter = None,
+    chat: Chat = False,
 ) -> None:
     """Continue a prompt with a language model.
 
@@ -102,7 +106,7 @@ def generate(
 
         ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
-        tally, generator = Tally(), load_generator(run, device=device, adapter=adapter)
+        tally, generator = Tally(), load_generator(run, device=device, adapter=adapter, chat=chat)
         if source is not None and source.is_file():  # a pipe cannot be read twice
             with opened_input(source) as same:
                 generator.check(read_lines(same, name=str(source)))

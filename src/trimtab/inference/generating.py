@@ -1,6 +1,7 @@
 """Generates text from prompts with a trained language model."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
 from trimtab.errors import InputError, input_error
 from trimtab.export.open_export import is_export
+from trimtab.inference.chat_prompts import ChatPrompts
 from trimtab.inference.exported import load_exported_text, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
@@ -55,11 +57,21 @@ def generate(
     return load_generator(run, device=device).generate(prompts, generation)
 
 
-def load_generator(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> Generator:
+def load_generator(
+    spec: Path | str, *, device: str | None = None, adapter: str | None = None, chat: bool = False
+) -> Generator:
     """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
     text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
-    on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it."""
-    spec = path_text(spec, name="run", allowed=RUN)
+    on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it; with `chat` each
+    prompt is a question, which the chat template of a pretrained tokenizer writes out."""
+    found = _loaded(path_text(spec, name="run", allowed=RUN), device=device, adapter=adapter)
+    if not chat:
+        return found
+    inner = found.tokenizer.inner if isinstance(found.tokenizer, ExactText) else None
+    return replace(found, tokenizer=ChatPrompts.of(inner, name=found.name))
+
+
+def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
     if is_export(Path(spec)):
         if adapter is not None:
             raise _takes_none(spec)
