@@ -40,6 +40,13 @@ def test_translations_with_it_are_nearly_those_without(made, trained_run):
         short.stream_documents([["the ship"]])
 
 
+def test_lines_with_terms_of_a_glossary_are_searched_in_the_whole_vocabulary(made, trained_run):
+    plain = load_translator(str(trained_run), beam=2, device="cpu")
+    short = plain.with_shortlist(made.file)
+    glossary = dict.fromkeys(WORDS, "schiff wasser")
+    assert short.translate(LINES, glossary=glossary) == plain.translate(LINES, glossary=glossary)
+
+
 def test_a_shortlist_of_everything_gives_the_same_bytes(trained_run, tmp_path):
     out = tmp_path / "whole.shortlist"
     build_shortlist(str(trained_run), out=out, first=1000, best=1000)

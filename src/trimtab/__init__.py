@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from trimtab.inference.generating import generate as generate
     from trimtab.inference.generating import load_generator as load_generator
     from trimtab.inference.load import load_model as load_model
+    from trimtab.inference.terminology import open_glossary as open_glossary
     from trimtab.inference.together import load_translator as load_translator
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
@@ -88,6 +89,7 @@ HOMES = {
     "load_model": "trimtab.inference.load",
     "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
+    "open_glossary": "trimtab.inference.terminology",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""
 

@@ -223,6 +223,8 @@ def prepare(
     checkpoint = store.latest()
     if checkpoint is None:
         run.check_nothing_lost()
+        if reset:
+            progress.message("there is no checkpoint yet, so there is nothing to reset")
         check_tokenizers_outside(run, recipe)
         if run.writes:
             # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.

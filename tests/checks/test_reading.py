@@ -70,3 +70,9 @@ def test_it_is_silent_unless_it_is_asked_for(tmp_path):
     (tmp_path / "train.py").write_text(LOOP.format(rate="1e-3", schedule="", steps=STEP))
     assert check_as_asked(tmp_path / "train.py", Asked()).readings == {}
     assert reading([]) == ()
+
+
+def test_what_only_decodes_says_how_wide_it_searches():
+    from tests.checks.kinds.nmt.commands import runs
+
+    assert reading(runs("marian-decoder -c model.npz.decoder.yml -b 6\n")) == ("marian: beam 6",)

@@ -1,11 +1,18 @@
 import inspect
 from typing import get_type_hints
 
-from trimtab.cli import arguments, evaluate, export, tokenizer, train, translate
+from trimtab.cli import arguments, evaluate, export, score, tokenizer, train, translate
 
 
 def test_arguments_said_once_are_those_that_commands_use():
-    commands = (train.train, translate.translate, evaluate.evaluate, tokenizer.inspect, export.export)
+    commands = (
+        train.train,
+        translate.translate,
+        evaluate.evaluate,
+        score.score,
+        tokenizer.inspect,
+        export.export,
+    )
     used = {hint for command in commands for hint in get_type_hints(command, include_extras=True).values()}
     for name in (
         "RecipeFile",

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.refusal import has_four_parts, refused
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
+from trimtab.decode.setup import TranslationCounts
 from trimtab.errors import input_error
 
 
@@ -167,3 +168,68 @@ def test_a_text_in_the_place_of_a_run_is_answered_with_the_option_for_it(call, t
     (tmp_path / "dev.en").write_text("the wind\n")
     message = refused(call("translate", "run", tmp_path / "dev.en"), f"--input {tmp_path / 'dev.en'}")
     assert has_four_parts(message)
+
+
+def test_a_glossary_is_handed_on_and_its_terms_are_counted(call, loaded, tmp_path):
+    (tmp_path / "terms.tsv").write_text("ship\tSchiff\n", encoding="utf-8")
+    asked = {}
+
+    def translate_stream(self, lines, text, *, glossary, **options) -> None:
+        asked["entries"] = list(glossary.entries)
+
+    Upper.counts = TranslationCounts(terms=3, missing_terms=1, lines_with_terms=2)
+    Upper.translate_stream, plain = translate_stream, Upper.translate_stream
+    try:
+        result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", stdin="a ship\n")
+    finally:
+        Upper.translate_stream = plain
+    assert (result.exit_code, asked["entries"]) == (0, ["ship"])
+    assert "2 of 3 terms kept" in result.stderr
+
+
+@pytest.mark.parametrize("other", [["--sample"], ["--prefix", "Das"], ["--documents", "text"]])
+def test_a_glossary_excludes_what_it_cannot_go_with(call, loaded, tmp_path, other):
+    (tmp_path / "terms.tsv").write_text("ship\tSchiff\n", encoding="utf-8")
+    result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", *other, stdin="")
+    assert has_four_parts(refused(result))
+    assert "--glossary" in result.stderr
+
+
+def test_what_is_wrong_with_a_glossary_is_said_with_its_line(call, loaded, tmp_path):
+    (tmp_path / "terms.tsv").write_text("ship Schiff\nboat\tBoot\n", encoding="utf-8")
+    result = call("translate", "run", "--glossary", tmp_path / "terms.tsv", stdin="")
+    assert has_four_parts(refused(result))
+    assert "terms.tsv: line 1 has no tab" in result.stderr
+
+
+def test_alignments_go_to_a_file_of_their_own(call, loaded, tmp_path):
+    def translate_stream(self, lines, text, *, alignments, **options) -> None:
+        alignments.write("0-0\n")
+
+    Upper.translate_stream, plain = translate_stream, Upper.translate_stream
+    try:
+        result = call("translate", "run", "--alignments", tmp_path / "links", stdin="a\n")
+    finally:
+        Upper.translate_stream = plain
+    assert result.exit_code == 0
+    assert (tmp_path / "links").read_text() == "0-0\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["links"]
+
+
+def test_alignments_need_a_place_of_their_own(call, loaded, tmp_path):
+    (tmp_path / "in").write_text("a\n")
+    given = ["--input", tmp_path / "in", "--output", tmp_path / "out"]
+    for place, words in (
+        ("out", "same file as --output"),
+        ("in", "same file as --input"),
+        ("no/x", "cannot be written"),
+    ):
+        result = call("translate", "run", *given, "--alignments", tmp_path / place)
+        assert has_four_parts(refused(result, f"--alignments {tmp_path / place}", words))
+
+
+@pytest.mark.parametrize("other", [["--n-best", 2], ["--documents", "text"]])
+def test_alignments_exclude_what_has_no_line_for_each(call, loaded, tmp_path, other):
+    result = call("translate", "run", "--alignments", tmp_path / "links", *other, stdin="")
+    assert has_four_parts(refused(result, "--alignments", "cannot be combined"))
+    assert not (tmp_path / "links").exists()

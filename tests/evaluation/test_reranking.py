@@ -11,7 +11,7 @@ from trimtab.errors import InputError
 from trimtab.evaluation.pairs import score
 from trimtab.evaluation.reranking import Reranker, load_reranker, text_log_probabilities
 from trimtab.evaluation.texts import evaluate_text
-from trimtab.inference import load_model, load_translator
+from trimtab.inference import Translator, load_model, load_translator
 
 LINES = [*(pair[0] for pair in small_pairs(6, seed=4)), ""]
 
@@ -78,6 +78,25 @@ def test_a_stream_is_reranked_line_by_line(trained_run, monkeypatch):
             [each.text for each in few] for few in reranker.rerank(LINES, lists)
         ]
         assert found[-1][0].text == ""
+
+
+def test_what_was_read_is_answered_before_more_is_read(trained_run, monkeypatch):
+    read = []
+
+    def line_by_line(self, lines, *, n, prefixes):
+        for line in lines:
+            yield [candidate(line), candidate(line * 2)]
+
+    def lines():
+        for line in ("a", "b", "c"):
+            read.append(line)
+            yield line
+
+    monkeypatch.setattr(Translator, "n_best_stream", line_by_line)
+    stream = Reranker(length=1.0).stream(load_translator(str(trained_run), device="cpu"), lines(), n=2)
+    assert next(stream)[0].text == "a"
+    assert read == ["a"]
+    assert len(list(stream)) == 2
 
 
 def test_what_nothing_can_be_reranked_by_is_wrong_input(trained_run, text_run):

@@ -102,9 +102,7 @@ BUGS = {
     "tied weights untied after load": Bug(untie_when_loading, "M207"),
     "learning rate never applied": Bug(rewriting(AdamW.update, (RATE, 'group["lr"] = 1e-3')), "S205"),
     "learning rate never applied, so that it is zero": Bug(rewriting(AdamW.update, (RATE, "pass")), "S204"),
-    "scheduler double stepped": Bug(
-        rewriting(LearningRate.at, ("step=state.step", "step=2 * state.step")), "S211"
-    ),
+    "scheduler double stepped": Bug(rewriting(LearningRate.at, ("step=step", "step=2 * step")), "S211"),
     "a micro-batch lost": Bug(
         rewriting(accumulate, (EACH_BATCH, "for batch in batches[:-1] or batches:\n")), "S201"
     ),

@@ -200,3 +200,16 @@ def test_a_piece_of_text_is_refused_as_a_tag(trained_run, loaded):
     piece = loaded.tokenizer.piece(10)
     with pytest.raises(InputError, match="is a piece of ordinary text, not a tag"):
         load_translator(str(trained_run), tags=[piece], device="cpu")
+
+
+def test_alignments_are_written_beside_the_translations(loaded):
+    translator = loaded.translator(search=Search(beam=2))
+    source = io.BytesIO("".join(f"{line}\n" for line in LINES[:5]).encode() + b"\xff\n")
+    output, alignments = io.StringIO(), io.StringIO()
+    with pytest.raises(InputError, match="line 6"):
+        translator.translate_stream(source, output, alignments=alignments)
+    texts = output.getvalue().splitlines()
+    assert texts == translator.translate(LINES[:5])
+    assert alignments.getvalue().splitlines() == [
+        " ".join(f"{i}-{j}" for i, j in links) for links in translator.align(LINES[:5], texts)
+    ]

@@ -1,4 +1,5 @@
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -97,7 +98,9 @@ def test_what_makes_it_another_run_has_no_reset(copied_run):
     assert all("--reset" not in each.fix and "warm_start" in each.fix for each in caught.value.problems)
 
 
-def test_a_reset_is_on_the_disk_before_the_first_step_and_holds_without_being_said_again(copied_run):
+def test_a_reset_is_on_the_disk_before_the_first_step_and_holds_without_being_said_again(
+    copied_run, trained_run, tmp_path
+):
     run, recipe = copied_run
     change = ("loss.label_smoothing=0.2", "length=61 steps")
     weights = model_sha(run, 60)
@@ -114,6 +117,9 @@ def test_a_reset_is_on_the_disk_before_the_first_step_and_holds_without_being_sa
     result, lines = go_on(run, recipe, *change)
     assert result.state.step == 61
     assert not [line for line in lines if line.startswith("reset")]
+    undisturbed = shutil.copytree(trained_run, tmp_path / "undisturbed")
+    go_on(undisturbed, recipe, *change, reset="optimizer")
+    assert model_sha(undisturbed, 61) == model_sha(run, 61)
 
 
 def test_the_moments_begin_anew_and_the_weights_stay(copied_run):
@@ -175,6 +181,21 @@ def test_other_data_are_checked_before_the_run_is_touched(tmp_path, copied_run):
         go_on(run, recipe, filtered, reset="data")
     assert (run / "recipe.yaml").read_bytes() == before
     assert newest_state(run).origin == {}
+
+
+def test_where_nothing_was_saved_there_is_nothing_to_reset(tmp_path):
+    changes = {"length": "2 steps", "step.schedule.warmup": "1 steps", "evaluate.every": "9 steps"}
+    recipe, run = small_recipe(tmp_path, **changes), tmp_path / "run"
+
+    class Kill(Told):
+        def step(self, metrics, **_):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=run, progress=Kill())
+    result, lines = go_on(run, recipe, reset="data")
+    assert (result.state.step, result.state.origin) == (2, {})
+    assert "there is no checkpoint yet, so there is nothing to reset" in lines
 
 
 def test_a_replay_does_not_cross_a_reset(copied_run):

@@ -9,6 +9,12 @@ def says(document: Document, *words: str) -> bool:
     return any(_stands(text, word) for text in texts for word in words)
 
 
+def may_say(document: Document, *words: str) -> bool:
+    """Whether a text has one of the words, in a comment or not: asked before all calls of a script are read. A document
+    without its text may say anything."""
+    return not document.text or any(word in document.text for word in words)
+
+
 def _stands(text: str, word: str) -> bool:
     at = text.find(word)
     while at >= 0:

@@ -54,7 +54,15 @@ def nearest(word: str, allowed: Iterable[str], *, cutoff: float = NEAR) -> str:
     best = max(
         _within_reach(word, words, cutoff), key=lambda candidate: likeness(word, candidate), default=""
     )
-    return best if best and likeness(word, best) >= cutoff else ""
+    return best if best and likeness(word, best) >= cutoff else _reordered(word, words)
+
+
+def _reordered(word: str, words: Iterable[str]) -> str:
+    """The one with the same parts in another order: `latency-weight-avg` is `latency-avg-weight`."""
+    parts = sorted(_plain(word).split("_"))
+    if len(parts) < 2:
+        return ""
+    return next((each for each in words if sorted(_plain(each).split("_")) == parts), "")
 
 
 def likeness(one: str, other: str) -> float:

@@ -1,10 +1,12 @@
 """A tool's own key wherever it is written: at the root of a file, or as an argument of a call in a script."""
 
 from collections.abc import Iterator
+from heapq import merge
 from typing import Any
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Call
+from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
 
 
@@ -38,7 +40,20 @@ def is_unset(run: Description, name: str) -> bool:
 
 def calls_of(run: Description, *names: str) -> Iterator[Call]:
     """Calls of a script by the last part of their name, in the order of the file."""
-    return (call for call in run.document.calls if call.name in names)
+    flow = run.document.flow
+    if flow is None:
+        return (call for call in run.document.calls if call.name in names)
+    index: dict[str, list[Call]] | None = flow.answers.get("<calls>")
+    if index is None:
+        index = flow.answers["<calls>"] = {}
+        for call in run.document.calls:
+            index.setdefault(call.name, []).append(call)
+    found = [calls for name in dict.fromkeys(names) if (calls := index.get(name)) is not None]
+    return iter(found[0]) if len(found) == 1 else merge(*found, key=_place)
+
+
+def _place(call: Call) -> Place:
+    return call.place
 
 
 def literal(call: Call, name: str) -> Any:

@@ -48,6 +48,8 @@ def _parts(run: Description) -> Iterator[str]:
     yield _said(run, "packing", "packing {}")
     yield _said(run, "steps", "{} steps")
     yield _said(run, "epochs", "{} epochs")
+    if run.setting("learning_rate") is None:
+        yield _said(run, "beam", "beam {}")
 
 
 def _optimizer(run: Description) -> str:

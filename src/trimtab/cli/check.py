@@ -165,8 +165,8 @@ def check_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="trimtab check",
         description="Check training configurations: trimtab recipes; files of Hugging Face, PEFT, Accelerate, "
-        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole and Mammoth; scripts, notebooks and launch lines.\n\n"
-        "Nothing is imported or run.",
+        "DeepSpeed, Axolotl, LLaMA-Factory, OpenNMT-py, Eole, Mammoth, Marian, Sockeye and fairseq; scripts, notebooks "
+        "and launch lines.\n\nNothing is imported or run.",
         epilog="Exit code: 0 no errors (warnings and notes are fine), 1 errors, 2 a file that cannot be read, or a "
         "named file that is no known configuration.",
         allow_abbrev=False,

@@ -46,9 +46,8 @@ def clean(
 ) -> None:
     """Show what each filter drops of a parallel corpus, and write what is kept, without training.
 
-    With a recipe its `data.transforms` are applied: `trimtab data clean recipe.yaml --out clean`. Two files are cleaned
-    by the usual filters: `trimtab data clean --source a.en --target a.de --source-language en --target-language de`.
-    Exit code 1 if nothing is kept of a corpus.
+    With a recipe its `data.transforms` are applied; two files are cleaned by the usual filters. Exit code 1 if nothing
+    is kept of a corpus.
     """
     given = {
         "--source": source,

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A configuration of another tool.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A configuration of another tool, or a script with its command."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),

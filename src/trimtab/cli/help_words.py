@@ -10,7 +10,17 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
     "Train": ("train", "check", "replay"),
-    "Use a model": ("translate", "generate", "classify", "serve", "evaluate", "score", "average", "export"),
+    "Use a model": (
+        "translate",
+        "generate",
+        "classify",
+        "serve",
+        "evaluate",
+        "score",
+        "average",
+        "export",
+        "shortlist",
+    ),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
 """The commands that `trimtab -h` lists, by title."""
@@ -18,7 +28,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
 OPTION_GROUPS: Mapping[str, Sequence[str]] = {
     "Resume": ("--resume", "--auto-resume", "--reset"),
     "Search": ("--beam", "--length-penalty", "--stop", "--n-best", "--no-repeat-ngram", "--ensemble-mode"),
-    "Forced words": ("--prefix", "--prefix-file"),
+    "Forced words": ("--prefix", "--prefix-file", "--glossary"),
     "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
     "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
     "Fixes": ("--fix", "--changes-training", "--diff"),
@@ -44,6 +54,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/my < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --beam 8",
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
+        "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",
     ),
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",
@@ -51,6 +62,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab generate SmolLM2-135M-Instruct --adapter adapter --prompt 'Once upon a time'",
     ),
     "classify": ("trimtab classify runs/labels < texts.txt",),
+    "shortlist": ("trimtab shortlist runs/my --out my.shortlist",),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
@@ -89,6 +101,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
     ),
     "data": ("trimtab data inspect my.yaml",),
+    "data clean": (
+        "trimtab data clean my.yaml --out clean",
+        "trimtab data clean --source a.en --target a.de --source-language en --target-language de --out clean",
+    ),
     "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
 }
 """Command lines that work, for each command; `` is trimtab itself."""

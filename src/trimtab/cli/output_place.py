@@ -20,7 +20,11 @@ _OF_AN_EXPORT = Path("trimtab") / "export.json"
 
 
 def check_output(
-    output: Path | None, *, inputs: Mapping[str, Path | None], models: Sequence[str] = ()
+    output: Path | None,
+    *,
+    inputs: Mapping[str, Path | None],
+    models: Sequence[str] = (),
+    option: str = "--output",
 ) -> None:
     """InputError if the output is one of the inputs, by whatever name, or a file of a model, or cannot be made.
 
@@ -28,28 +32,28 @@ def check_output(
     they are files. `models` are runs or exports as the user names them. Other code reports a missing input.
     """
     place = _status(output if output is not None else sys.stdout)
-    for option, path in inputs.items():
-        if path is None and option != "--input":
+    for read, path in inputs.items():
+        if path is None and read != "--input":
             continue
         found = _status(path if path is not None else sys.stdin)
         if place is not None and found is not None and os.path.samestat(place, found):
-            raise _same_file(output, option, path)
+            raise _same_file(output, read, path, to=option)
     if output is None:
         return
     for model in models:
         if place is not None and _belongs_to(output, model):
-            raise _of_the_model(output, model)
-    check_place(output)
+            raise _of_the_model(output, model, option)
+    check_place(output, option=option)
 
 
-def check_place(output: Path) -> None:
+def check_place(output: Path, *, option: str = "--output") -> None:
     """InputError if no file can be made at this place."""
     try:
         number = _obstacle(output)
     except OSError as error:
-        raise not_writable(output, error) from None
+        raise not_writable(output, error, option=option) from None
     if number:
-        raise not_writable(output, OSError(number, os.strerror(number)))
+        raise not_writable(output, OSError(number, os.strerror(number)), option=option)
 
 
 def _obstacle(output: Path) -> int:
@@ -64,10 +68,10 @@ def _obstacle(output: Path) -> int:
     return 0 if os.access(output.parent, os.W_OK | os.X_OK) else errno.EACCES
 
 
-def not_writable(output: Path, error: OSError) -> InputError:
+def not_writable(output: Path, error: OSError, *, option: str = "--output") -> InputError:
     """The error for an output that the operating system refuses."""
     return input_error(
-        f"--output {output}: cannot be written",
+        f"{option} {output}: cannot be written",
         got=error.strerror or str(error),
         allowed="a file in an existing folder that you may write to",
         fix="create the folder, or name another file",
@@ -83,14 +87,14 @@ def _status(place: Path | TextIO | TextIOBase) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-def _same_file(output: Path | None, option: str, path: Path | None) -> InputError:
-    to = "standard output" if output is None else f"--output {output}"
+def _same_file(output: Path | None, option: str, path: Path | None, *, to: str) -> InputError:
+    given, to = to, "standard output" if output is None else f"{to} {output}"
     source = "standard input" if path is None else f"{option} {path}"
     return input_error(
         f"{to}: is the same file as {source}, which the result would overwrite",
         got=f"one file: {os.path.realpath(path if path is not None else output or '')}",
         allowed="a file that is not an input",
-        fix="name another file with --output",
+        fix=f"name another file with {given}",
     )
 
 
@@ -116,9 +120,9 @@ def _folders(model: str) -> Iterator[Path]:
                 yield folder.parent.parent
 
 
-def _of_the_model(output: Path, model: str) -> InputError:
+def _of_the_model(output: Path, model: str, option: str) -> InputError:
     return input_error(
-        f"--output {output}: is part of the model {model}, which the result would overwrite",
+        f"{option} {output}: is part of the model {model}, which the result would overwrite",
         got=str(output),
         allowed="a file outside all models",
         fix="name another file",

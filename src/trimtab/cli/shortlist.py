@@ -56,7 +56,7 @@ def shortlist(
 ) -> None:
     """Make a shortlist: which target pieces a source may need. It makes translation on a CPU faster.
 
-    Example: trimtab shortlist runs/my --out my.shortlist && trimtab translate runs/my --shortlist my.shortlist
+    Name it when you translate: `trimtab translate RUN --shortlist FILE`.
     """
     from trimtab.shortlisting import build_shortlist
 

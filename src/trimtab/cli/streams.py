@@ -57,7 +57,7 @@ def opened_input(path: Path | None, *, option: str = "--input") -> Generator[Bin
 
 
 @contextmanager
-def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
+def opened_output(path: Path | None, *, option: str = "--output") -> Generator[TextIO, None, None]:
     """UTF-8 text to a file or to stdout; a regular file takes its name only once it is complete and on the disk."""
     if path is None:
         yield from _standard_output()
@@ -67,7 +67,7 @@ def opened_output(path: Path | None) -> Generator[TextIO, None, None]:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             yield file
     else:
-        yield from _whole_file(path)
+        yield from _whole_file(path, option)
 
 
 def _standard_output() -> Iterator[TextIO]:
@@ -87,7 +87,7 @@ def _standard_output() -> Iterator[TextIO]:
             text.detach()
 
 
-def _whole_file(path: Path) -> Iterator[TextIO]:
+def _whole_file(path: Path, option: str) -> Iterator[TextIO]:
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         if path.is_dir():
@@ -96,7 +96,7 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         if is_full(error):
             raise
-        raise not_writable(path, error) from None
+        raise not_writable(path, error, option=option) from None
     try:
         with file:
             yield file

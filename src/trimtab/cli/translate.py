@@ -15,18 +15,25 @@ from trimtab.cli.choosing_options import (
     choice_of,
     write_reranked,
 )
-from trimtab.cli.output_place import check_output
 from trimtab.cli.random_options import Seed, TopK
 from trimtab.cli.sampling_options import Epsilon, Sample, Temperature, TopP
 from trimtab.cli.search_options import (
+    AlignmentsFile,
     EnsembleMode,
+    GlossaryFile,
     NBest,
     NoRepeatNgram,
     Prefix,
     PrefixFile,
     ShortlistFile,
     StopRule,
+    check_beside,
+    check_outputs,
+    opened_alignments,
     opened_prefixes,
+    opened_terms,
+    refuse_together,
+    report_terms,
 )
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.errors import input_error
@@ -37,6 +44,12 @@ if TYPE_CHECKING:
     from trimtab.decode.search import Search
     from trimtab.inference.translator import TextOutput, Translator
 
+Source = Annotated[
+    Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
+]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
+]
 DocumentForm = Literal["text", "jsonl"]
 Documents = Annotated[
     DocumentForm | None,
@@ -49,19 +62,15 @@ Documents = Annotated[
 
 def translate(
     runs: Runs,
-    source: Annotated[
-        Path | None,
-        typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
-    ] = None,
+    source: Source = None,
+    output: Output = None,
     beam: Beam = None,
     tag: Tag = None,
     length_penalty: LengthPenalty = 1.0,
     stop: StopRule = "exact",
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
+    glossary: GlossaryFile = None,
     n_best: NBest = None,
     no_repeat_ngram: NoRepeatNgram = None,
     sample: Sample = False,
@@ -71,6 +80,7 @@ def translate(
     epsilon: Epsilon = None,
     seed: Seed = None,
     documents: Documents = None,
+    alignments: AlignmentsFile = None,
     ensemble_mode: EnsembleMode = "linear",
     shortlist: ShortlistFile = None,
     mbr: MbrUtility = None,
@@ -80,29 +90,40 @@ def translate(
     device: Device = None,
 ) -> None:
     """Translate text, line by line."""
-    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file}
-    _check_words(runs, documents, {**alone, "--shortlist": shortlist, "--mbr": mbr, "--rerank": rerank})
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
+    beside = {"--glossary": glossary, "--alignments": alignments}
+    _check_words(runs, documents, {**alone, **beside, "--shortlist": shortlist, "--mbr": mbr}, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
-    inputs = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
-    check_output(output, inputs=inputs, models=runs)
+    inputs = {
+        "--input": source,
+        "--prefix-file": prefix_file,
+        "--shortlist": shortlist,
+        "--glossary": glossary,
+    }
+    check_outputs(output, alignments, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
-        from trimtab.inference import load_translator
-
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
-        translator = load_translator(
-            runs, search=search, tags=tag or (), device=device, ensemble=ensemble_mode
-        )
-        if shortlist is not None:
-            translator = translator.with_shortlist(shortlist)
-        asked: dict[str, Any] = {"name": "stdin" if source is None else str(source)}
+        asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
+        loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
+        translator = _opened(runs, shortlist, **loaded)
         if documents is None:
             asked["prefixes"] = prefixes
-        with opened_output(output) as text:
-            if not write_reranked(choice, translator, lines, text, device=device, **asked):
+        with opened_output(output) as text, opened_alignments(alignments, asked):
+            if choice.weights is None:
                 _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
+            else:
+                write_reranked(choice, translator, lines, text, device=device, **asked)
+        report_terms(translator, glossary)
+
+
+def _opened(runs: list[str], shortlist: Path | None, **loaded: Any) -> "Translator":
+    from trimtab.inference import load_translator
+
+    translator = load_translator(runs, **loaded)
+    return translator if shortlist is None else translator.with_shortlist(shortlist)
 
 
 def _search(beam: int | None, sampling: "Sampling | None", *, choice: Choice, **shaped: Any) -> "Search":
@@ -131,9 +152,12 @@ def _write(
         translator.translate_stream(lines, text, **asked)
 
 
-def _check_words(runs: list[str], documents: str | None, others: "dict[str, object]") -> None:
+def _check_words(
+    runs: list[str], documents: str | None, others: "dict[str, object]", *, sample: bool
+) -> None:
     _refuse_texts(runs)
-    _alone(documents, others)
+    refuse_together("--documents", documents, others)
+    check_beside({**others, "--sample": sample or None})
 
 
 def _refuse_texts(runs: list[str]) -> None:
@@ -145,17 +169,6 @@ def _refuse_texts(runs: list[str]) -> None:
                 got="a file among the runs",
                 allowed="folders of runs, which form an ensemble",
                 fix=f"name the text to translate with --input: `--input {name}`",
-            )
-
-
-def _alone(documents: str | None, others: "dict[str, object]") -> None:
-    for option, value in others.items():
-        if documents is not None and value is not None:
-            raise input_error(
-                f"--documents: cannot be combined with {option}",
-                got="both",
-                allowed="one of them",
-                fix="leave one out",
             )
 
 

@@ -77,9 +77,16 @@ class ParallelFiles(Settings):
         """Its files, or its folder, by their keys."""
         return {key: str(getattr(self, key)) for key in self.kind.paths}
 
+    @property
+    def files_beside(self) -> dict[str, str]:
+        """Files that say something about its pairs, by their keys."""
+        aligned = self.alignments if isinstance(self, TrainCorpus) else None
+        return {} if aligned is None else {"alignments": aligned}
+
     def with_paths(self: Files, change: Callable[[str], str]) -> Files:
         """The same corpus at other paths."""
-        return self.model_copy(update={key: change(path) for key, path in self.paths.items()})
+        paths = {**self.paths, **self.files_beside}
+        return self.model_copy(update={key: change(path) for key, path in paths.items()})
 
     @property
     def reads(self) -> tuple[object, ...]:
@@ -132,6 +139,9 @@ class TrainCorpus(ParallelFiles):
     """Also train from target to source, on the same files; `tags` and `reverse_tags` then select the direction."""
     reverse_tags: tuple[str, ...] = ()
     """Symbols put before each target line when it is the source: `tags: [<2de>], reverse_tags: [<2en>]`."""
+    alignments: str | None = None
+    """Path of word alignments (plain, .gz, .xz or .zst) for `loss.guided_alignment`: a line for each pair, such as
+    `0-0 1-2`, in the Pharaoh format that fast_align and eflomal write, for the words between white space."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,6 +151,10 @@ class TrainCorpus(ParallelFiles):
     @model_validator(mode="after")
     def _text_alone(self) -> "TrainCorpus":
         check_text_alone(self, self.text)
+        if self.alignments == "":
+            raise ValueError("alignments: is empty")
+        if self.text is not None and self.alignments is not None:
+            raise ValueError("alignments: a `text` in one language has no pairs to align")
         if self.text is not None and self.both_directions:
             raise ValueError("both_directions: a `text` in one language has one direction only")
         return self

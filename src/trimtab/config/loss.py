@@ -22,6 +22,24 @@ class Truncate(Settings):
     """When truncation starts: an untrained model cannot tell errors from rare text."""
 
 
+class GuidedAlignment(Settings):
+    """Trains one head of the decoder's attention to the source to align words: the cross-entropy between its attention
+    and the alignments of `data.train` is added for each target token (Garg et al. 2019, arXiv 1909.02074, section 4.2;
+    Marian's `guided-alignment`). A token whose word has no link adds nothing; the sum is divided by the targets of the
+    step like the loss."""
+
+    weight: float = Field(default=0.1, gt=0, le=10)
+    """Factor of the term. 0.1 is Marian's, 0.05 that of the paper."""
+    layer: int | None = Field(default=None, ge=1)
+    """Decoder layer, counted from 1; by default the last but one."""
+    head: int = Field(default=1, ge=1)
+    """Head of this layer, counted from 1."""
+
+    def layer_of(self, layers: int) -> int:
+        """The layer of a decoder with so many."""
+        return self.layer or max(1, layers - 1)
+
+
 class CrossEntropyLoss(Settings):
     """Cross-entropy over the vocabulary, summed over targets and divided by the number of targets of the step."""
 
@@ -32,6 +50,8 @@ class CrossEntropyLoss(Settings):
     """Weight of (log Z)², which keeps logits from drifting (PaLM, arXiv 2204.02311, section 5)."""
     truncate: Truncate | None = None
     """Which tokens to drop, for noisy data; by default none."""
+    guided_alignment: GuidedAlignment | None = None
+    """Trains a head to align words, with the `alignments` of `data.train`; by default none."""
 
 
 LossConfig = CrossEntropyLoss

@@ -21,6 +21,7 @@ WORDS_OF_OTHERS = {
     "d_model": "model.dim",
     "dev": "data.valid",
     "early_stopping": "evaluate.patience",
+    "early_stopping_on": "evaluate.stop_on",
     "early_stopping_patience": "evaluate.patience",
     "decoder_ffn_dim": "model.decoder_feed_forward",
     "decoder_ffn_embed_dim": "model.decoder_feed_forward",

@@ -13,6 +13,7 @@ from trimtab.data.noises import Noises
 from trimtab.data.order import random_stream
 from trimtab.data.subword_sampling import DRAWN_BY, SubwordSampling
 from trimtab.data.transforms.apply import Dropped
+from trimtab.data.word_alignments import LinksTokens
 from trimtab.errors import RunFailed, TrimtabError
 from trimtab.types import DroppedExample, Ragged
 
@@ -112,6 +113,8 @@ class Feed:
     """What damages the sources of each corpus; nothing by default."""
     contexts: PutsContext | None = None
     """What puts sentences of the same document before examples."""
+    links: LinksTokens | None = None
+    """What finds the tokens that are aligned, where alignments are learned."""
 
     parts_per_position: ClassVar[int] = 1
     """A position of the stream is one example."""
@@ -217,6 +220,8 @@ class Chunk:
     """Position in the stream of each example that was dropped, int64."""
     prompt: np.ndarray
     """How many leading target tokens of each example do not count in the loss, int32; fewer than it has."""
+    links: Ragged | None = None
+    """The aligned tokens of each example, target and source in turn; None where no alignments are learned."""
 
     @property
     def counted(self) -> np.ndarray:
@@ -245,6 +250,12 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
     kept = read[fits]
     gone = np.flatnonzero([reason != "" for reason in reasons])
     source, target, prompt = source.take(fits), target.take(fits), np.zeros(len(fits), np.int32)
+    links = None
+    if feed.links is not None:
+        texts = [(sources[place], targets[place]) for place in fits.tolist()]
+        links = feed.links.rows(
+            feed.corpora, places.take(kept), texts, source, target, num_tags=num_tags[fits]
+        )
     if feed.contexts is not None:
         source, target, prompt = feed.contexts.added(
             source, target, places.take(kept), num_tags=num_tags[fits], seed=feed.mixture.seed
@@ -261,6 +272,7 @@ def encode_chunk(feed: Feed, *, start: int, count: int) -> Chunk:
         ),
         dropped_position=start + gone,
         prompt=prompt,
+        links=links,
     )
 
 

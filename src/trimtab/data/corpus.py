@@ -1,5 +1,6 @@
 """A corpus: pairs of strings by number, read in place from two aligned files, a TSV or a JSONL file."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import Passages
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.formats.text_passages import holds_jsonl, open_text_passages
+from trimtab.data.word_alignments import WordAlignments, open_alignments
 from trimtab.errors import InputError, Problem, input_error
 
 _MOST_PROBLEMS = 10
@@ -41,13 +43,17 @@ class Corpus:
     pairs: Pairs
     tags: tuple[str, ...] = ()
     weight: float = 1.0
+    alignments: WordAlignments | None = None
     learns_answers: bool = False
     """Whether its documents are conversations, of which what the assistant says counts alone."""
 
     @property
     def fingerprint(self) -> str:
         """sha256 of what the corpus holds and how it is read; names, tags and weights do not count."""
-        return self.pairs.fingerprint
+        if self.alignments is None:
+            return self.pairs.fingerprint
+        both = f"{self.pairs.fingerprint} {self.alignments.fingerprint}"
+        return hashlib.sha256(both.encode()).hexdigest()
 
     @property
     def is_reversed(self) -> bool:
@@ -142,7 +148,9 @@ class Corpus:
         problems: list[Problem] = []
         for line in _sample(len(self), limit):
             try:
-                self.pair(line)
+                pair = self.pair(line)
+                if self.alignments is not None:
+                    self.alignments.check(line, pair)
             except InputError as error:
                 problems.extend(error.problems)
             if len(problems) >= _MOST_PROBLEMS:
@@ -183,7 +191,13 @@ def open_corpus(
         )
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(next(iter(config.paths.values())))
-    return Corpus(name, pairs, config.tags, weight, learns_answers=answers)
+    alignments = _alignments(config, root=root, num_pairs=len(pairs), cache=cache)
+    return Corpus(name, pairs, config.tags, weight, alignments, learns_answers=answers)
+
+
+def _alignments(config: ParallelFiles, *, root: Path, num_pairs: int, cache: Path) -> WordAlignments | None:
+    path = config.files_beside.get("alignments")
+    return None if path is None else open_alignments(_place(path, root), num_pairs=num_pairs, cache=cache)
 
 
 def open_corpora(
@@ -220,7 +234,8 @@ def open_corpora(
 def reverse(corpus: Corpus, *, tags: tuple[str, ...]) -> Corpus:
     """The corpus read from target to source, on the same files and the same index."""
     assert not isinstance(corpus.pairs, ReversedPairs)
-    return Corpus(f"{corpus.name} reversed", ReversedPairs(corpus.pairs), tags, corpus.weight)
+    turned = None if corpus.alignments is None else corpus.alignments.reversed()
+    return Corpus(f"{corpus.name} reversed", ReversedPairs(corpus.pairs), tags, corpus.weight, turned)
 
 
 def _open_passages(path: Path, *, most: int, cache: Path, has_name: bool) -> Passages:

@@ -1,11 +1,15 @@
 """Cuts a window into packs: evenly where that fits, with care where it does not."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trimtab.arguments import instance_of, wrong
 from trimtab.data.pack import assemble
+from trimtab.data.pack_links import pack_links
 from trimtab.data.shape import PackShape
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
@@ -25,22 +29,22 @@ def cut(
     Fewer packs where there are too few examples for so many, more where the window does not fit into so many.
     """
     prompt = np.zeros(len(window.target), np.int32) if window.prompt is None else window.prompt
-    source, target, prompt = _ordered(window.source, window.target, prompt, shape)
-    bounds = _even_bounds(target.offsets, shape.num_packs)
-    if _fits(source, target, bounds, shape):
-        pieces = _runs(source, target, prompt, bounds)
+    rows = _ordered(Rows(window.source, window.target, prompt, window.links), shape)
+    bounds = _even_bounds(rows.target.offsets, shape.num_packs)
+    if _fits(rows.source, rows.target, bounds, shape):
+        pieces = _runs(rows, bounds)
     elif shape.sort:
         # Longest first would throw long and short rows together.
-        pieces = _runs(source, target, prompt, _greedy_bounds(source, target, shape))
+        pieces = _runs(rows, _greedy_bounds(rows.source, rows.target, shape))
     else:
-        groups = _largest_first(source.lengths, target.lengths, shape)
-        pieces = [(source.take(group), target.take(group), prompt[group]) for group in groups]
+        groups = _largest_first(rows.source.lengths, rows.target.lengths, shape)
+        pieces = [rows.take(group) for group in groups]
     symbols = {
         "start_symbol": start_symbol,
         "pad_symbol": pad_symbol,
         "source_pad_symbol": source_pad_symbol,
     }
-    return [assemble(*rows, shape, prompt=prompt, **symbols) for *rows, prompt in pieces]
+    return [piece.assembled(shape, **symbols) for piece in pieces]
 
 
 def pack_pairs(
@@ -73,14 +77,14 @@ def pack_pairs(
                 fix="raise data.max_tokens",
             )
     prompt = np.zeros(len(target), np.int32) if prompt is None else prompt
-    source, target, prompt = _ordered(source, target, prompt, shape)
-    pieces = _runs(source, target, prompt, _greedy_bounds(source, target, shape))
+    rows = _ordered(Rows(source, target, prompt), shape)
+    pieces = _runs(rows, _greedy_bounds(rows.source, rows.target, shape))
     symbols = {
         "start_symbol": start_symbol,
         "pad_symbol": pad_symbol,
         "source_pad_symbol": source_pad_symbol,
     }
-    return (assemble(*rows, shape, prompt=given, **symbols) for *rows, given in pieces)
+    return (piece.assembled(shape, **symbols) for piece in pieces)
 
 
 def check_sides(source: Ragged, target: Ragged, prompt: np.ndarray | None, shape: PackShape) -> None:
@@ -116,15 +120,38 @@ def check_sides(source: Ragged, target: Ragged, prompt: np.ndarray | None, shape
         )
 
 
-Rows = tuple[Ragged, Ragged, np.ndarray]
-"""Source, target, and how many leading target tokens do not count."""
+class Rows(NamedTuple):
+    """Examples on their way into packs."""
+
+    source: Ragged
+    target: Ragged
+    prompt: np.ndarray
+    """How many leading target tokens do not count."""
+    links: Ragged | None = None
+    """Aligned tokens, target and source in turn."""
+
+    def take(self, order: np.ndarray) -> "Rows":
+        """These rows, in this order."""
+        links = None if self.links is None else self.links.take(order)
+        return Rows(self.source.take(order), self.target.take(order), self.prompt[order], links)
+
+    def between(self, start: int, stop: int) -> "Rows":
+        """The rows start to stop."""
+        links = None if self.links is None else self.links.between(start, stop)
+        return Rows(
+            self.source.between(start, stop), self.target.between(start, stop), self.prompt[start:stop], links
+        )
+
+    def assembled(self, shape: PackShape, **symbols: Any) -> PackedBatch:
+        """The pack of them."""
+        pack = assemble(self.source, self.target, shape, prompt=self.prompt, **symbols)
+        if self.links is None:
+            return pack
+        return replace(pack, links=pack_links(self.links, self.source, self.target, shape))
 
 
-def _ordered(source: Ragged, target: Ragged, prompt: np.ndarray, shape: PackShape) -> Rows:
-    if not shape.sort:
-        return source, target, prompt
-    order = np.lexsort((source.lengths, target.lengths))
-    return source.take(order), target.take(order), prompt[order]
+def _ordered(rows: Rows, shape: PackShape) -> Rows:
+    return rows.take(np.lexsort((rows.source.lengths, rows.target.lengths))) if shape.sort else rows
 
 
 def _even_bounds(ends: np.ndarray, num_packs: int) -> np.ndarray:
@@ -159,12 +186,8 @@ def _fits(source: Ragged, target: Ragged, bounds: np.ndarray, shape: PackShape) 
     )
 
 
-def _runs(source: Ragged, target: Ragged, prompt: np.ndarray, bounds: np.ndarray) -> list[Rows]:
-    pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    return [
-        (source.between(start, stop), target.between(start, stop), prompt[start:stop])
-        for start, stop in pairs
-    ]
+def _runs(rows: Rows, bounds: np.ndarray) -> list[Rows]:
+    return [rows.between(start, stop) for start, stop in pairwise(bounds.tolist())]
 
 
 def _largest_first(source: np.ndarray, target: np.ndarray, shape: PackShape) -> list[np.ndarray]:

@@ -75,6 +75,7 @@ def _cut(
             position=position,
             dropped=stream.dropped[dropped_start:dropped_stop],
             prompt=stream.prompt[start:stop],
+            links=None if stream.links is None else stream.links.between(start, stop),
         )
         start, dropped_start, size = stop, dropped_stop, next(sizes)
     return _between(stream, start, len(stream.target), dropped_start), size
@@ -116,6 +117,7 @@ def _between(chunk: Chunk, start: int, stop: int, dropped_start: int) -> Chunk:
         dropped=chunk.dropped[dropped_start:],
         dropped_position=chunk.dropped_position[dropped_start:],
         prompt=chunk.prompt[start:stop],
+        links=None if chunk.links is None else chunk.links.between(start, stop),
     )
 
 
@@ -129,4 +131,7 @@ def _joined(chunks: Sequence[Chunk]) -> Chunk:
         dropped=tuple(example for chunk in chunks for example in chunk.dropped),
         dropped_position=np.concatenate([chunk.dropped_position for chunk in chunks]),
         prompt=np.concatenate([chunk.prompt for chunk in chunks]),
+        links=None
+        if any(chunk.links is None for chunk in chunks)
+        else Ragged.joined([chunk.links for chunk in chunks if chunk.links is not None]),
     )

@@ -22,6 +22,8 @@ class Sample:
     positions: int = 0
     """Positions of the stream that were looked at, where they are passages and not examples; 0 says as many as
     examples were seen."""
+    links: Ragged | None = None
+    """The aligned tokens of each example, target and source in turn; None where no alignments are learned."""
 
     @property
     def targets(self) -> int:
@@ -39,12 +41,14 @@ def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
     count = min(feed.sample_positions, feed.mixture.examples_per_epoch)
     each = max(1, count // len(stages.mixtures))
     parts = [replace(feed, mixture=mixture).chunk(start=0, count=each) for mixture in stages.mixtures]
+    links = [part.links for part in parts if part.links is not None]
     sample = Sample(
         Ragged.joined([part.source for part in parts]),
         Ragged.joined([part.target for part in parts]),
         tuple(example for part in parts for example in part.dropped),
         np.concatenate([part.prompt for part in parts]),
         each * len(parts),
+        Ragged.joined(links) if links else None,
     )
     if len(sample.target) == 0:
         reasons = sorted({example.reason for example in sample.dropped})

@@ -21,6 +21,8 @@ class TextGlobalBatch:
     dropped: tuple[DroppedExample, ...] = ()
     prompt: np.ndarray | None = None
     """For each example, how many leading target tokens the model is given and do not count, int32; None for none."""
+    links: Ragged | None = None
+    """For each example its aligned tokens, target and source in turn; None where no alignments are learned."""
 
     @property
     def num_targets(self) -> int:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from trimtab.decode.candidate import NOTHING, Candidate, join_best, join_samples
 from trimtab.decode.given_prefix import Prefix, prefix_ids
 from trimtab.decode.hypothesis import Hypothesis
+from trimtab.decode.lexical_constraints import Term
 from trimtab.decode.longline import Piece, cut_line
 from trimtab.decode.mbr import most_useful
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
+from trimtab.decode.terminology import Terminology, warn_of_missing
 
 LINE_BREAKS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 """Everything that some program takes for the end of a line."""
@@ -48,6 +50,7 @@ def n_best_block(
             ids=piece.ids,
             prefix=forced[number] if forced is not None and place == 0 else (),
             draw=Draw(first_line + number, place),
+            terms=_terms(piece, setup),
         )
         for number, of_line in enumerate(pieces)
         for place, piece in enumerate(of_line)
@@ -57,7 +60,38 @@ def n_best_block(
     counts.empty_lines += sum(not of_line for of_line in pieces)
     counts.cut_lines += sum(len(of_line) > 1 for of_line in pieces)
     found = iter(_candidates(lists, [piece for of_line in pieces for piece in of_line], setup))
-    return [_joined([next(found) for _ in of_line], setup, n=n) for of_line in pieces]
+    joined = [_joined([next(found) for _ in of_line], setup, n=n) for of_line in pieces]
+    if setup.terminology is not None:
+        best = [few[0].text for few in joined]
+        _count_terms(pieces, best, setup.terminology, first_line=first_line, counts=counts)
+    return joined
+
+
+def _terms(piece: Piece, setup: TranslationSetup) -> list[Term]:
+    if setup.terminology is None:
+        return []
+    return [each.term for each in setup.terminology.of_text(piece.text, max_tokens=setup.max_tokens)]
+
+
+def _count_terms(
+    pieces: Sequence[Sequence[Piece]],
+    translations: Sequence[str],
+    terminology: Terminology,
+    *,
+    first_line: int,
+    counts: TranslationCounts,
+) -> None:
+    """Counts the terms of each line and those that its translation lacks, of which the log warns."""
+    for number, (of_line, translation) in enumerate(zip(pieces, translations, strict=True), start=1):
+        texts = [piece.text for piece in of_line]
+        num_terms = sum(len(terminology.glossary.found_in(text)) for text in texts)
+        missing = [entry for text in texts for entry in terminology.missing(text, translation)]
+        counts.terms += num_terms
+        counts.lines_with_terms += num_terms > 0
+        counts.missing_terms += len(missing)
+        if missing:
+            counts.lines_with_missing_terms += 1
+            warn_of_missing(missing, line=first_line + number, count=counts.lines_with_missing_terms)
 
 
 def _candidates(
@@ -97,5 +131,5 @@ def _pieces(lines: Sequence[str], setup: TranslationSetup, counts: TranslationCo
         if len(ids) > setup.max_tokens:
             pieces[number] = cut_line(texts[number], tokenizer=setup.tokenizer, max_tokens=setup.max_tokens)
         elif len(ids) > 1:  # else only the end symbol: the tokenizer saw nothing in the line
-            pieces[number] = [Piece(ids, "")]
+            pieces[number] = [Piece(ids, "", texts[number])]
     return pieces

@@ -25,6 +25,8 @@ class Piece:
     glue: str
     """What stands between the translation of this piece and that of the one before: a space where the source has
     white space, else nothing."""
+    text: str = ""
+    """What the ids are of. Where text without any border is cut between tokens, the first piece has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]
     rows = tokenizer.encode([line[span.start : span.stop] for span in spans])
     for span, ids in zip(spans, rows, strict=True):
         glue = " " if pieces and span.gap < span.start else ""
-        pieces.extend(_hard_cut(ids, glue=glue, capacity=capacity))
+        pieces.extend(_hard_cut(ids, glue=glue, text=line[span.start : span.stop], capacity=capacity))
     return pieces
 
 
@@ -100,11 +102,12 @@ def _filled(spans: list[tuple[_Span, int]], *, capacity: int) -> Iterator[_Span]
         yield joined
 
 
-def _hard_cut(ids: list[int], *, glue: str, capacity: int) -> Iterator[Piece]:
+def _hard_cut(ids: list[int], *, glue: str, text: str, capacity: int) -> Iterator[Piece]:
     """The ids in one piece where they fit, else cut between tokens; none where there is nothing but the end symbol.
 
     Text that was measured in parts and joined can need this too: together its tokens may be a few more.
     """
     *content, end = ids
     for start in range(0, len(content), capacity - 1):
-        yield Piece([*content[start : start + capacity - 1], end], glue if start == 0 else "")
+        joined, of = (glue, text) if start == 0 else ("", "")
+        yield Piece([*content[start : start + capacity - 1], end], joined, of)

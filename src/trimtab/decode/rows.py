@@ -1,13 +1,15 @@
 """Rows of source ids to rows of target ids: batches, search, and back into the order they came in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.beam import beam_search, n_best_beam_search
+from trimtab.decode.constrained_beam import constrained_beam_search
 from trimtab.decode.constraints import Constraints
 from trimtab.decode.greedy import greedy
 from trimtab.decode.hypothesis import Hypothesis, Symbols, normalise
+from trimtab.decode.lexical_constraints import Term, TermTables, tokens_needed
 from trimtab.decode.limits import target_limit
 from trimtab.decode.prefilled import Given, Prefilled
 from trimtab.decode.sample import Draw, sample, uniform_numbers
@@ -30,6 +32,8 @@ class Row:
     """The context before the sentence, where it is translated in a document."""
     draw: Draw
     """Where a sampled translation has its random numbers from."""
+    terms: Sequence[Term] = ()
+    """What the translation must have in it, together fewer than `max_tokens` tokens; then there is no prefix."""
 
 
 def translate_rows(
@@ -48,12 +52,12 @@ def n_best_rows(
     width = setup.search.width(n)
     found: dict[int, list[Hypothesis]] = {}
     lengths = [len(row.ids) for row in rows]
-    for batch in batches_by_tokens(
-        lengths, beam=width, batch_tokens=setup.batch_tokens, most_hypotheses=setup.most_hypotheses
-    ):
+    for batch in _batches(rows, setup, width=width):
         limits = [_limit(rows[row], setup) for row in batch]
         chosen = [rows[row] for row in batch]
-        search = _search if setup.shortlist is None else _search_in_shortlist
+        # Terms may be of pieces that the shortlist of their line does not have.
+        whole = setup.shortlist is None or bool(chosen[0].terms)
+        search = _search if whole else _search_in_shortlist
         lists = search(chosen, limits, setup, n=n)
         found.update(zip(batch, lists, strict=True))
         counts.pieces += len(batch)
@@ -63,14 +67,28 @@ def n_best_rows(
     return [found[row] for row in range(len(rows))]
 
 
+def _batches(rows: Sequence[Row], setup: TranslationSetup, *, width: int) -> Iterator[list[int]]:
+    """Rows with terms are searched by themselves, so that the others are searched as without a glossary."""
+    for has_terms in (False, True):
+        numbers = [number for number, row in enumerate(rows) if bool(row.terms) == has_terms]
+        lengths = [len(rows[number].ids) for number in numbers]
+        for batch in batches_by_tokens(
+            lengths, beam=width, batch_tokens=setup.batch_tokens, most_hypotheses=setup.most_hypotheses
+        ):
+            yield [numbers[place] for place in batch]
+
+
 def _limit(row: Row, setup: TranslationSetup) -> int:
     own, capacity = len(row.ids), setup.max_tokens
     if row.given is not None:
         own, capacity = row.given.own_tokens, capacity - len(row.given.target)
-    return target_limit(own, max_tokens=capacity, prefix_tokens=len(row.prefix))
+    forced = max(len(row.prefix), tokens_needed(row.terms))
+    return target_limit(own, max_tokens=capacity, prefix_tokens=forced)
 
 
 def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int) -> list[list[Hypothesis]]:
+    if rows[0].terms:
+        return _with_terms(rows, limits, setup, n=n)
     search = setup.search
     prefilled = any(row.given is not None and row.given.target for row in rows)
     plain = is_plain(search, [row.prefix for row in rows]) and not prefilled
@@ -96,6 +114,23 @@ def _search(rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: i
     else:
         return n_best_beam_search(setup.model, source, search=search, n=n, **shared)
     return [[hypothesis] for hypothesis in found]
+
+
+def _with_terms(
+    rows: list[Row], limits: list[int], setup: TranslationSetup, *, n: int
+) -> list[list[Hypothesis]]:
+    assert setup.terminology is not None, "terms come from a glossary"
+    return constrained_beam_search(
+        setup.model,
+        stream_of([row.ids for row in rows], setup.device),
+        limits=limits,
+        symbols=Symbols.of(setup.tokenizer),
+        search=setup.search,
+        terms=TermTables.of(
+            [row.terms for row in rows], opens_word=setup.terminology.opens_word.to(setup.device)
+        ),
+        n=n,
+    )
 
 
 def _search_in_shortlist(

@@ -8,6 +8,7 @@ import torch
 from trimtab.decode.batches import MOST_HYPOTHESES
 from trimtab.decode.search import Search
 from trimtab.decode.shortlist import Shortlist
+from trimtab.decode.terminology import Terminology
 from trimtab.types import Tokenizer, Translates
 
 
@@ -32,6 +33,8 @@ class TranslationSetup:
     """Which target ids a batch is searched in; None for all."""
     encode_target: Callable[[Sequence[str]], list[list[int]]] | None = None
     """Ids of target text, end symbol included, for forced prefixes; by default the tokenizer's own."""
+    terminology: Terminology | None = None
+    """Terms that translations must have where they are in a line."""
 
     def spell_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target text without the end symbol."""
@@ -55,3 +58,9 @@ class TranslationCounts:
     """End symbols included."""
     at_limit: int = 0
     """Pieces whose translation is as long as it may be, so that it was probably cut off."""
+    terms: int = 0
+    """Terms of a glossary in the lines."""
+    lines_with_terms: int = 0
+    missing_terms: int = 0
+    """Those whose translation is not in that of their line."""
+    lines_with_missing_terms: int = 0

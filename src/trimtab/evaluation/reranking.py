@@ -67,8 +67,8 @@ class Reranker:
     def stream(
         self, translator: Translator, lines: Iterable[str], *, n: int, prefixes: Prefixes = None
     ) -> Iterator[list[Candidate]]:
-        """The reranked `n` candidates of each line, in order, in bounded memory; a line without anything to translate
-        has an empty one."""
+        """The reranked `n` candidates of each line, in order, in bounded memory, at the latest when the translator has
+        answered every line that it has read; a line without anything to translate has an empty one."""
         read: deque[str] = deque()
 
         def noted() -> Iterator[str]:
@@ -81,7 +81,8 @@ class Reranker:
         for few in translator.n_best_stream(noted(), n=n, prefixes=prefixes):
             block.append((read.popleft(), few))
             size += len(few)
-            if size >= BLOCK_CANDIDATES:
+            # With no line left that was read, the next one may be a person's who waits for these.
+            if size >= BLOCK_CANDIDATES or not read:
                 yield from self._block(block)
                 block, size = [], 0
         yield from self._block(block)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -24,6 +25,7 @@ from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import InputError, input_error
 from trimtab.inference.adapter_folder import put_adapter
+from trimtab.inference.aligner import aligner_for
 from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.inference.recorded import recorded
 from trimtab.inference.setup import document_context, opener_of, translation_setup
@@ -82,7 +84,8 @@ class LoadedModel:
             translation_setup(self.model, tokenizer, pipeline.apply_source, recipe=self.recipe, search=search)
         )
         context = document_context(self.recipe, self.tokenizers, num_tags=len(tags))
-        return Translator(setup, DocumentCounts(), pipeline.restorer(), context)
+        aligner = partial(aligner_for, self.model, self.recipe, self.tokenizers)
+        return Translator(setup, DocumentCounts(), pipeline.restorer(), context, open_aligner=aligner)
 
     def look_at(self, tags: Sequence[str]) -> tuple[str, ...]:
         """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises

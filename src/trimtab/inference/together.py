@@ -41,6 +41,7 @@ def load_translator(
     translator = models[0].translator(search=search, tags=tuple(tags))
     if len(models) > 1:
         translator.setup = together(models, translator.setup, mode=ensemble)
+        translator.open_aligner = None  # each of them has attention of its own
     return translator
 
 

@@ -1,8 +1,9 @@
 """A model, its tokenizer and how to search, for lines, documents and whole files as a stream."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import tee
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -14,19 +15,25 @@ from trimtab.decode.document_lines import json_documents, json_line, text_docume
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.given_prefix import Prefix
 from trimtab.decode.given_texts import checked_documents, checked_texts
+from trimtab.decode.glossary import Glossary
 from trimtab.decode.lines import n_best_lines, translate_lines
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
+from trimtab.decode.terminology import Terminology
 from trimtab.errors import InputError, input_error
+from trimtab.inference.aligner import Aligner, Links, in_blocks, no_aligner, render_links
 from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
 from trimtab.inference.setup import cuts_output, document_context, translation_setup
 from trimtab.inference.shortlist_file import read_shortlist
 from trimtab.inference.tagged import Tagged
+from trimtab.inference.terminology import GlossaryLike, with_glossary
 from trimtab.model.kinds import Model
 
 DOCUMENTS_SIDE_BY_SIDE = 64
+ALIGNED_LINES = 1024
+"""Lines whose words are aligned together."""
 DocumentForm = Literal["text", "jsonl"]
 """Blocks between empty lines, or a list of sentences a line."""
 Prefixes = Iterable[Prefix | None] | str | None
@@ -65,6 +72,12 @@ class Translator:
     """What puts back what the transform `protect` took out of the lines."""
     context: DocumentContext = ALONE
     """The context of a sentence where documents are translated."""
+    open_aligner: Callable[[tuple[str, ...]], Aligner] | None = None
+    """Opens what aligns words behind these tags; None where the model cannot, as exports and ensembles cannot."""
+    aligner: Aligner | None = None
+    """What aligns words, once it was needed."""
+    glossary: tuple[Glossary, Terminology] | None = None
+    """The last glossary that was given opened, and its terms in ids."""
 
     def __repr__(self) -> str:
         return f"Translator(beam {self.setup.search.beam}, {self.setup.device})"
@@ -100,11 +113,15 @@ class Translator:
         shortlist = read_shortlist(path, tokenizers=setup.tokenizer.inner)
         return replace(self, setup=replace(setup, shortlist=shortlist), counts=DocumentCounts())
 
-    def translate(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> list[str]:
+    def translate(
+        self, lines: Iterable[str], *, prefixes: Prefixes = None, glossary: GlossaryLike | None = None
+    ) -> list[str]:
         """One translation for each line; see `stream`."""
-        return list(self.stream(lines, prefixes=prefixes))
+        return list(self.stream(lines, prefixes=prefixes, glossary=glossary))
 
-    def stream(self, lines: Iterable[str], *, prefixes: Prefixes = None) -> Iterator[str]:
+    def stream(
+        self, lines: Iterable[str], *, prefixes: Prefixes = None, glossary: GlossaryLike | None = None
+    ) -> Iterator[str]:
         """One translation for each line, in order, in bounded memory.
 
         `prefixes` are what translations must begin with: one for each line, as text or as ids of the target
@@ -112,26 +129,81 @@ class Translator:
         that comes out; a line that is cut in pieces has it before the first. Its text is cut into pieces of the
         vocabulary by itself, so it should end where a word ends. Raises InputError for a prefix that cannot be
         forced, and where there are not as many as lines; and for a text alone in place of a list.
+
+        `glossary` has terms that a translation must have where they are in its line: a file of `source<TAB>target`, or
+        a mapping from terms to one target or several; for many calls, open it once: `trimtab.open_glossary`. It
+        excludes prefixes and sampling; `counts.missing_terms` says how many terms could not be kept, of which the log
+        warns with the line.
         """
         lines = checked_texts(lines, name="lines")
-        translate = partial(translate_lines, setup=self.setup, prefixes=prefixes, counts=self.counts)
+        setup = self._with_glossary(glossary, prefixes)
+        translate = partial(translate_lines, setup=setup, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(lines, translate, restorer.restored)
 
-    def n_best(self, lines: Iterable[str], *, n: int, prefixes: Prefixes = None) -> list[list[Candidate]]:
+    def align(self, sources: Sequence[str], translations: Sequence[str]) -> list[Links]:
+        """The word alignment of each pair: links between words of the source and words of the translation, both counted
+        from 0, as `i-j` of the Pharaoh format has them. Words are what white space separates.
+
+        The translations may come from anywhere. A pair that is longer than the model reads has no links. Raises
+        InputError for exports, ensembles and language models.
+        """
+        aligner = self._opened_aligner()
+        sources, translations = (
+            list(checked_texts(each, name=name))
+            for each, name in ((sources, "sources"), (translations, "translations"))
+        )
+        if len(sources) != len(translations):
+            raise input_error(
+                "translations: not as many as sources",
+                got=f"{len(sources)} sources and {len(translations)} translations",
+                allowed="one translation for each source",
+                fix="check that both come from the same set",
+            )
+        return aligner.align(sources, translations)
+
+    def _with_glossary(self, given: GlossaryLike | None, prefixes: Prefixes) -> TranslationSetup:
+        setup = with_glossary(self.setup, given, prefixes=prefixes, known=self.glossary)
+        if isinstance(given, Glossary) and setup.terminology is not None:
+            self.glossary = given, setup.terminology
+        return setup
+
+    def _opened_aligner(self) -> Aligner:
+        if self.open_aligner is None:
+            raise no_aligner("an export or an ensemble")
+        tokenizer = self.setup.tokenizer
+        tags = tokenizer.tags if isinstance(tokenizer, Tagged) else ()
+        if self.aligner is None or self.aligner.tags != tags:
+            self.aligner = self.open_aligner(tags)
+        return self.aligner
+
+    def n_best(
+        self,
+        lines: Iterable[str],
+        *,
+        n: int,
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
+    ) -> list[list[Candidate]]:
         """For each line its best `n` translations with their scores, at most as many as the beam; with sampling, `n`
         samples in the order in which they were drawn."""
-        return list(self.n_best_stream(lines, n=n, prefixes=prefixes))
+        return list(self.n_best_stream(lines, n=n, prefixes=prefixes, glossary=glossary))
 
     def n_best_stream(
-        self, lines: Iterable[str], *, n: int, prefixes: Prefixes = None
+        self,
+        lines: Iterable[str],
+        *,
+        n: int,
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[list[Candidate]]:
         """The same line by line, in bounded memory. At least one candidate a line, fewer than `n` where a line has
         fewer translations within its limit, an empty one where there is nothing to translate."""
         lines = checked_texts(lines, name="lines")
         self.setup.search.width(n)  # so that a number that is too large is reported now
-        translate = partial(n_best_lines, setup=self.setup, n=n, prefixes=prefixes, counts=self.counts)
+        setup = self._with_glossary(glossary, prefixes)
+        translate = partial(n_best_lines, setup=setup, n=n, prefixes=prefixes, counts=self.counts)
         if (restorer := self.restorer) is None:
             return translate(lines)
         return restorer.stream(
@@ -179,14 +251,33 @@ class Translator:
         return restored_documents(documents, run, restorer)
 
     def translate_stream(
-        self, source: BinaryLines, output: TextOutput, *, name: str = "input", prefixes: Prefixes = None
+        self,
+        source: BinaryLines,
+        output: TextOutput,
+        *,
+        name: str = "input",
+        prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
+        alignments: TextOutput | None = None,
     ) -> None:
-        """Every line of a UTF-8 stream, translated and written as soon as its block is done.
+        """Every line of a UTF-8 stream, translated and written as soon as its block is done; and its word alignment
+        with it, where there is a file for `alignments`.
 
         InputError names the first line that is not UTF-8, after what came before it was written.
         """
-        for line in self.stream(read_lines(source, name=name), prefixes=prefixes):
-            output.write(line + "\n")
+        lines = read_lines(source, name=name)
+        if alignments is None:
+            for line in self.stream(lines, prefixes=prefixes, glossary=glossary):
+                output.write(line + "\n")
+            output.flush()
+            return
+        self._opened_aligner()  # so that a model that has none is refused before it translates
+        lines, again = tee(lines)
+        translated = zip(self.stream(lines, prefixes=prefixes, glossary=glossary), again, strict=False)
+        for block in in_blocks(translated, ALIGNED_LINES):
+            found = self.align([line for _, line in block], [translation for translation, _ in block])
+            alignments.write("".join(render_links(links) + "\n" for links in found))
+            output.write("".join(translation + "\n" for translation, _ in block))
         output.flush()
 
     def write_documents(
@@ -223,10 +314,12 @@ class Translator:
         n: int,
         name: str = "input",
         prefixes: Prefixes = None,
+        glossary: GlossaryLike | None = None,
     ) -> None:
         """The same for `n` translations of each line, in the form of `decode.n_best_format`."""
         lines = read_lines(source, name=name)
-        for number, candidates in enumerate(self.n_best_stream(lines, n=n, prefixes=prefixes)):
+        lists = self.n_best_stream(lines, n=n, prefixes=prefixes, glossary=glossary)
+        for number, candidates in enumerate(lists):
             output.write(n_best_text(number, candidates))
         output.flush()
 

@@ -112,6 +112,18 @@ class CrossAttention(nn.Module):
         """The same with attention by a function from queries `tokens heads size`, which knows keys and values."""
         return self.out(attend(self.q(x).view(len(x), self.heads, self.size)).flatten(1))
 
+    def of_head(
+        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], *, head: int
+    ) -> tuple[Float[Tensor, "tokens size"], Float[Tensor, "sources size"]]:
+        """Queries and keys of one head, counted from 0."""
+        kept = head * self.kv_heads // self.heads
+        rows, kept_rows = (slice(each * self.size, (each + 1) * self.size) for each in (head, kept))
+        q_bias, k_bias = (
+            None if bias is None else bias[part]
+            for bias, part in ((self.q.bias, rows), (self.kv.bias, kept_rows))
+        )
+        return F.linear(x, self.q.weight[rows], q_bias), F.linear(memory, self.kv.weight[kept_rows], k_bias)
+
     def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, each `sources kv_heads size`."""
         keys, values = self.kv(memory).view(len(memory), 2, self.kv_heads, self.size).unbind(1)
@@ -170,6 +182,14 @@ class Source(NamedTuple):
     source: SequenceLayout
 
 
+class AlignedOutput(NamedTuple):
+    """What a decoder gives where one of its heads learns to align words."""
+
+    x: Float[Tensor, "tokens dim"]
+    queries: Float[Tensor, "tokens size"]
+    keys: Float[Tensor, "sources size"]
+
+
 class DecoderBlock(nn.Module):
     """Causal self-attention, attention to the source where the model has an encoder, then a feed-forward sub-layer.
 
@@ -196,9 +216,11 @@ class DecoderBlock(nn.Module):
         *,
         source: Source | None = None,
         prefix: PrefixLayout | None = None,
-    ) -> Float[Tensor, "tokens dim"]:
+        head: int | None = None,
+    ) -> Float[Tensor, "tokens dim"] | AlignedOutput:
         """The residual path after this layer. Self-attention is causal, in both directions over a prefix where there
-        is one."""
+        is one. With a `head` of the attention to the source, counted from 0, its queries and keys too."""
+        of_head: list[Tensor] = []
 
         def attend_self(entered: Tensor) -> Tensor:
             return self.attention(entered, layout, positions, causal=True, prefix=prefix)
@@ -206,9 +228,12 @@ class DecoderBlock(nn.Module):
         def attend_source(entered: Tensor) -> Tensor:
             assert source is not None, "a block with attention to a source"
             assert self.cross is not None
+            if head is not None:
+                of_head.extend(self.cross.of_head(entered, source.memory, head=head))
             return self.cross(entered, *source)
 
-        return self.run(x, attend_self, attend_source)
+        x = self.run(x, attend_self, attend_source)
+        return x if head is None else AlignedOutput(x, *of_head)
 
     def run(
         self, x: Float[Tensor, "tokens dim"], attend_self: SubLayer, attend_source: SubLayer | None = None

@@ -24,7 +24,7 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
     tree = recipe.model_dump(mode="json")
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
         files = {"source", "target", "text"} if corpus.kind.source_and_target == "paths" else {*corpus.paths}
-        for key in files:
+        for key in files | {*corpus.files_beside}:
             del written[key]
     # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
     for part in (tree["model"], tree["data"]["tokenizer"]):

@@ -17,6 +17,7 @@ from trimtab.types.global_batch import GlobalBatch as GlobalBatch
 from trimtab.types.packed_batch import IGNORE as IGNORE
 from trimtab.types.packed_batch import PackedBatch as PackedBatch
 from trimtab.types.packed_batch import Stream as Stream
+from trimtab.types.packed_batch import TokenLinks as TokenLinks
 from trimtab.types.ragged import Ragged as Ragged
 from trimtab.types.step_report import LossOutput as LossOutput
 from trimtab.types.step_report import SkipReason as SkipReason

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Int, Int32
+from jaxtyping import Float32, Int, Int32
 from torch import Tensor
 
 IGNORE = -100
@@ -45,6 +46,16 @@ def _mapped(tensor: Tensor | None, change: Callable[[Tensor], Tensor]) -> Tensor
     return None if tensor is None else change(tensor)
 
 
+class TokenLinks(NamedTuple):
+    """Which source tokens the target tokens of a pack are aligned to, as slots of its streams. Links of weight 0 fill
+    them up to one of few lengths, so that a recorded step sees few shapes."""
+
+    targets: Int[Tensor, "links"]
+    sources: Int[Tensor, "links"]
+    weights: Float32[Tensor, "links"]
+    """Those of one target token add up to 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class PackedBatch:
     """One micro-batch: source and target streams with the same number of segments."""
@@ -59,6 +70,8 @@ class PackedBatch:
     num_targets: int
     num_tokens: int
     """Real source and target tokens."""
+    links: TokenLinks | None = None
+    """Where a run learns alignments."""
 
     @property
     def num_slots(self) -> int:
@@ -84,17 +97,20 @@ class PackedBatch:
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the longest segment that each stream allows."""
         shapes = tuple(tensor.shape for tensor in self.tensors())
-        prefixed = (self.source.prefix is not None, self.target.prefix is not None)
+        prefixed = (self.source.prefix is not None, self.target.prefix is not None, self.links is not None)
         return (*shapes, *prefixed, self.source.max_seqlen, self.target.max_seqlen)
 
     def tensors(self) -> list[Tensor]:
-        """The tensors of both streams, then the labels."""
-        return [*self.source.tensors(), *self.target.tensors(), self.labels]
+        """The tensors of both streams, then the labels and the links."""
+        return [*self.source.tensors(), *self.target.tensors(), self.labels, *(self.links or ())]
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "PackedBatch":
         """The same pack with each tensor changed by a function."""
         counts = (self.num_segments, self.num_targets, self.num_tokens)
-        return PackedBatch(self.source.map(change), self.target.map(change), change(self.labels), *counts)
+        links = None if self.links is None else TokenLinks(*map(change, self.links))
+        return PackedBatch(
+            self.source.map(change), self.target.map(change), change(self.labels), *counts, links
+        )
 
     def to(self, device: torch.device) -> "PackedBatch":
         """The same pack on a device; the copy may run beside the host."""

@@ -75,7 +75,8 @@ class TrainState:
     clips: int = 0
     skips: int = 0
     best: dict[str, Any] = field(default_factory=dict)
-    """`{set, metric, value, step, since}`: the best evaluation so far, and how many have passed since."""
+    """`{set, metric, value, step, since}`: the best evaluation so far, and how many since then count for the patience;
+    `moved` once the metric has, and under `stop_on` the same of each metric that `evaluate.stop_on` names."""
     evaluated: int = 0
     """The step of the newest evaluation."""
     data: dict[str, Any] = field(default_factory=dict)

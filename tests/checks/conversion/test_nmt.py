@@ -75,7 +75,7 @@ def test_a_length_in_labels_and_a_long_warmup_fit_in_the_recipe():
         ("joint.spm, joint.spm", "v.en.yml, v.de.yml", "v.en.yml, v.de.yml"),
         ("corpus.en, corpus.de", "c.bpe.en, c.bpe.de", "c.bpe.en, c.bpe.de look cut into pieces"),
         ("corpus.en, corpus.de", "a, b, c", "3 files are read side by side"),
-        ("clip-norm: 0", "guided-alignment: a.align", "guided alignment"),
+        ("clip-norm: 0", "guided-alignment: a.align", "loss.guided_alignment: {weight: 0.1}"),
         ("clip-norm: 0", "factors-combine: concat", "factors"),
         ("clip-norm: 0", "transformer-decoder-autoreg: rnn", "a decoder of the kind rnn"),
         ("transformer-heads: 8", "transformer-heads: 7", "7 heads do not divide"),

@@ -486,3 +486,28 @@ def test_a_mode_matters_where_layers_have_one(layers, told):
     text = f"for x in loader:\n        {STEP}\n        model.eval()\n        check(model(v))"
     script = EPOCHS.format(text).replace("nn.Linear(8, 8), nn.Dropout(0.1)", layers).replace("    for", "for")
     assert fires(e108_evaluation_mode_left_on, script) is told
+
+
+BOTH = """
+def train(args, model, {second}, loader, optimizer):
+    if args.n_gpu > 1:
+        model = nn.DataParallel(model)
+    for batch in loader:
+        model.train()
+        {off}
+        loss = model(batch).loss + {second}(batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_a_second_model_that_only_helps_may_stay_in_evaluation_mode():
+    text = BOTH.format(second="first_stage", off="first_stage.eval()")
+    assert not fires(e108_evaluation_mode_left_on, text)
+
+
+def test_methods_of_a_model_that_is_wrapped_in_one_branch_are_seen():
+    assert not fires(e108_evaluation_mode_left_on, BOTH.format(second="other", off="validate(model)"))
+    text = BOTH.format(second="other", off="model.eval()").replace("        model.train()\n", "")
+    assert fires(e108_evaluation_mode_left_on, text)

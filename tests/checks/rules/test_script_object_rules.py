@@ -18,6 +18,7 @@ from trimtab.checks.rules import (
     e110_end_token_that_never_comes,
     e111_all_logits_kept,
     k111_checkpoints_fill_the_disk,
+    m120_quantised_weights_without_adapter,
     m122_tie_lost,
     m123_adapter_over_adapter,
     m124_resize_cuts_table,
@@ -469,3 +470,16 @@ for x in loader:
 )
 def test_checkpointing_over_frozen_embeddings(kind, freeze, told):
     assert fires(p101_reentrant_over_frozen_inputs, FROZEN.format(kind=kind, freeze=freeze)) is told
+
+
+QUANTISED = (
+    "from accelerate import Accelerator\nfrom transformers import AutoModelForCausalLM, BitsAndBytesConfig, Trainer\n"
+    "import torch\nmodel = AutoModelForCausalLM.from_pretrained('gpt2', quantization_config=BitsAndBytesConfig("
+    "load_in_8bit=True))\noptimizer = torch.optim.AdamW(other.parameters(), lr=1e-4)\n{}\n"
+)
+
+
+def test_only_a_trainer_refuses_quantised_weights_without_adapter():
+    trained = QUANTISED.format("Trainer(model=model, args=args, train_dataset=data).train()")
+    assert fires(m120_quantised_weights_without_adapter, trained)
+    assert not fires(m120_quantised_weights_without_adapter, QUANTISED.format("Accelerator().prepare(model)"))

@@ -50,7 +50,7 @@ def told(parts):
 
 @pytest.mark.parametrize("schedule", [each for each in RISING if not isinstance(each, Noam)], ids=str)
 def test_a_schedule_that_is_stepped_twice_for_each_step_is_found(parts_with, monkeypatch, schedule):
-    put_bug(monkeypatch, LearningRate.at, ("step=state.step", "step=2 * state.step"))
+    put_bug(monkeypatch, LearningRate.at, ("step=step", "step=2 * step"))
     assert "peak" in told(parts_with(step={"schedule": schedule}))
 
 

@@ -297,7 +297,12 @@ def note_kept_out(draft: Draft) -> None:
     told = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
     alignment = told.get("guided-alignment") or told.get("load-alignments")
     if alignment is not None and alignment.value not in (None, "none", False, ""):
-        draft.note("guided alignment: the file of alignments is not carried over")
+        weight = told.get("guided-alignment-weight")
+        value = weight.value if weight is not None and isinstance(weight.value, int | float) else 0.1
+        draft.note(
+            "guided alignment: the file counts pieces there and words here; align the words of the files, name the new "
+            f"file as `alignments` in data.train, and set `loss.guided_alignment: {{weight: {number(float(value))}}}`"
+        )
     if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):

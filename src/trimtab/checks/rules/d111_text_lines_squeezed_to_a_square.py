@@ -64,6 +64,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         sides: list[object] = size.value
         if len(sides) == 2 and _is_narrow(*sides):
             yield RULE.at(size, height=sides[0], width=sides[1])
+    if "TrOCRProcessor" not in run.document.text:
+        return
     if any("TrOCRProcessor" in (call.qualifier.rpartition(".")[2], call.name) for call in run.document.calls):
         yield from _of_script(run)
 

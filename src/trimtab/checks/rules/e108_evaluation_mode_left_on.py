@@ -105,7 +105,11 @@ def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
     for at, event in enumerate(inside):
         if not _is_off(event) or root(event.subject) not in trained or _is_toggled(event, inside):
             continue
-        if _other_object(event) or any(each.is_left for each in event.below(block)):
+        if (
+            _other_object(event)
+            or _is_second(event, inside)
+            or any(each.is_left for each in event.below(block))
+        ):
             continue
         turn = [*inside[at + 1 :], *inside[:at]]
         if _first_is_backward(turn, root(event.subject)):
@@ -153,6 +157,13 @@ def _other_object(event: Event) -> bool:
         word in label
         for word in ("teacher", "ema", "ref", "target", "frozen", "vae", "encoder", "clip", "best")
     )
+
+
+def _is_second(event: Event, inside: list[Event]) -> bool:
+    """Whether the loop switches training on for another model and never for this one, which then only helps."""
+    model = root(event.subject)
+    trained = [root(other.subject) for other in inside if _is_on(other, None)]
+    return bool(trained) and not any(other is model for other in trained)
 
 
 def _first_is_backward(turn: list[Event], model: Value | None) -> bool:

@@ -106,6 +106,5 @@ def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
     zero = run.setting("label_smoothing")
     if smoothing is None or zero is None or zero.key == smoothing.key:
         return
-    other = "cross_entropy" + ("" if zero.is_written else ", the default")
-    fix = f"set `criterion` to `{SMOOTHED}`"
-    yield RULE.at(smoothing, value=str(smoothing.value), other=other, fix=fix)
+    fix = f"set `criterion` to `{SMOOTHED}`{'' if zero.is_written else '; it is cross_entropy by default'}"
+    yield RULE.at(smoothing, value=str(smoothing.value), other="`cross_entropy`", fix=fix)

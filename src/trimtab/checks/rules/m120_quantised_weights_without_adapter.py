@@ -45,5 +45,8 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where it is known that there is no adapter; Axolotl's and LLaMA-Factory's refusals are C118's."""
     bits = run.setting("quantization_bits")
+    is_script = run.document.syntax == "python"
+    if is_script and not any(call.name.endswith("Trainer") for call in run.document.calls):
+        return  # the Trainer refuses, and nothing else
     if bits is not None and run.value("adapter") == "none" and run.tool in ("transformers", "trl"):
         yield RULE.at(bits, bits=bits.value)

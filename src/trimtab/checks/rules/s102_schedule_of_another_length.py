@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import may_say
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
@@ -139,7 +140,7 @@ def _horizons(run: Description) -> Iterator[tuple[int, Place]]:
         counts = numbers(setting.value) if setting is not None else []
         if setting is not None and counts and run.value("schedule") == "polynomial":
             yield int(counts[0]), setting.place
-    for call in run.document.calls:
+    for call in run.document.calls if may_say(run.document, *_HORIZONS) else ():
         for name in _HORIZONS:
             entry: Entry | None = call.arguments.get(name)
             if entry is not None and type(entry.value) is int and entry.value > 0:

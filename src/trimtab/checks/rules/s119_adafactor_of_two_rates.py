@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import may_say
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Call, Entry
 from trimtab.checks.evidence import Maintainer
@@ -50,6 +51,8 @@ OWN_ARGUMENTS = frozenset({"scale_parameter", "relative_step", "warmup_init", "c
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Calls of transformers' class: one that has an argument of its own, or comes with its module."""
+    if not may_say(run.document, "Adafactor", "relative_step"):
+        return
     for call in run.document.calls:
         rate, relative = call.arguments.get("lr"), call.arguments.get("relative_step")
         if rate is not None and rate.value is None and relative is not None and relative.value is True:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.rules.s119_adafactor_of_two_rates import is_of_transformers
 
@@ -41,7 +42,7 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Calls of transformers' class with a rate from outside."""
-    for call in run.document.calls:
+    for call in calls_of(run, "Adafactor"):
         rate, relative, scale = (
             call.arguments.get(name) for name in ("lr", "relative_step", "scale_parameter")
         )

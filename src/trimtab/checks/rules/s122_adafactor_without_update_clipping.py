@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.rules.s119_adafactor_of_two_rates import is_of_transformers
 
@@ -44,7 +45,7 @@ MOST = 10.0
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Calls of transformers' class, and Eole's `adafactor_d`."""
-    for call in run.document.calls:
+    for call in calls_of(run, "Adafactor"):
         clip = call.arguments.get("clip_threshold")
         if is_of_transformers(call) and clip is not None and _is_off(clip.value):
             yield RULE.at(clip.place, value=clip.raw)

@@ -121,8 +121,12 @@ def _number(setting: Setting | None) -> int:
 
 
 def _has_own_loss(run: Description) -> bool:
-    names = {name for call in run.document.calls for name in call.arguments}
-    return "compute_loss_func" in names or "def compute_loss" in run.document.text
+    text = run.document.text
+    if "def compute_loss" in text:
+        return True
+    return "compute_loss_func" in text and any(
+        "compute_loss_func" in call.arguments for call in run.document.calls
+    )
 
 
 OWN_SINCE = (4, 46)

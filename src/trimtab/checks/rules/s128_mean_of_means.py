@@ -6,7 +6,7 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer, Measured
-from trimtab.checks.own_key import own
+from trimtab.checks.own_key import calls_of, own
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
@@ -90,7 +90,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         where = accumulation if accumulation.is_written else run.place
         yield _told(where, accumulation.value, "transformers before 4.46", "use transformers 4.46 or newer")
     if _LIGHTNING & run.document.imports:
-        for call in run.document.calls:
+        for call in calls_of(run, "Trainer"):
             entry: Entry | None = call.arguments.get("accumulate_grad_batches")
             if call.name == "Trainer" and entry is not None and type(entry.value) is int and entry.value > 1:
                 yield _told(

@@ -7,6 +7,7 @@ from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.classification import classification_contradictions
+from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
 from trimtab.metrics.catalogue import MetricGroup, metrics_in
@@ -16,6 +17,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What holds for every task, then what the recipe's own task says."""
     yield from _model_kind(recipe)
     yield from _metrics(recipe)
+    yield from alignment_contradictions(recipe)
     match recipe.task:
         case "translation":
             yield from translation_contradictions(recipe)

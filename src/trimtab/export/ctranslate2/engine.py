@@ -122,8 +122,8 @@ class CTranslate2Model:
         """Raises InputError: the library gives no scores of single steps."""
         raise input_error(
             "a CTranslate2 export runs its own search and gives no scores of single steps",
-            got="a search that needs them: sampling, a forced prefix, no-repeat n-grams, documents in "
-            "context, or an ensemble",
+            got="a search that needs them: sampling, a forced prefix, a glossary, no-repeat n-grams, "
+            "documents in context, or an ensemble",
             allowed="greedy and beam search with any beam, length penalty and number of candidates",
             fix="translate with the run itself, or with an export for hf",
         )

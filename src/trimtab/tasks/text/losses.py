@@ -1,18 +1,23 @@
 """What a model that has an output matrix is trained on: the loss of each label by it, a token or a class."""
 
 import math
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from trimtab.config.loss import GuidedAlignment
 from trimtab.config.run import Recipe
 from trimtab.loss.build import Loss, build_loss
+from trimtab.loss.guided_alignment import alignment_loss
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.source_attention import forward_aligned
 from trimtab.model.transformer import Transformer
 from trimtab.tasks.task import Untrained
 from trimtab.tasks.text.datasets import TextDatasets
-from trimtab.types import LossOutput
+from trimtab.types import LossOutput, PackedBatch
 
 
 @runtime_checkable
@@ -45,9 +50,35 @@ class OutputMatrixLoss:
         return self.loss(model(batch), model.output_matrix, batch.labels)
 
 
+class GuidedLoss(OutputMatrixLoss):
+    """The same with a head that learns alignments, for packs that have links."""
+
+    def __init__(self, loss: Loss, config: GuidedAlignment) -> None:
+        super().__init__(loss)
+        self.config = config
+
+    def __call__(self, model: EncoderDecoder, batch: PackedBatch) -> LossOutput:
+        """Summed over the targets of a pack; the alignment is a part of the objective, not of the loss."""
+        if batch.links is None:
+            return super().__call__(model, batch)
+        layer = self.config.layer_of(len(model.decoder.blocks))
+        hidden, queries, keys = forward_aligned(model, batch, layer=layer, head=self.config.head)
+        found = self.loss(hidden, model.output_matrix, batch.labels)
+        aligned = alignment_loss(
+            queries,
+            keys,
+            batch.links,
+            target_segments=batch.target.segments,
+            source_segments=batch.source.segments,
+        )
+        return replace(found, objective=found.objective + self.config.weight * aligned)
+
+
 def build_text_loss(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> OutputMatrixLoss:
     """The loss of a recipe on the device."""
-    return OutputMatrixLoss(build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device))
+    loss = build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device)
+    guided = recipe.loss.guided_alignment
+    return OutputMatrixLoss(loss) if guided is None else GuidedLoss(loss, guided)
 
 
 def untrained(datasets: TextDatasets) -> Untrained:

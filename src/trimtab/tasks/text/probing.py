@@ -69,7 +69,10 @@ class TextExamples:
             Ragged.of([[each.unknown] * longest] * rows) for each in (tokenizers.source, tokenizers.target)
         )
         source = source if shape.has_source else no_source(rows)
-        return self.batching.cut(window_of(source, target), replace(shape, num_packs=1))[0]
+        diagonal = [number for each in range(longest) for number in (each, each)]
+        links = None if self.datasets.sample.links is None else Ragged.of([diagonal] * rows)
+        window = window_of(source, target, links=links)
+        return self.batching.cut(window, replace(shape, num_packs=1))[0]
 
     def sides(self) -> list[Side]:
         """The vocabularies of the run, each with the ids of its first examples."""
@@ -80,7 +83,7 @@ def probe_window(parts: HasText, *, targets: int = PROBE_TARGETS, least: int = 1
     """The first examples of the stream, about so many target tokens of them."""
     sample = parts.datasets.sample
     count = max(least, int((sample.target.offsets[1:] <= targets).sum()))
-    window = window_of(sample.source, sample.target, sample.prompt)
+    window = window_of(sample.source, sample.target, sample.prompt, sample.links)
     return between(window, 0, min(count, len(sample.target)))
 
 
@@ -88,7 +91,7 @@ def windows_to_cut(parts: HasText) -> Iterator[TextGlobalBatch]:
     """Three windows of different examples, each of one pack; of a short sample the later two are halves of the
     first."""
     sample = parts.datasets.sample
-    everything = window_of(sample.source, sample.target, sample.prompt)
+    everything = window_of(sample.source, sample.target, sample.prompt, sample.links)
     first = in_one_pack(probe_window(parts), parts)
     yield first
     count = len(first.target)
@@ -107,16 +110,19 @@ def few_examples(parts: HasText) -> TextGlobalBatch:
     return in_one_pack(probe_window(parts, targets=FEW_TARGETS, least=FEW_EXAMPLES), parts)
 
 
-def window_of(source: Ragged, target: Ragged, prompt: np.ndarray | None = None) -> TextGlobalBatch:
+def window_of(
+    source: Ragged, target: Ragged, prompt: np.ndarray | None = None, links: Ragged | None = None
+) -> TextGlobalBatch:
     """Rows as a window of corpus 0."""
     zeros = torch.zeros(len(target), dtype=torch.int64).numpy()
-    return TextGlobalBatch(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt)
+    return TextGlobalBatch(source, target, zeros.astype("int32"), zeros, 0, prompt=prompt, links=links)
 
 
 def between(window: TextGlobalBatch, start: int, stop: int) -> TextGlobalBatch:
     """Some of a window's examples."""
     prompt = None if window.prompt is None else window.prompt[start:stop]
-    return window_of(window.source.between(start, stop), window.target.between(start, stop), prompt)
+    links = None if window.links is None else window.links.between(start, stop)
+    return window_of(window.source.between(start, stop), window.target.between(start, stop), prompt, links)
 
 
 def in_one_pack(window: TextGlobalBatch, parts: HasText) -> TextGlobalBatch:

@@ -14,6 +14,7 @@ from trimtab.data.subword_sampling import plan_sampling
 from trimtab.data.tokenizers import Tokenizers, prepare_tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.data.valid_set import ValidSet, read_valid
+from trimtab.data.word_alignments import plan_links
 from trimtab.metrics.metric import BleuTokenizer
 from trimtab.tasks.text.datasets import Reader, Side, TextDatasets, TextKind
 from trimtab.tasks.text.text_task import text_task
@@ -37,6 +38,9 @@ def plan_feed(
         config.max_tokens,
         source_tokenizer=None if tokenizers.shared else tokenizers.source,
         contexts=plan_contexts(config, corpora, pipeline, tokenizers),
+        links=None
+        if recipe.loss.guided_alignment is None
+        else plan_links(tokenizers.source, tokenizers.target),
         **plan_chance(recipe, corpora, tokenizers),
     )
 

@@ -35,7 +35,15 @@ def test_an_option_says_its_word(more, word, value):
 
 
 @pytest.mark.parametrize(
-    ("value", "both"), [("6:3", ["6", "3"]), ([6, 3], [6, 3]), (6, [6, 6]), ("6", ["6", "6"]), ([6], [6, 6])]
+    ("value", "both"),
+    [
+        ("6:3", ["6", "3"]),
+        ([6, 3], [6, 3]),
+        (6, [6, 6]),
+        ("6", ["6", "6"]),
+        ([6], [6, 6]),
+        ([], [None, None]),
+    ],
 )
 def test_a_value_is_of_both_sides_or_one_for_both(value, both):
     assert sides(value) == both

@@ -15,6 +15,7 @@ from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
         ("1e4", Amount(10_000, "updates")),
         ("5000x", None),
         ("2.5u", None),
+        ("1e400", None),
         ("2.5Ku", Amount(2500, "updates")),
         (True, None),
         (None, None),

@@ -242,7 +242,7 @@ def _put_schedule(told: Told, written: Written) -> None:
 def _put_batch(told: Told, written: Written) -> None:
     """Tokens count for both sides with their padding; `batch-size` limits the sentences in place of them, or too."""
     task, tokens = written.get("task"), written.get("max-tokens")
-    if task is not None and task.value not in OF_TEXT:
+    if task is not None and str(task.value) not in OF_TEXT:
         tokens = None
     sentences = next(
         (written.settings[name] for name in ("batch-size", "max-sentences") if name in written.settings), None

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Told, as_type, is_list, put, put_each, text_list
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
@@ -56,9 +56,9 @@ def put_sockeye(told: Told, written: Written) -> None:
 def sides(value: Any) -> list[Any]:
     """The values of encoder and decoder, or of source and target: `6:6`, a list of two, or one for both."""
     values = value.split(":") if isinstance(value, str) else value
-    if isinstance(values, list):
-        return values if len(values) == 2 else values * 2  # type: ignore[reportUnknownVariableType]
-    return [values, values]
+    if not is_list(values):
+        return [values, values]
+    return [values[0], values[-1]] if values else [None, None]
 
 
 def _target(setting: Setting | None) -> float | None:
@@ -179,8 +179,8 @@ def _put_files(told: Told, written: Written) -> None:
     )
     held = written.get("validation-source")
     put(told, "validation", held, bool(held and held.value))
-    other = written.get("validation-target")
-    put(told, "validation_files", held, [each.value for each in (held, other) if each is not None])
+    both = [each.value for each in (held, written.get("validation-target")) if each is not None]
+    put(told, "validation_files", held, text_list(both))
     put(told, "patience", positive(written.get("max-num-checkpoint-not-improved")))
 
 

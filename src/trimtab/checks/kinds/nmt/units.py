@@ -29,7 +29,7 @@ def read_amount(value: Any) -> Amount | None:
         number = float(found[1].replace(",", "")) * _FACTORS[found[2]]
     except ValueError:
         return None
-    return Amount(int(number), _UNITS[found[3]]) if number == int(number) else None
+    return Amount(int(number), _UNITS[found[3]]) if number.is_integer() else None
 
 
 def read_amounts(value: Any) -> list[Amount]:

@@ -305,7 +305,11 @@ class Evaluator:
             return self.evaluate(function)
         of = self.evaluate(function.value)
         found = self.attribute(of, function.attr, function)
-        if found.made in ("imported", "function", "bound", "class", "object", "call", "either"):
+        is_method = found.made == "either" and all(each.made == "attribute" for each in found.args)
+        if (
+            found.made in ("imported", "function", "bound", "class", "object", "call", "either")
+            and not is_method
+        ):
             return found
         return self.made("attribute", function, function.attr, of=of)
 

@@ -31,6 +31,10 @@ _TELLING: Final = (
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
 
+_MOVES: Final = (".to(", ".cuda(")
+"""What a rule asks for in the script's own lines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """Another file of the folder."""
@@ -54,7 +58,7 @@ def follow(
     the `lines` only those in which something happens that a rule asks for. What it calls of files `beside` it is
     followed into them."""
     telling = None if lines is None else telling_lines(lines)
-    if telling == []:
+    if telling == [] and lines is not None and not any(word in lines.text for word in _MOVES):
         return Flow()
     follower = Follower(spot)
     follower.frame.spot = follower.main = spot
