@@ -25,7 +25,23 @@ from trimtab.config.pretrained.place import GGUF, find_pretrained
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.data.text_rows import split
+from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
 
+SHAPES = {
+    "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4},
+    "3b": {
+        "vocab_size": 128256,
+        "hidden_size": 3072,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 24,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 500000.0,
+    },
+}
+"""Of `--random`: the last is that of Llama-3.2-3B."""
 LONGEST = 512
 RATE = 2e-4
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -38,6 +54,21 @@ def documents():
     """Texts between blank lines."""
     data = files("trimtab.demo") / "data" / "english_train.txt.xz"
     return lzma.decompress(data.read_bytes()).decode().split("\n\n")
+
+
+def random_model(args, folder):
+    """A folder with random weights of a shape, and the tokenizer of `--model`."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    place = find_pretrained(args.model, folder=Path.cwd())
+    tokenizer = read_pretrained(PretrainedTokenizer(path=str(place.path)), key="--model")
+    shape = {"vocab_size": tokenizer.num_ids, **SHAPES[args.random]}
+    torch.manual_seed(1)
+    with torch.device(args.device):
+        model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=8192, tie_word_embeddings=True))
+    model.to(torch.bfloat16).save_pretrained(folder)
+    write_pretrained_tokenizer(tokenizer, Path(folder), window=8192)
+    return folder
 
 
 def rows_of(model, texts):
@@ -211,12 +242,25 @@ def main():
     parser.add_argument("--tokens", type=int, nargs="+", default=[16384, 32768], help="of a step of trimtab")
     parser.add_argument("--warm", type=int, default=40, help="steps of trimtab before its window")
     parser.add_argument("--workers", type=int, default=4, help="of Trainer's loader")
+    parser.add_argument(
+        "--random", choices=[*SHAPES], help="random weights of this shape, the tokenizer of --model"
+    )
     parser.add_argument("--only", choices=["ours", "theirs"])
     args = parser.parse_args()
     record = Record(args.out, question="LoRA: trimtab against HF Trainer + PEFT", rank=args.rank)
     args.device = record.device
+    with tempfile.TemporaryDirectory() as folder:
+        if args.random:
+            args.model = random_model(args, folder)
+            freed(args)
+        measured(args, record)
+
+
+def measured(args, record):
+    """Both sides, and how they compare."""
     rows, pad = rows_of(args.model, documents())
     lengths = [len(row) for row in rows]
+    record.result["shape"] = args.random or "as it is"
     record.result["rows"] = {"count": len(rows), "mean": statistics.mean(lengths), "longest": max(lengths)}
     for tokens in args.tokens if args.only != "theirs" else ():
         record.arm(f"trimtab {tokens}", lambda tokens=tokens: ours(args, tokens))
