@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.checks.code_text import may_say
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer, Measured
 from trimtab.checks.read.flow.losses import cross_entropies
@@ -121,10 +122,9 @@ def _number(setting: Setting | None) -> int:
 
 
 def _has_own_loss(run: Description) -> bool:
-    text = run.document.text
-    if "def compute_loss" in text:
+    if "def compute_loss" in run.document.text:
         return True
-    return "compute_loss_func" in text and any(
+    return may_say(run.document, "compute_loss_func") and any(
         "compute_loss_func" in call.arguments for call in run.document.calls
     )
 
