@@ -103,3 +103,16 @@ def exported_text(text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     from trimtab.exporting import export_model
 
     return export_model(str(text_run), out=tmp_path_factory.mktemp("text_exports") / "text_hf").folder
+
+
+@pytest.fixture(scope="session")
+def lora_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run that trained an adapter, with checkpoints of the steps 2 and 4, beside `base`, the
+    pretrained model; copy it before you change anything in it."""
+    from tests.pretrained_folder import pretrained_folder
+    from tests.pretrained_run import pretrained_recipe
+    from trimtab.launch import train  # late: tests of the light half need no torch
+
+    folder = tmp_path_factory.mktemp("lora")
+    pretrained_folder(folder / "base")
+    return train(pretrained_recipe(folder, adapter={"rank": 4, "alpha": 8}), out=folder / "run").run

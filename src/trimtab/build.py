@@ -13,6 +13,7 @@ from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
@@ -93,11 +94,13 @@ def build(
     batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
     recipe = task.resolve_sizes(recipe, datasets)
     recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
-    model = task.build_model(recipe, datasets, device=device)
+    model = untrained_model(task, recipe, datasets, device=device)
+    if recipe.adapter is not None and packed and precision == "bf16_mixed":
+        narrow_frozen(model, torch.bfloat16)
     if precision == "bf16":
         model = model.half_precision_copy(torch.bfloat16)
     if ranks.world_size > 1:
-        refuse_rounding_by_chance([*model.parameters()])
+        refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:
@@ -125,6 +128,14 @@ def build(
         stepper=stepper,
         evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer),
     )
+
+
+def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.device) -> Any:
+    """The model with its first weights and, where the recipe asks for one, an adapter that changes nothing yet."""
+    model = task.build_model(recipe, datasets, device=device)
+    if recipe.adapter is not None:
+        add_lora(model, recipe.adapter, seed=recipe.seed)
+    return model
 
 
 def build_stepper(

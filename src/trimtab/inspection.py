@@ -16,16 +16,18 @@ def inspect_recipe(loaded: LoadedRecipe, *, limit: int = 200_000, progress: Prog
     do not match and for duplicates, about a minute for each million; leaves no files behind.
 
     A recipe without `data.tokenizer.path` gets a temporary tokenizer, trained on at most twice `limit` lines, so its
-    token counts are close to those of the run but not equal. For a language model it inspects the pairs, not the texts.
-    Raises InputError if data cannot be read, and if there are texts alone.
+    token counts are close to those of the run but not equal. For a language model it inspects the pairs, and
+    conversations of which the answers are learned, not other texts. Raises InputError if data cannot be read, and if
+    there are other texts alone.
     """
     recipe = resolve_paths(loaded)
     with lines_added(loaded):
-        if recipe.facts.writes_text and not recipe.translates:
+        chats = any(corpus.learn == "answers" for corpus in recipe.data.train)
+        if recipe.facts.writes_text and not recipe.translates and not chats:
             raise input_error(
-                "data.train: has documents; trimtab inspects pairs",
+                "data.train: has documents; trimtab inspects pairs and conversations",
                 got="task: language_model, with texts only",
-                allowed="a recipe with source and target among data.train",
+                allowed="a recipe with source and target, or conversations with `learn: answers`, among data.train",
                 fix="check the text with `trimtab train RECIPE --smoke`; data_ledger.json counts its passages",
             )
         return task_of(recipe).inspect(recipe, limit=limit, progress=progress or Silent())

@@ -39,6 +39,7 @@ from trimtab.training.early_checks import (
     check_tokenizers_outside,
 )
 from trimtab.training.findings import HeldFindings
+from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
@@ -57,7 +58,6 @@ from trimtab.training.resumed import (
 )
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
-from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 from trimtab.world import launched_processes
 
@@ -238,8 +238,10 @@ def prepare(
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
     parts = built(recipe, datasets, ranks)
-    if checkpoint is None and recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
+    if checkpoint is None:
+        begin_from_weights(parts, progress=progress)
+    else:
+        load_frozen_weights(parts)
     # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
     marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
     if checkpoint is not None:

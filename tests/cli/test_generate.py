@@ -16,8 +16,9 @@ from trimtab.errors import input_error
 class Echo:
     """Goes on from a prompt with its capitals, two characters at a time."""
 
-    def __init__(self, spec: str, *, device) -> None:
+    def __init__(self, spec: str, *, device, adapter, chat) -> None:
         self.spec, self.device, self.generations = spec, device, []
+        self.adapter, self.chat = adapter, chat
 
     def whole(self, prompt: str) -> str:
         return prompt
@@ -56,8 +57,8 @@ def made(line, sample, prompt) -> Continuation:
 def loaded(stand_in):
     generators = []
 
-    def load_generator(spec, *, device):
-        generators.append(Echo(spec, device=device))
+    def load_generator(spec, *, device, adapter, chat):
+        generators.append(Echo(spec, device=device, adapter=adapter, chat=chat))
         return generators[-1]
 
     stand_in("inference", load_generator=load_generator)
@@ -220,3 +221,8 @@ def test_sizes_are_handed_on(call, stand_in):
     stand_in("inference", load_generator=Sized)
     call("generate", "run", "--prompt", "a", "--batch-tokens", 99, "--max-length", 7)
     assert made == [{"batch_tokens": 99, "max_length": 7}]
+
+
+def test_an_adapter_is_used_with_the_model(call, loaded):
+    assert call("generate", "base", "--adapter", "lora", "--chat", "--prompt", "a").exit_code == 0
+    assert (loaded[0].adapter, loaded[0].chat) == ("lora", True)

@@ -19,7 +19,7 @@ def test_every_key_of_a_recipe_has_its_page():
         ("data.train[].weight", ["# data.train.0.weight", "RECIPE data.train.0.weight=VALUE"]),
         ("data.train.3.weight", ["# data.train.0.weight"]),
         ("data.valid.dev.source", ["Path of the source text"]),
-        ("model.layers", ["Layers of the encoder", "(decoder)"]),
+        ("model.layers", ["Layers of the encoder", "(decoder, pretrained)"]),
         ("evaluate.patience", ["- default: null", "A run that resumes may change it."]),
         ("model.dim", ["A run that resumes cannot change it."]),
     ],

@@ -18,10 +18,10 @@ def complaint(**changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": {"kind": "pretrained", "path": "x"}}, "cannot fine-tune a pretrained model yet"),
-        ({"adapter": {"kind": "lora"}}, "has no adapters (LoRA) yet"),
+        ({"model": {"kind": "hf", "preset": "tiny"}}, "kind: pretrained, path: DIR_OR_HUB_NAME"),
+        ({"lora": {"r": 16}}, "adapter: {kind: lora, rank: 16}"),
         ({"devices": 2}, "cannot train on several GPUs yet"),
-        ({"model": {"path": "x"}}, "cannot fine-tune a pretrained model yet"),
+        ({"model": {"preset": "tiny", "pretrained": "x"}}, "kind: pretrained, path: DIR_OR_HUB_NAME"),
     ],
 )
 def test_what_is_not_there_yet_is_named(changes, said):

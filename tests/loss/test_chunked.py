@@ -261,3 +261,13 @@ def test_a_truncated_label_has_no_gradient_and_the_others_keep_theirs():
     assert rest[gone].abs().max() == 0
     torch.testing.assert_close(rest[~gone], all_of_them[~gone])
     torch.testing.assert_close(cut.loss, whole.loss)
+
+
+@pytest.mark.parametrize("chunk_bytes", [2**6, 2**20])
+def test_a_frozen_matrix_costs_no_gradient_and_changes_no_other(chunk_bytes):
+    hidden, matrix, labels = make(20, 64, 60, torch.float64)
+    whole = chunked_cross_entropy(hidden, matrix, labels, Terms(60), chunk_bytes=chunk_bytes).objective
+    frozen = chunked_cross_entropy(
+        hidden, matrix.detach(), labels, Terms(60), chunk_bytes=chunk_bytes
+    ).objective
+    assert torch.equal(*(torch.autograd.grad(each, hidden)[0] for each in (whole, frozen)))

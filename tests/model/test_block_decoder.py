@@ -21,7 +21,8 @@ def layout(lengths=LENGTHS):
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_the_last_token_takes_what_an_encoder_block_would_give_it(place):
-    block = DecoderBlock(config(norm_position=place, norm="layer", bias=True), has_source=False)
+    settings = config(norm_position=place, norm="layer", bias=True)
+    block = DecoderBlock(settings, own=settings)
     sizes = {"dim": 32, "heads": 2, "layers": 1, "feed_forward": 48, "dropout": 0.0}
     both_ways = EncoderBlock(EncoderDecoderModel(**sizes, norm_position=place, activation="swiglu"))
     both_ways.load_state_dict(block.state_dict())
@@ -33,7 +34,7 @@ def test_the_last_token_takes_what_an_encoder_block_would_give_it(place):
 
 
 def test_attention_may_be_another_function():
-    block = DecoderBlock(config(), has_source=False).eval()
+    block = DecoderBlock(config(), own=config()).eval()
     x = torch.randn(9, 32)
     seen = []
 
@@ -48,7 +49,7 @@ def test_attention_may_be_another_function():
 
 
 def test_normed_queries_and_keys_cannot_grow_with_their_maps():
-    attention = DecoderBlock(config(), has_source=False, qk_norm=True).attention
+    attention = DecoderBlock(config(), own=config(qk_norm=True)).attention
     with torch.no_grad():
         attention.qkv.weight.mul_(100)
         queries, keys, values = attention.project(torch.randn(9, 32), ROTARY)

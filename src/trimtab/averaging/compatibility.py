@@ -5,6 +5,7 @@ from typing import Any
 
 from trimtab.averaging.members import Member
 from trimtab.checkpoint.manifest import MODEL
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.errors import InputError, input_error
 
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
@@ -17,6 +18,7 @@ def check_compatible(members: Sequence[Member]) -> None:
     first = members[0]
     for member in members:
         _check_statistics(member)
+        _check_whole(member)
     for member in members[1:]:
         for what, ours, theirs in (
             ("kind of model", _kind(first), _kind(member)),
@@ -68,6 +70,16 @@ def _check_statistics(member: Member) -> None:
         )
 
 
+def _check_whole(member: Member) -> None:
+    if member.recipe.adapter is not None:
+        raise input_error(
+            f"{member.label} cannot be averaged: it is an adapter",
+            got="two thin matrices for each map, whose product counts",
+            allowed="checkpoints of whole models",
+            fix="merge each with `trimtab export RUN --to hf`; the mean of factors is not the mean of their products",
+        )
+
+
 def _value(tree: Mapping[str, Any], key: str) -> Any:
     value = tree.get(key)
     return "none" if value is None else value
@@ -79,7 +91,7 @@ def _kind(member: Member) -> dict[str, Any]:
 
 def _shape(member: Member) -> dict[str, Any]:
     shape = member.recipe.model.model_dump(mode="json")
-    for free in ("preset", "dropout", "warm_start", "warm_start_sha256"):
+    for free in ("preset", "dropout", "warm_start", "warm_start_sha256", "path"):
         shape.pop(free, None)
     return shape
 
@@ -100,5 +112,7 @@ def _vocabulary(member: Member) -> dict[str, Any]:
 
 def _beginning(member: Member) -> dict[str, Any]:
     model = member.recipe.model
+    if isinstance(model, PretrainedModel):
+        return {"pretrained": model.sha256}
     warm = model.warm_start_sha256 if model.warm_start else None
     return {"warm_start": warm} if warm else {"seed": member.recipe.seed}

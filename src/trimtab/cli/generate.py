@@ -49,19 +49,27 @@ Samples = Annotated[
     ),
 ]
 
+Prompt = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")]
+Chat = Annotated[
+    bool, typer.Option("--chat", help="Prompts are questions, written out by the model's chat template.")
+]
+Adapter = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="An adapter in PEFT's format (LoRA) to use with the model, unmerged."),
+]
+
 
 def generate(
     run: Model,
-    prompt: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
-    ] = None,
+    prompt: Prompt = None,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
     ] = None,
     output: Output = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")
-    ] = False,
+    as_json: AsJson = False,
     max_tokens: MaxTokens = 256,
     stop: StopAt = None,
     temperature: Temperature = None,
@@ -74,6 +82,8 @@ def generate(
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
     max_length: MaxLength = None,
+    adapter: Adapter = None,
+    chat: Chat = False,
 ) -> None:
     """Continue a prompt with a language model.
 
@@ -93,7 +103,9 @@ def generate(
         ends = _unescaped(stop or [])
         generation = GenerationConfig(max_tokens=max_tokens, samples=samples, sampling=sampling, stop=ends)
         generator = sized(
-            load_generator(run, device=device), batch_tokens=batch_tokens, max_length=max_length
+            load_generator(run, device=device, adapter=adapter, chat=chat),
+            batch_tokens=batch_tokens,
+            max_length=max_length,
         )
         tally = Tally()
         if source is not None and source.is_file():  # a pipe cannot be read twice

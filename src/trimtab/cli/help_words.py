@@ -73,6 +73,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "generate": (
         "trimtab generate runs/lm --prompt 'Once upon a time'",
         "trimtab generate runs/lm --input prompts.txt --temperature 0.7 --seed 1",
+        "trimtab generate SmolLM2-135M-Instruct --adapter adapter --prompt 'Once upon a time'",
     ),
     "serve": (
         "trimtab serve runs/my",
@@ -91,6 +92,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "export": (
         "trimtab export runs/my --to ctranslate2 --out my_ct2",
         "trimtab export runs/my --to hf --out my_hf",
+        "trimtab export runs/lora --to peft --out adapter",
     ),
     "shortlist": (
         "trimtab shortlist runs/my --out my.shortlist",

@@ -7,6 +7,7 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -34,6 +35,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _vocabulary,
         _two_vocabularies,
         _start,
+        _adapter,
         _output_multiplier,
         moving_average_contradictions,
     )
@@ -203,6 +205,17 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
             path="model.warm_start_sha256",
             what="given without `model.warm_start`",
             fix="remove it, or name the run in `model.warm_start`",
+        )
+
+
+def _adapter(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
+        yield Complaint(
+            path="adapter",
+            what="an adapter stands beside trained weights, and this model begins with none",
+            got=f"adapter, with `model.kind: {recipe.model.kind}`",
+            allowed="an adapter with `model.kind: pretrained`",
+            fix="remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",
         )
 
 

@@ -10,6 +10,7 @@ from trimtab.config.settings import Settings, refused
 from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
+Learn = Literal["all", "answers"]
 FilesKey = Literal["text", "documents", "dataset", "pairs", "source"]
 
 
@@ -128,6 +129,10 @@ class TrainCorpus(ParallelFiles):
     it holds documents: blocks between blank lines, or the field `text` of the objects in a .jsonl file, one per line.
     For translation, each line is both source and target, and the transform `denoise` corrupts the source, so that the
     model learns to write the language; give such a corpus a tag."""
+    learn: Learn = "all"
+    """What of a `text` counts in the loss: `all`, or, in conversations, the `answers` alone. A line of the .jsonl file
+    then has `messages`, or `prompt` and `completion`; the chat template of the pretrained tokenizer writes them out,
+    each answer in a row of its own behind the whole conversation up to it, and the symbol that ends it counts too."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Factor on the natural sampling rate of the corpus: 2 shows each line twice per epoch. Never changes the loss."""
     both_directions: bool = False
@@ -176,6 +181,8 @@ class ValidFiles(ParallelFiles):
     text: str | None = None
     """Path of documents in one language, instead of `source` and `target`, as in `data.train`; only for language
     models."""
+    learn: Learn = "all"
+    """What of a `text` counts in the loss, as in `data.train`."""
     bleu_tokenizer: BleuTokenizer = "13a"
     """How sacreBLEU splits words: languages without spaces need char, zh or ja-mecab."""
 

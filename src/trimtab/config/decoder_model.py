@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.rope_scaling import RopeScaling
 from trimtab.config.settings import Settings, refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
@@ -35,6 +36,9 @@ class DecoderModel(Settings):
     kv_heads: int | None = Field(default=None, ge=1, le=1024)
     """Heads for keys and values, each shared by several query heads: grouped-query attention (arXiv 2305.13245, section
     2.2). The decoding cache shrinks to kv_heads / heads of its size. By default as many as `heads`."""
+    head_size: int | None = Field(default=None, ge=2, le=4096)
+    """Numbers in each head, where that is not dim / heads, as in Qwen3 and Mistral NeMo; heads need not divide dim
+    then."""
     layers: int = Field(default=0, ge=1, le=1000)
     """Layers, each of self-attention and a feed-forward block."""
     feed_forward: int = Field(default=0, ge=8, le=1_000_000)
@@ -52,8 +56,13 @@ class DecoderModel(Settings):
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
     """The wavelengths of rotary positions range from 2π to nearly 2π times this; use a larger value for longer
     texts."""
+    rope_scaling: RopeScaling | None = None
+    """Stretches the wavelengths of rotary positions as Llama 3.1 does; pretrained models bring their own."""
     norm: Literal["layer", "rms"] = "rms"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
+    norm_epsilon: float | None = Field(default=None, gt=0, le=1e-2)
+    """Added to the mean square (or the variance) before the root in each norm; by default 1e-6 for `rms` and 1e-5 for
+    `layer`. Pretrained models bring their own."""
     norm_position: Literal["before", "after"] = "before"
     """Before each sub-layer, which trains at any depth, or after the addition as in the original transformer."""
     qk_norm: bool = False
@@ -62,9 +71,10 @@ class DecoderModel(Settings):
     activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "swiglu"
     """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
     gating matrix (arXiv 2002.05202, equation 6)."""
-    bias: bool = False
-    """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
-    always has a bias, `norm: rms` never. Embeddings and output have none either."""
+    bias: bool | Literal["qkv"] = False
+    """Biases in the linear layers of attention and feed-forward blocks, or, with `qkv`, for queries, keys and values
+    alone, as in Qwen2. This does not affect norms: `norm: layer` always has a bias, `norm: rms` never. Embeddings and
+    output have none either."""
     tie_embeddings: bool = True
     """One matrix for input and output (arXiv 1608.05859), or two."""
     prefix: Literal["causal", "bidirectional"] = "causal"
@@ -99,13 +109,23 @@ class DecoderModel(Settings):
     def _sizes_fit(self) -> "DecoderModel":
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
-        check_heads(self.dim, self.heads, self.kv_heads)
+        width = self.dim if self.head_size is None else self.head_size * self.heads
+        check_heads(width, self.heads, self.kv_heads)
         return self
+
+    @property
+    def size_of_heads(self) -> int:
+        """Numbers in each head."""
+        return self.head_size or self.dim // self.heads
 
     @property
     def position_settings(self) -> PositionSettings:
         """What its positions are and do."""
-        return position_settings(self.positions, theta=self.rope_theta)
+        return position_settings(
+            self.positions,
+            theta=self.rope_theta,
+            scaling=None if self.rope_scaling is None else self.rope_scaling.record,
+        )
 
     @property
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
@@ -119,7 +139,8 @@ class DecoderModel(Settings):
 
     @model_validator(mode="after")
     def _positions_fit(self) -> "DecoderModel":
-        check_rotation(self.dim, self.heads, self.position_settings, instead="learned")
+        width = self.dim if self.head_size is None else self.head_size * self.heads
+        check_rotation(width, self.heads, self.position_settings, instead="learned")
         if self.position_settings.has_bias and self.prefix == "bidirectional":
             raise refused(
                 "positions",
@@ -127,6 +148,14 @@ class DecoderModel(Settings):
                 got=f"positions: {self.positions} with prefix: bidirectional",
                 allowed="prefix: causal, or other positions",
                 fix="set `prefix: causal`, or `positions: rotary`",
+            )
+        if not self.position_settings.rotates and self.rope_scaling is not None:
+            raise refused(
+                "rope_scaling",
+                "only rotary positions have wavelengths to stretch",
+                got=f"rope_scaling with positions: {self.positions}",
+                allowed="rope_scaling with `positions: rotary`",
+                fix="remove `rope_scaling`, or set `positions: rotary`",
             )
         if not self.position_settings.rotates and self.rope_theta != PLAIN_THETA:
             raise refused(

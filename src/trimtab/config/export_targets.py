@@ -10,7 +10,10 @@ from typing import Any, Literal, Protocol, assert_never, get_args, runtime_check
 from trimtab.config.positions import KINDS, NoPositions, Rotary
 from trimtab.errors import Problem
 
-ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export"]
+ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export", "peft"]
+
+LANGUAGE_MODELS = ("decoder", "pretrained")
+"""Kinds of model that go on from a text."""
 
 PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 GATED_ACTIVATIONS = ("swiglu", "geglu")
@@ -53,7 +56,8 @@ class TargetFacts:
 
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""
-        return {"decoder": self.language_models, "encoder_decoder": self.translators}.get(kind) is not None
+        kinds = dict.fromkeys(LANGUAGE_MODELS, self.language_models) | {"encoder_decoder": self.translators}
+        return kinds.get(kind) is not None
 
 
 def facts_of(target: ExportTarget) -> TargetFacts:
@@ -86,6 +90,12 @@ def facts_of(target: ExportTarget) -> TargetFacts:
                 translators=None,
                 language_models=_program_obstacles,
             )
+        case "peft":
+            return TargetFacts(
+                label="PEFT, the adapter alone",
+                translators=None,
+                language_models=llama_obstacles,
+            )
         case _:
             assert_never(target)
 
@@ -103,7 +113,7 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -
     facts = facts_of(target)
     if model.kind == "encoder_decoder" and facts.translators is not None:
         return [*facts.translators(model), *_of_transforms(transforms)]
-    if model.kind == "decoder" and facts.language_models is not None:
+    if model.kind in LANGUAGE_MODELS and facts.language_models is not None:
         return list(facts.language_models(model))
     return [_another_kind(str(model.kind), target)]
 
@@ -125,8 +135,12 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
         yield _no_llama(
             "activation", model.activation, " or ".join(GATED_ACTIVATIONS), fix=GATED_ACTIVATIONS[0]
         )
+    if model.bias == "qkv" and model.activation != "swiglu":
+        yield _no_llama("activation", model.activation, "swiglu, with bias: qkv", fix="swiglu")
     if model.qk_norm and model.bias:
-        yield _no_llama("bias", "true, with qk_norm: true", "false, or qk_norm: false", fix="false")
+        yield _no_llama(
+            "bias", f"{str(model.bias).lower()}, with qk_norm: true", "false, or qk_norm: false", fix="false"
+        )
 
 
 def _program_obstacles(model: Any) -> Iterator[Problem]:
@@ -197,7 +211,7 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
 
 def _another_kind(kind: str, target: ExportTarget) -> Problem:
     """The error for a kind of model that the target does not take at all, and the targets that do."""
-    is_decoder = kind == "decoder"
+    is_decoder = kind in LANGUAGE_MODELS
     takers = [
         each
         for each in get_args(ExportTarget)

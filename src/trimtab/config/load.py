@@ -14,6 +14,7 @@ from trimtab.config.fitting import fitted
 from trimtab.config.given_path import path_text
 from trimtab.config.nearest import did_you_mean, nearest_words
 from trimtab.config.overrides import apply_overrides
+from trimtab.config.pretrained.fill import with_pretrained
 from trimtab.config.problems import Complaint, complaints_about
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
@@ -130,7 +131,8 @@ def parse_recipe(
             where=f"{path}:1:1",
         )
     tree, overridden = apply_overrides(value, tuple(overrides))
-    started = with_start(tree, folder=path.absolute().parent, begun=begun)
+    filled = with_pretrained(tree, folder=path.absolute().parent, begun=begun)
+    started = with_start(filled.tree, folder=path.absolute().parent, begun=begun)
     found = complaints_about(started.tree)
     recipe = None if found else Recipe.model_validate(started.tree)
     notes: tuple[str, ...] = ()
@@ -145,7 +147,7 @@ def parse_recipe(
         folder=path.absolute().parent,
         positions=read.positions,
         overridden=overridden,
-        notes=(*started.notes, *notes),
+        notes=(*filled.notes, *started.notes, *notes),
         text=text,
         tree=tree,
     )

@@ -21,7 +21,7 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="raw, or ema with `step.ema`",
             fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
         )
-    if ema is None or length.unit != "steps" or recipe.model.warm_start is not None:
+    if ema is None or length.unit != "steps" or recipe.begins_trained:
         return
     refreshes = length.steps // ema.every
     first = of_first_weights(ema, refreshes)

@@ -1,10 +1,11 @@
-"""What trimtab does not do yet, by the words with which people ask for it in a recipe, and what to do instead."""
+"""What trimtab does not do yet or calls otherwise, by the words with which people ask for it in a recipe, and what to
+write instead."""
 
 PRETRAINED = (
-    "trimtab cannot fine-tune a pretrained model yet; train a model of your own, or begin with the weights of a run "
-    "(`model.warm_start`)"
+    "write `model: {kind: pretrained, path: DIR_OR_HUB_NAME}` for a Llama, Mistral or Qwen, with "
+    "`task: language_model`, or begin with the weights of a run (`model.warm_start`)"
 )
-ADAPTERS = "trimtab has no adapters (LoRA) yet; remove the key: all weights are trained"
+ADAPTERS = "write `adapter: {kind: lora, rank: 16}`, beside `model: {kind: pretrained, path: ...}`"
 DEVICES = "trimtab cannot train on several GPUs yet; remove the key: a run takes one GPU, or the CPU"
 CHAT = (
     'write each conversation as a line of a .jsonl file, `{"messages": [{"role": ..., "content": ...}, ...]}`, '
@@ -29,14 +30,11 @@ BY_KEY = {
     **dict.fromkeys(("prompt", "prompts", "completion", "completions", "instruction", "response"), PROMPTS),
 }
 """Keys of a recipe."""
-BY_KIND = {"pretrained": PRETRAINED, "hf": PRETRAINED, "huggingface": PRETRAINED}
+BY_KIND = {"hf": PRETRAINED, "huggingface": PRETRAINED}
 """Kinds of a model."""
 
 
 def not_yet(key: str) -> str:
-    """What to do about a key that asks for what trimtab lacks so far; empty for any other key. `model.path` is one,
-    other paths are not."""
+    """What to do about a key that asks for what trimtab lacks so far or calls otherwise; empty for any other key."""
     name = key.rpartition(".")[2].lower()
-    if key == "model.path":
-        return PRETRAINED
     return BY_KEY.get(name, "")

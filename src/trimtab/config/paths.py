@@ -6,17 +6,19 @@ from typing import TypeVar
 
 from trimtab.config.data import DataConfig
 from trimtab.config.load import LoadedRecipe
-from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import ByteTokenizer, SentencePieceTokenizer
+from trimtab.config.pretrained.place import find_pretrained, where_it_is
+from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.config.run import Model, Recipe
+from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer, Tokenizer
 
 
 def resolve_paths(loaded: LoadedRecipe) -> Recipe:
     """The recipe with absolute paths and without `data.root`; `~` is the user's home. Files need not exist."""
     data = loaded.recipe.data
-    folder = _absolute(loaded.folder, data.root) if data.root is not None else loaded.folder
+    folder = _absolute(data.root, folder=loaded.folder) if data.root is not None else loaded.folder
 
     def inside(path: str) -> str:
-        return str(_absolute(folder, path))
+        return str(_absolute(path, folder=folder))
 
     update = {
         "root": None,
@@ -26,20 +28,34 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
         "source_tokenizer": data.source_tokenizer and _with_path(data.source_tokenizer, folder),
     }
     resolved: DataConfig = data.model_copy(update=update)
-    model = loaded.recipe.model
+    model = _with_pretrained(loaded.recipe.model, loaded.folder)
     if model.warm_start is not None:
-        model = model.model_copy(update={"warm_start": str(_absolute(loaded.folder, model.warm_start))})
+        model = model.model_copy(
+            update={"warm_start": str(_absolute(model.warm_start, folder=loaded.folder))}
+        )
     return loaded.recipe.model_copy(update={"data": resolved, "model": model})
 
 
-Given = TypeVar("Given", SentencePieceTokenizer, SentencePieceTokenizer | ByteTokenizer)
+def _with_pretrained(model: Model, folder: Path) -> Model:
+    """A model of the hub by the folder that it was downloaded to, so that it stays the same one."""
+    if not isinstance(model, PretrainedModel):
+        return model
+    written = str(_absolute(model.path, folder=folder))
+    if model.sha256 is None:
+        written = str(find_pretrained(model.path, folder=folder).path)
+    return model.model_copy(update={"path": written})
+
+
+Given = TypeVar("Given", SentencePieceTokenizer, Tokenizer)
 
 
 def _with_path(tokenizer: Given, folder: Path) -> Given:
     if isinstance(tokenizer, ByteTokenizer) or tokenizer.path is None:
         return tokenizer
-    return tokenizer.model_copy(update={"path": str(_absolute(folder, tokenizer.path))})
+    of_model = isinstance(tokenizer, PretrainedTokenizer)
+    place = (where_it_is if of_model else _absolute)(tokenizer.path, folder=folder)
+    return tokenizer.model_copy(update={"path": str(place)})
 
 
-def _absolute(folder: Path, path: str) -> Path:
+def _absolute(path: str, *, folder: Path) -> Path:
     return Path(os.path.normpath(folder / Path(path).expanduser()))

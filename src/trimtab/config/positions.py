@@ -42,11 +42,23 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rotary wavelengths made longer for longer texts; see `config.rope_scaling.RopeScaling`."""
+
+    factor: float
+    low_frequency_factor: float
+    high_frequency_factor: float
+    original_positions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rotary:
     """Queries and keys rotated by an angle that grows with the position (RoFormer, arXiv 2104.09864)."""
 
     theta: float = PLAIN_THETA
     """The wavelengths run from 2π to nearly 2π times this."""
+    scaling: Stretch | None = None
+    """How they are stretched for longer texts; None for not at all."""
     kind: ClassVar = "rotary"
     adds_vectors: ClassVar = False
     is_trained: ClassVar = False
@@ -80,15 +92,17 @@ class NoPositions:
 PositionSettings = Sinusoidal | Learned | Rotary | Alibi | NoPositions
 
 
-def position_settings(kind: PositionKind, *, theta: float = PLAIN_THETA) -> PositionSettings:
-    """The record of a kind; `theta` is for rotary positions."""
+def position_settings(
+    kind: PositionKind, *, theta: float = PLAIN_THETA, scaling: Stretch | None = None
+) -> PositionSettings:
+    """The record of a kind; `theta` and `scaling` are for rotary positions."""
     match kind:
         case "sinusoidal":
             return Sinusoidal()
         case "learned":
             return Learned()
         case "rotary":
-            return Rotary(theta)
+            return Rotary(theta, scaling)
         case "alibi":
             return Alibi()
         case "none":

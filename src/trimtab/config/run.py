@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.adapter import LoraAdapter
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
@@ -13,6 +14,7 @@ from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
@@ -22,7 +24,9 @@ from trimtab.units import Duration
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
-Model = Annotated[EncoderDecoderModel | DecoderModel | EncoderModel, Field(discriminator="kind")]
+Model = Annotated[
+    EncoderDecoderModel | DecoderModel | PretrainedModel | EncoderModel, Field(discriminator="kind")
+]
 
 
 class Best(Settings):
@@ -115,7 +119,11 @@ class Recipe(Settings):
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
-    """The architecture: an encoder-decoder, a decoder for language models, or an encoder for classification."""
+    """The architecture: an encoder-decoder, a decoder or a pretrained model for language models, or an encoder for
+    classification."""
+    adapter: LoraAdapter | None = None
+    """Train an adapter beside frozen weights of a pretrained model: `adapter: {kind: lora, rank: 16}`. By default all
+    weights are trained."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()
@@ -143,6 +151,11 @@ class Recipe(Settings):
     def facts(self) -> TaskFacts:
         """What the task decides of the rest."""
         return facts_of(self.task)
+
+    @property
+    def begins_trained(self) -> bool:
+        """Whether the first weights are those of another run or of a pretrained model."""
+        return self.model.warm_start is not None or isinstance(self.model, PretrainedModel)
 
     @property
     def translates(self) -> bool:

@@ -44,4 +44,18 @@ class ByteTokenizer(Settings):
     kind: Literal["bytes"] = "bytes"
 
 
-Tokenizer = Annotated[SentencePieceTokenizer | ByteTokenizer, Field(discriminator="kind")]
+class PretrainedTokenizer(Settings):
+    """The tokenizer of a pretrained model, `tokenizer.json` of a folder in the form of Hugging Face or that of a GGUF
+    file. A pretrained model brings its own; written here, any model trains with it. For language models."""
+
+    kind: Literal["pretrained"] = "pretrained"
+    path: str
+    """The folder with tokenizer.json, a .gguf file, or `OWNER/NAME` of the hub, downloaded before."""
+    vocabulary_size: int | None = Field(default=None, ge=1, le=10_000_000)
+    """Ids of the vocabulary, where a model has more rows than its tokenizer has pieces; by default as many as there are
+    pieces. A pretrained model fills in its own."""
+
+
+Tokenizer = Annotated[
+    SentencePieceTokenizer | ByteTokenizer | PretrainedTokenizer, Field(discriminator="kind")
+]

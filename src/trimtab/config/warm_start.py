@@ -42,15 +42,15 @@ def with_start(tree: Any, *, folder: Path, begun: Path | None = None) -> Started
     recipe that names the sha256 of the weights was written by a run, and has everything in it. Raises InputError where
     there is no such run and the sizes of the model are left out.
     """
-    model, start = _group(tree, "model"), _group(tree, "model").get("warm_start")
+    model, start = group(tree, "model"), group(tree, "model").get("warm_start")
     if not isinstance(start, str) or model.get("warm_start_sha256") is not None:
         return Started(tree)
-    own = _read(begun / RECIPE) if begun is not None else None
-    if begun is not None and own is not None and _group(own, "model").get("warm_start"):
-        data = _data_as_begun(_group(tree, "data"), _group(own, "data"))
-        return Started({**tree, "model": _model(model, _group(own, "model")), "data": data})
+    own = read_recipe(begun / RECIPE) if begun is not None else None
+    if begun is not None and own is not None and group(own, "model").get("warm_start"):
+        data = _data_as_begun(group(tree, "data"), group(own, "data"))
+        return Started({**tree, "model": _model(model, group(own, "model")), "data": data})
     run = next(iter(_runs(start, folder)), None)
-    old = _read(run / RECIPE) if run is not None else None
+    old = read_recipe(run / RECIPE) if run is not None else None
     if run is None or old is None:
         if not model.keys() & {"preset", *SIZES}:
             raise input_error(
@@ -60,8 +60,8 @@ def with_start(tree: Any, *, folder: Path, begun: Path | None = None) -> Started
                 fix="name the folder of a run",
             )
         return Started(tree)
-    filled = _model(model, _group(old, "model"))
-    data, notes = _data_of_run(_group(tree, "data"), _group(old, "data"), run=run, start=start)
+    filled = _model(model, group(old, "model"))
+    data, notes = _data_of_run(group(tree, "data"), group(old, "data"), run=run, start=start)
     return Started({**tree, "model": filled, "data": data}, notes)
 
 
@@ -79,7 +79,7 @@ def _data_as_begun(given: Mapping[str, Any], begun: Mapping[str, Any]) -> dict[s
     data = {**given}
     for key in ("tokenizer", "source_tokenizer"):
         if (own := begun.get(key)) is not None and (key not in given or isinstance(given[key], Mapping)):
-            data[key] = {**own, **_group(given, key)}
+            data[key] = {**own, **group(given, key)}
     return data
 
 
@@ -98,7 +98,7 @@ def _data_of_run(
     if separate:
         places["source_tokenizer"] = own / "source"
     for key, place in places.items():
-        written, had = _group(given, key), _group(old, key)
+        written, had = group(given, key), group(old, key)
         if (key in given and not isinstance(given[key], Mapping)) or "path" in written:
             continue
         if others := [*_differing(written, had)]:
@@ -135,7 +135,7 @@ def _runs(start: str, folder: Path) -> Iterator[Path]:
                 yield run
 
 
-def _read(path: Path) -> Mapping[str, Any] | None:
+def read_recipe(path: Path) -> Mapping[str, Any] | None:
     """The recipe of a run as plain values; None where it cannot be read, which opening the run explains."""
     try:
         with path.open("rb") as file:
@@ -146,7 +146,7 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", tree) if isinstance(tree, Mapping) else None
 
 
-def _group(tree: Any, key: str) -> Mapping[str, Any]:
+def group(tree: Any, key: str) -> Mapping[str, Any]:
     """A group of keys, empty where it is not written or is something else."""
     part = cast("Mapping[str, Any]", tree).get(key) if isinstance(tree, Mapping) else None
     return cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}

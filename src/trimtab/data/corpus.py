@@ -10,6 +10,8 @@ from typing import Any, assert_never
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats import jsonl, po, table, tmx, tsv, xliff
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
+from trimtab.data.formats.chat import Message
+from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
@@ -42,6 +44,8 @@ class Corpus:
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     alignments: WordAlignments | None = None
+    learns_answers: bool = False
+    """Whether its documents are conversations, of which what the assistant says counts alone."""
 
     @property
     def fingerprint(self) -> str:
@@ -85,6 +89,13 @@ class Corpus:
         """A passage of a corpus that has documents; InputError if it cannot be read."""
         assert isinstance(self.pairs, Passages), "a corpus of pairs"
         return self.pairs.passage(line)
+
+    def messages(self, line: int) -> list[Message]:
+        """A conversation of a corpus that has them; InputError if it cannot be read."""
+        assert isinstance(self.pairs, Passages), "a corpus of pairs"
+        conversations, place = self.pairs.documents, self.pairs.places[line]
+        assert isinstance(conversations, Conversations), "documents that are no conversations"
+        return conversations.messages(conversations.line_of(place))
 
     def pair(self, line: int) -> tuple[str, str]:
         """Source and target of a line, both empty if it has more than `MOST_BYTES`.
@@ -163,8 +174,11 @@ def open_corpus(
     """
     files = [_place(path, root) for path in dict.fromkeys(config.paths.values())]
     has_documents = passage_bytes is not None and config.kind.key == "text"
-    if passage_bytes is not None and has_documents:
-        pairs: Pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
+    answers = has_documents and isinstance(config, TrainCorpus | ValidFiles) and config.learn == "answers"
+    if answers:
+        pairs: Pairs = open_conversations(files[0], cache=cache)
+    elif passage_bytes is not None and has_documents:
+        pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
     else:
         pairs = _open_pairs(config, files, cache=cache)
     if len(pairs) == 0:
@@ -178,7 +192,7 @@ def open_corpus(
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(next(iter(config.paths.values())))
     alignments = _alignments(config, root=root, num_pairs=len(pairs), cache=cache)
-    return Corpus(name, pairs, config.tags, weight, alignments)
+    return Corpus(name, pairs, config.tags, weight, alignments, learns_answers=answers)
 
 
 def _alignments(config: ParallelFiles, *, root: Path, num_pairs: int, cache: Path) -> WordAlignments | None:

@@ -8,7 +8,9 @@ bytes what has no piece.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.errors import InputError, input_error
 
 NEWLINE = "\n"
@@ -22,7 +24,7 @@ _PROBES = (" a  b ", "a\nb\n\n  c", "tab\t, ﬁ ａ\u00a0", "line\r\nline\u2028l
 class ExactText:
     """A tokenizer for documents; see `types.Tokenizer`. What it encodes it decodes to the very same text."""
 
-    inner: SentencePiece
+    inner: AnyTokenizer
 
     @property
     def num_ids(self) -> int:
@@ -55,6 +57,8 @@ class ExactText:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text alone, nothing before and nothing behind them; InputError for half characters."""
+        if isinstance(self.inner, FastTokenizer):
+            return self.inner.ids(texts)
         plain = [row[:-1] for row in self.inner.encode(texts)]
         for number, text in enumerate(texts):
             if _SPACE in text:
@@ -63,6 +67,8 @@ class ExactText:
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without special symbols; bytes that are no character become U+FFFD."""
+        if isinstance(self.inner, FastTokenizer):
+            return self.inner.decode_exactly(rows)
         return self.inner.processor.decode([[int(each) for each in row] for row in rows], num_threads=1)
 
     def _with_signs(self, text: str) -> list[int]:

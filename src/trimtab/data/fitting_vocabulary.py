@@ -6,6 +6,7 @@ from typing import Any
 from trimtab.config.data import DataConfig
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizer import TooManyPieces, train_tokenizer
 from trimtab.progress import Progress
 
@@ -31,7 +32,7 @@ def train_fitting(
     return train_tokenizer(config.model_copy(update={"vocabulary_size": most}), lines=lines(), **rest)
 
 
-def with_sizes(config: DataConfig, *, source: SentencePiece, target: SentencePiece) -> DataConfig:
+def with_sizes(config: DataConfig, *, source: AnyTokenizer, target: AnyTokenizer) -> DataConfig:
     """The settings with the size of each vocabulary that is smaller than the default, since the text holds no more; the
     same when a run begins and when it continues with what was trained then."""
     update: dict[str, Any] = {"tokenizer": _with_size(config.tokenizer, target)}
@@ -40,7 +41,7 @@ def with_sizes(config: DataConfig, *, source: SentencePiece, target: SentencePie
     return config.model_copy(update=update)
 
 
-def _with_size(config: Tokenizer, tokenizer: SentencePiece) -> Tokenizer:
+def _with_size(config: Tokenizer, tokenizer: AnyTokenizer) -> Tokenizer:
     if not isinstance(config, SentencePieceTokenizer) or config.path is not None:
         return config
     if "vocabulary_size" in config.model_fields_set or tokenizer.num_ids >= config.vocabulary_size:

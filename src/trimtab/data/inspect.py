@@ -21,7 +21,7 @@ from trimtab.data.inspection_report import (
     example,
     render,
 )
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline
 from trimtab.types import Ragged
@@ -76,7 +76,7 @@ class _SeenSide:
     num_unknown: int = 0
     num_bytes: int = 0
 
-    def add(self, texts: list[str], rows: Ragged, tokenizer: SentencePiece) -> None:
+    def add(self, texts: list[str], rows: Ragged, tokenizer: AnyTokenizer) -> None:
         self.tokens.append(rows.lengths)
         self.words.extend(len(text.split()) for text in texts)
         self.num_characters += sum(map(len, texts))
@@ -127,7 +127,7 @@ class _Seen:
             number = self.corpus.line_number(line)
             self.examples[reason].append(example(number, *self.corpus.pair(line)))
 
-    def summary(self, tokenizer: SentencePiece) -> CorpusReport:
+    def summary(self, tokenizer: AnyTokenizer) -> CorpusReport:
         counts = sorted(self.dropped.items(), key=lambda each: (-each[1], each[0]))
         return CorpusReport(
             name=self.corpus.name,

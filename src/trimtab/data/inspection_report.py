@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from trimtab.data.checks import DataChecks
 from trimtab.data.checks_report import render_checks
+from trimtab.data.inspect_chats import ChatReport, render_chats
 from trimtab.data.stages import StageShares, render_shares
 
 MOST_EXAMPLES = 3
@@ -112,6 +113,8 @@ class Report:
     """How the corpora are mixed, in each part of the run."""
     one_row: bool = False
     """Whether source and target share `max_tokens`."""
+    chats: tuple[ChatReport, ...] = ()
+    """Corpora of conversations, of which the answers count."""
 
     def __repr__(self) -> str:
         train = ", ".join(f"{each.name}: {each.kept} of {each.inspected} pairs kept" for each in self.train)
@@ -125,13 +128,14 @@ class Report:
             for corpus in (*self.train, *self.valid)
             if corpus.same_share > COPIES and not corpus.in_one_language
         ]
-        nothing = ["nothing is left to train on: every pair is dropped"] if self.nothing_left else []
+        what = "pair" if self.train else "conversation"
+        nothing = [f"nothing is left to train on: every {what} is dropped"] if self.nothing_left else []
         return (*copies, *nothing)
 
     @property
     def nothing_left(self) -> bool:
         """Whether every pair that was looked at is dropped."""
-        return not any(corpus.kept for corpus in self.train)
+        return not any(corpus.kept for corpus in self.train) and not any(each.answers for each in self.chats)
 
 
 def example(line: int, source: str, target: str) -> Example:
@@ -144,6 +148,8 @@ def render(report: Report) -> str:
     shown = {"max_tokens": report.max_tokens, "one_row": report.one_row}
     parts = [_corpus(corpus, "train", **shown) for corpus in report.train]
     parts += [_corpus(corpus, "valid", **shown) for corpus in report.valid]
+    if report.chats:
+        parts.append(render_chats(report.chats))
     if report.overlap:
         lines = [
             f"  {each.valid} in {each.train}: {each.count:,} sources ({each.share:.2%})"
@@ -152,7 +158,7 @@ def render(report: Report) -> str:
         parts.append("\n".join(["overlap of validation and training", *lines]))
     if report.stages and (len(report.train) > 1 or len(report.stages) > 1):
         parts.append(render_shares(report.stages))
-    if report.checks is not None:
+    if report.checks is not None and report.train:
         parts.append(render_checks(report.checks))
     if report.problems:
         parts.append("\n".join(["problems", *(f"  {each}" for each in report.problems)]))

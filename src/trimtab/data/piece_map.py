@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sentencepiece import SentencePieceProcessor
 
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 
 # Appended to a model, a protobuf message's field is merged with what stands there: `normalizer_spec` (field 3) without
 # character map (2), dummy prefix (3) and removal of spaces (4), so that a piece is read as it is spelled.
@@ -31,7 +31,7 @@ class PieceMap:
         )
 
 
-def map_pieces(old: SentencePiece, new: SentencePiece) -> PieceMap:
+def map_pieces(old: AnyTokenizer, new: AnyTokenizer) -> PieceMap:
     """How the ids of `new` follow from those of `old`, piece by piece.
 
     Special symbols belong together by what they mean, tags and single bytes with their like only. A new tag has no
@@ -51,7 +51,7 @@ def map_pieces(old: SentencePiece, new: SentencePiece) -> PieceMap:
     return PieceMap(same, spelled, num_dropped=old.num_ids - sum(found is not None for found in same))
 
 
-def _sort(tokenizer: SentencePiece, id: int) -> tuple[str, str]:
+def _sort(tokenizer: AnyTokenizer, id: int) -> tuple[str, str]:
     """What kind of piece it is, and which one of them."""
     roles = {
         tokenizer.pad: "pad",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import SEPARATOR
 from trimtab.data.context import context_of
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 from trimtab.run_findings.evaluations import TAGS_UNLIKE_TRAINING
@@ -23,13 +23,13 @@ def always_tagged(config: DataConfig) -> bool:
     return all(corpus.tags and (corpus.reverse_tags or not corpus.both_directions) for corpus in config.train)
 
 
-def meant_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> tuple[str, ...]:
+def meant_tags(tags: Sequence[str], tokenizer: AnyTokenizer, *, config: DataConfig) -> tuple[str, ...]:
     """The tags as the vocabulary spells them: `ui` is `<ui>` where there is no tag `ui`."""
     known = vocabulary_tags(tokenizer, config)
     return tuple(f"<{tag}>" if tag not in known and f"<{tag}>" in known else tag for tag in tags)
 
 
-def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataConfig) -> tuple[str, ...]:
+def check_tags(tags: Sequence[str], tokenizer: AnyTokenizer, *, config: DataConfig) -> tuple[str, ...]:
     """The tags that are meant, see `meant_tags`. Raises InputError for a tag that the vocabulary does not have, or has
     as a piece of ordinary text or as the separator, which is put between texts and before none."""
     known, tags = vocabulary_tags(tokenizer, config), meant_tags(tags, tokenizer, config=config)
@@ -46,7 +46,7 @@ def check_tags(tags: Sequence[str], tokenizer: SentencePiece, *, config: DataCon
     return tags
 
 
-def vocabulary_tags(tokenizer: SentencePiece, config: DataConfig) -> tuple[str, ...]:
+def vocabulary_tags(tokenizer: AnyTokenizer, config: DataConfig) -> tuple[str, ...]:
     """The symbols of the vocabulary that may come before a line: all but separators, of pairs and of context."""
     context = context_of(config)
     separators = {SEPARATOR, SEPARATOR if context is None else context.separator}.difference(

@@ -10,6 +10,7 @@ from trimtab.config.data import DataConfig
 from trimtab.config.tokenizer import ByteTokenizer
 from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk, TransformsPairs
 from trimtab.data.exact_text import ExactText
+from trimtab.data.formats.chat import Message
 from trimtab.data.formats.passage import Passage
 from trimtab.data.id_filter import TOO_LONG
 from trimtab.data.mixture import Mixture
@@ -37,6 +38,15 @@ class Row:
 
 
 @runtime_checkable
+class WritesChats(Protocol):
+    """Turns conversations into rows; see `chat_rows.ChatRows`."""
+
+    def rows(self, messages: Sequence[Message]) -> list[Row] | str:
+        """A row for each answer, or why there is none."""
+        ...
+
+
+@runtime_checkable
 class ReadsTexts(Protocol):
     """A corpus, as far as it matters here."""
 
@@ -57,6 +67,15 @@ class ReadsTexts(Protocol):
 
     def num_bytes(self, line: int) -> int:
         """Bytes that must be read for a line."""
+        ...
+
+    @property
+    def learns_answers(self) -> bool:
+        """Whether its documents are conversations, of which the answers count."""
+        ...
+
+    def messages(self, line: int) -> list[Message]:
+        """A conversation."""
         ...
 
     def passage(self, line: int) -> Passage:
@@ -87,6 +106,8 @@ class TextFeed:
     """Longest row, the end symbol included."""
     separator: int | None = None
     """Id of what stands between source and target; None if there are no pairs."""
+    chats: WritesChats | None = None
+    """Turns conversations into rows; None if there are none whose answers alone count."""
 
     parts_per_position: ClassVar[int] = PARTS
     positions_per_chunk: ClassVar[int] = 128
@@ -130,20 +151,27 @@ class TextFeed:
         )
 
     def rows(self, corpora: Sequence[int], lines: Sequence[int]) -> Iterator[list[Row] | str]:
-        """For each line of a corpus its rows, or why it is dropped, which pairs alone are."""
+        """For each line of a corpus its rows, or why it is dropped, which pairs and conversations alone are."""
         numbers = list(zip(corpora, lines, strict=True))
+        kinds = [self.corpora[corpus] for corpus, _ in numbers]
         passages = [
-            self.corpora[corpus].passage(line) if self.corpora[corpus].has_documents else None
-            for corpus, line in numbers
+            None if kind.learns_answers or not kind.has_documents else kind.passage(line)
+            for kind, (_, line) in zip(kinds, numbers, strict=True)
         ]
         of_documents = iter(
             rows_of_passages([each for each in passages if each], self.tokenizer, self.max_tokens)
         )
         of_pairs = iter(
-            self.rows_of_pairs([one for one, each in zip(numbers, passages, strict=True) if not each])
+            self.rows_of_pairs(
+                [one for one, kind in zip(numbers, kinds, strict=True) if not kind.has_documents]
+            )
         )
-        for passage in passages:
-            yield next(of_documents if passage else of_pairs)
+        for passage, kind, (_, line) in zip(passages, kinds, numbers, strict=True):
+            if kind.learns_answers:
+                assert self.chats is not None, "conversations, and no template"
+                yield self.chats.rows(kind.messages(line))
+            else:
+                yield next(of_documents if passage else of_pairs)
 
     def rows_of_pairs(self, numbers: Sequence[tuple[int, int]]) -> Iterator[list[Row] | str]:
         """The row of the pair at each place, a corpus and a line of it; why it is dropped where it has an empty side

@@ -7,14 +7,16 @@ import numpy as np
 
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import SEPARATOR
-from trimtab.config.tokenizer import ByteTokenizer
+from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.corpus import Corpus
 from trimtab.data.exact_text import NEWLINE, check_exact
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.formats.passage import cuts
 from trimtab.data.order import permuted
-from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.pretrained_tokenizer import adopt_pretrained
+from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.tokenizer import adopt_tokenizer, write_tokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline
@@ -36,7 +38,7 @@ def prepare_text_tokenizers(
     Raises InputError if a given one changes texts or lacks a symbol, and where the folder has one of another kind.
     """
     if (folder / CARD_FILE).exists():
-        held = load_tokenizer(folder)
+        held = load_stored(folder)
         return Tokenizers(held, held)
     if (folder / "target").exists():
         raise input_error(
@@ -51,13 +53,15 @@ def prepare_text_tokenizers(
 
 def _made(
     config: DataConfig, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
-) -> SentencePiece:
+) -> AnyTokenizer:
     symbols = symbols_of(config, has_pairs=any(not corpus.has_documents for corpus in corpora))
     if isinstance(config.tokenizer, ByteTokenizer):
         tokenizer = SentencePiece(byte_model(symbols), symbols=symbols)
         write_tokenizer(tokenizer, folder, model="bytes")
         return tokenizer
     key = "data.tokenizer"
+    if isinstance(config.tokenizer, PretrainedTokenizer):
+        return adopt_pretrained(config.tokenizer, folder, key=key)
     if config.tokenizer.path is not None:
         tokenizer = adopt_tokenizer(config.tokenizer, folder, symbols=symbols, key=key)
         check_exact(tokenizer, key=key)

@@ -13,7 +13,8 @@ from trimtab.config.transforms import ProtectTransform, Transform
 from trimtab.data.corpus import Corpus
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.noises import mask_symbols
-from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.errors import input_error, reading
@@ -27,8 +28,8 @@ SOURCE, TARGET = "source", "target"
 class Tokenizers:
     """What turns each side into ids; the very same object twice where the sides share a vocabulary."""
 
-    source: SentencePiece
-    target: SentencePiece
+    source: AnyTokenizer
+    target: AnyTokenizer
 
     @property
     def shared(self) -> bool:
@@ -56,8 +57,8 @@ def load_tokenizers(folder: Path) -> Tokenizers:
     """The tokenizers of a run folder's `tokenizer/`; InputError if one is missing or damaged."""
     with reading(folder):
         if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
-            return Tokenizers(load_tokenizer(folder / SOURCE), load_tokenizer(folder / TARGET))
-        shared = load_tokenizer(folder)
+            return Tokenizers(load_stored(folder / SOURCE), load_stored(folder / TARGET))
+        shared = load_stored(folder)
     return Tokenizers(shared, shared)
 
 

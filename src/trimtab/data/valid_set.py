@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.data.corpus import Corpus
-from trimtab.data.text_rows import TextFeed, no_source, pair_rows, rows_of_passages
+from trimtab.data.text_rows import Row, TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
 from trimtab.metrics.metric import BleuTokenizer
@@ -92,7 +92,10 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
     Its bytes are those of the documents, or of the targets that fit.
     """
     lines = range(len(corpus))
-    if corpus.has_documents:
+    if corpus.learns_answers:
+        rows, counted, too_long = _answers(corpus, feed)
+        sources, references = [], []
+    elif corpus.has_documents:
         passages = [corpus.passage(line) for line in lines]
         rows = [row for few in rows_of_passages(passages, feed.tokenizer, feed.max_tokens) for row in few]
         sources, references, too_long = [], [], 0
@@ -123,6 +126,15 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
         num_bytes=sum(len(text.encode()) for text in counted),
         documents=corpus if corpus.has_documents else None,
     )
+
+
+def _answers(corpus: Corpus, feed: TextFeed) -> tuple[list[Row], list[str], int]:
+    """The rows of all answers that fit, the text of each, and how many conversations have none."""
+    assert feed.chats is not None, "conversations, and no template"
+    found = [feed.chats.rows(corpus.messages(line)) for line in range(len(corpus))]
+    rows = [row for few in found if not isinstance(few, str) for row in few]
+    texts = feed.tokenizer.decode([row.ids[row.prompt :] for row in rows])
+    return rows, texts, sum(isinstance(few, str) for few in found)
 
 
 def spread(count: int, limit: int | None) -> list[int]:

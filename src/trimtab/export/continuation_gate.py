@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from trimtab.data.exact_text import ExactText
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.export.gate import BOUND, largest, with_examples
 from trimtab.export.samples import GateText
 from trimtab.export.target import ContinuesPrompts
@@ -107,6 +108,10 @@ def _read(
     ties = 0
     for text, ids in zip(texts, opened.encode([text.text for text in texts]), strict=True):
         if ids == [tokenizer.start, *text.ids]:
+            continue
+        if isinstance(tokenizer.inner, FastTokenizer):
+            # The file is the very same one, whose own settings say what it puts before a text.
+            otherwise += [] if ids[-len(text.ids) :] == list(text.ids) else [repr(text.text)]
             continue
         same = ids[:1] == [tokenizer.start] and tokenizer.decode([ids[1:]])[0] == text.text
         if same and abs(_score(tokenizer, ids[1:]) - _score(tokenizer, text.ids)) <= BOUND * len(ids):

@@ -10,7 +10,9 @@ from trimtab import __version__
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer, card_of, of_card
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import InputError, input_error
 from trimtab.export.plain_files import plain_file, read_object, sha256_of
@@ -43,10 +45,7 @@ def write_manifest(trained: Trained, folder: Path, *, target: str, name: str, fi
         "trimtab": __version__,
         "weights": _file(folder, files[0]),
         **({"others": [_file(folder, each) for each in files[1:]]} if files[1:] else {}),
-        "tokenizers": [
-            {"file": file, "sha256": each.fingerprint, "symbols": list(each.symbols)}
-            for file, each in tokenizer_files(trained.tokenizers).items()
-        ],
+        "tokenizers": [_tokenizer(file, each) for file, each in tokenizer_files(trained.tokenizers).items()],
     }
     (folder / MANIFEST).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
@@ -91,12 +90,15 @@ def check_weights(folder: Path, card: dict[str, Any], names: Sequence[str]) -> N
 
 def read_tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
     """The tokenizers that the card names; InputError if one is missing or another."""
-    found: list[SentencePiece] = []
+    found: list[AnyTokenizer] = []
     for said in card["tokenizers"]:
         path = plain_file(folder, said["file"], most=MOST_BYTES)
         content = path.read_bytes()
         if (digest := hashlib.sha256(content).hexdigest()) != said["sha256"]:
             raise _another(path, "tokenizer", found=digest, said=said["sha256"])
+        if "card" in said:
+            found.append(of_card(content, json.dumps(said["card"]), name=str(path)))
+            continue
         tokenizer = SentencePiece(content, symbols=said["symbols"], name=str(path))
         for symbol in said["symbols"]:
             tokenizer.id(symbol)
@@ -113,6 +115,14 @@ def unknown_manifest(folder: Path, *, got: str) -> InputError:
         allowed=f"an export of format {FORMAT} for {', '.join(first)} or {last}",
         fix="export the run again",
     )
+
+
+def _tokenizer(file: str, tokenizer: AnyTokenizer) -> dict[str, Any]:
+    """A tokenizer by its file, and what is not in that file."""
+    if isinstance(tokenizer, FastTokenizer):
+        digest = hashlib.sha256(tokenizer.content).hexdigest()
+        return {"file": file, "sha256": digest, "symbols": [], "card": card_of(tokenizer)}
+    return {"file": file, "sha256": tokenizer.fingerprint, "symbols": list(tokenizer.symbols)}
 
 
 def _file(folder: Path, name: str) -> dict[str, str]:

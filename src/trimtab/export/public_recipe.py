@@ -2,8 +2,9 @@
 
 from pathlib import PurePath
 
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 
 
 def public(recipe: Recipe) -> Recipe:
@@ -13,7 +14,7 @@ def public(recipe: Recipe) -> Recipe:
     tokenizers = {
         key: each.model_copy(update={"path": each.path and short(each.path)})
         for key in ("tokenizer", "source_tokenizer")
-        if isinstance(each := getattr(data, key), SentencePieceTokenizer)
+        if isinstance(each := getattr(data, key), SentencePieceTokenizer | PretrainedTokenizer)
     }
     shown = data.model_copy(
         update={
@@ -25,6 +26,8 @@ def public(recipe: Recipe) -> Recipe:
     model = recipe.model.model_copy(
         update={"warm_start": recipe.model.warm_start and short(recipe.model.warm_start)}
     )
+    if isinstance(model, PretrainedModel):
+        model = model.model_copy(update={"path": short(model.path)})
     return recipe.model_copy(update={"data": shown, "model": model})
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.run import Recipe
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.continuing import Continues
 from trimtab.errors import Problem
@@ -46,7 +46,7 @@ class Trained(Protocol):
         ...
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         ...
 

@@ -8,6 +8,7 @@ from trimtab.errors import input_error
 from trimtab.export.ctranslate2.target import CTranslate2
 from trimtab.export.hf.target import HuggingFace
 from trimtab.export.onnx.target import Onnx
+from trimtab.export.peft.target import Peft
 from trimtab.export.quantized import EXACT, check_kind
 from trimtab.export.target import Target
 from trimtab.export.torch_export.target import TorchExport
@@ -19,6 +20,8 @@ ALSO_CALLED = {
     "huggingface": "hf",
     "transformers": "hf",
     "marian": "hf",
+    "lora": "peft",
+    "adapter": "peft",
     "llama": "hf",
     "ort": "onnx",
     "onnxruntime": "onnx",
@@ -55,5 +58,7 @@ def build_target(name: str, quantization: str = EXACT) -> Target:
             return Onnx(quantization)
         case "torch_export":
             return TorchExport()
+        case "peft":
+            return Peft()
         case _:
             assert_never(known)

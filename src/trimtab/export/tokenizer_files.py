@@ -1,16 +1,19 @@
-"""The sentencepiece models of the training beside an export, under the names that every target gives them."""
+"""The tokenizers of the training beside an export, under the names that every target gives them."""
 
 from pathlib import Path
 
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 
 SOURCE, TARGET = "source.spm", "target.spm"
+FAST = "tokenizer.json"
+"""Of a pretrained model, whose tokenizer is the library's own file."""
 
 
-def tokenizer_files(tokenizers: Tokenizers) -> dict[str, SentencePiece]:
+def tokenizer_files(tokenizers: Tokenizers) -> dict[str, AnyTokenizer]:
     """Each tokenizer by its file; one where both sides share it."""
-    shared = {SOURCE: tokenizers.source}
+    shared = {FAST if isinstance(tokenizers.source, FastTokenizer) else SOURCE: tokenizers.source}
     return shared if tokenizers.shared else {**shared, TARGET: tokenizers.target}
 
 
@@ -18,4 +21,5 @@ def write_models(tokenizers: Tokenizers, folder: Path, *, both: bool = False) ->
     """Writes the models; that of the target too where it is the same and the library looks for `both`."""
     files = {SOURCE: tokenizers.source, TARGET: tokenizers.target} if both else tokenizer_files(tokenizers)
     for name, tokenizer in files.items():
-        (folder / name).write_bytes(tokenizer.model)
+        content = tokenizer.content if isinstance(tokenizer, FastTokenizer) else tokenizer.model
+        (folder / name).write_bytes(content)

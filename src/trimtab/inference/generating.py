@@ -1,6 +1,7 @@
 """Generates text from prompts with a trained language model."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,10 +14,13 @@ from trimtab.decode.continuing import Continues
 from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
+from trimtab.errors import InputError, input_error
 from trimtab.export.open_export import is_export
+from trimtab.inference.chat_prompts import ChatPrompts
 from trimtab.inference.exported import load_exported_text, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
+from trimtab.inference.pretrained import is_pretrained, load_pretrained
 from trimtab.model.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
@@ -33,8 +37,9 @@ def generate(
     stop: Sequence[str] = (),
     device: str | None = None,
 ) -> Iterator[Continuation]:
-    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500` or the folder of an export continues from
-    each prompt, in order, `samples` for each; an empty prompt begins a text.
+    """The texts with which the language model `RUN`, `RUN@last`, `RUN@500`, the folder of an export, or a pretrained
+    model (a folder in the form of Hugging Face, or a GGUF file) continues from each prompt, in order, `samples` for
+    each; an empty prompt begins a text.
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
     text whatever prompts stand around it. A text ends with the end symbol, before the first of the strings in `stop`,
@@ -52,16 +57,32 @@ def generate(
     return load_generator(run, device=device).generate(prompts, generation)
 
 
-def load_generator(spec: Path | str, *, device: str | None = None) -> Generator:
-    """The language model of a run or an export, ready to generate; for many calls, or to see a text as it is written
-    (`Generator.stream`). Raises InputError for a model that translates, and one that was trained on pairs alone."""
-    spec = path_text(spec, name="run", allowed=RUN)
+def load_generator(
+    spec: Path | str, *, device: str | None = None, adapter: str | None = None, chat: bool = False
+) -> Generator:
+    """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
+    text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
+    on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it; with `chat` each
+    prompt is a question, which the chat template of a pretrained tokenizer writes out."""
+    found = _loaded(path_text(spec, name="run", allowed=RUN), device=device, adapter=adapter)
+    if not chat:
+        return found
+    inner = found.tokenizer.inner if isinstance(found.tokenizer, ExactText) else None
+    return replace(found, tokenizer=ChatPrompts.of(inner, name=found.name))
+
+
+def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
     if is_export(Path(spec)):
+        if adapter is not None:
+            raise _takes_none(spec)
         exported = load_exported_text(Path(spec), device=device)
         return _generator(
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
         )
-    model = load_model(spec, device=device)
+    if is_pretrained(Path(spec)):
+        base = load_pretrained(spec, device=device, adapter=adapter)
+        return _generator(spec, Prompted(base.model), base.tokenizer, device=base.device, window=base.window)
+    model = load_model(spec, device=device, adapter=adapter)
     if model.model.config.has_encoder:
         raise translates(spec)
     refuse_pairs_alone(model.recipe, name=model.name)
@@ -84,4 +105,13 @@ def _generator(
         device=device,
         window=window,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS,
+    )
+
+
+def _takes_none(spec: str) -> InputError:
+    return input_error(
+        f"--adapter: {spec} is an export, which trimtab opens as it is",
+        got="an export and an adapter",
+        allowed="a run or a pretrained model, and an adapter",
+        fix="name the run that was exported",
     )

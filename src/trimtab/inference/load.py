@@ -14,8 +14,9 @@ from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.data.transforms.apply import build_transforms
@@ -23,6 +24,7 @@ from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import InputError, input_error
+from trimtab.inference.adapter_folder import put_adapter
 from trimtab.inference.aligner import aligner_for
 from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.inference.recorded import recorded
@@ -30,6 +32,8 @@ from trimtab.inference.setup import document_context, opener_of, translation_set
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator
 from trimtab.model.kinds import Model
+from trimtab.model.lora import add_lora, load_checkpoint_weights
+from trimtab.model.pretrained import take_pretrained
 from trimtab.model.text_model import build_model
 from trimtab.step.precision import resolve_precision
 from trimtab.types import Translates
@@ -49,7 +53,7 @@ class LoadedModel:
         return f"LoadedModel({str(self.checkpoint.folder)!r}, {size}, {self.device})"
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         return self.tokenizers.target
 
@@ -92,9 +96,10 @@ class LoadedModel:
         return tags
 
 
-def load_model(spec: Path | str, *, device: str | None = None) -> LoadedModel:
+def load_model(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
-    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says.
+    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, for a
+    language model without an adapter of its own.
 
     Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.
@@ -108,7 +113,13 @@ def load_model(spec: Path | str, *, device: str | None = None) -> LoadedModel:
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
+    if recipe.adapter is not None:
+        add_lora(model, recipe.adapter, seed=recipe.seed)
+        assert isinstance(recipe.model, PretrainedModel), "other adapters are refused with the recipe"
+        take_pretrained(model, recipe.model.path, sha256=recipe.model.sha256)
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    if adapter is not None:
+        put_adapter(model, Path(adapter), base=spec)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)
@@ -145,7 +156,7 @@ def load_weights(
 ) -> None:
     """Puts a checkpoint's weights into the model; InputError if the recipe describes another one."""
     try:
-        model.load_state_dict(weights)
+        load_checkpoint_weights(model, weights)
     except RuntimeError as error:
         raise input_error(
             f"{run.recipe}: does not describe the model in checkpoint {checkpoint.folder.name}",

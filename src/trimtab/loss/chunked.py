@@ -34,6 +34,8 @@ class How(NamedTuple):
     """Of logits and products."""
     limit: int
     """Bytes of logits at once."""
+    trains_matrix: bool = True
+    """Whether the matrix gets a gradient; a frozen one costs no product for it."""
 
 
 class Gradients(NamedTuple):
@@ -41,8 +43,8 @@ class Gradients(NamedTuple):
 
     hidden: Float[Tensor, "tokens dim"]
     """In float32 or wider."""
-    matrix: Float[Tensor, "rows dim"]
-    """The same where it is small; else in the precision of the matrix."""
+    matrix: Float[Tensor, "rows dim"] | None
+    """The same where it is small; else in the precision of the matrix. None for a frozen matrix."""
 
 
 def chunked_cross_entropy(
@@ -68,7 +70,8 @@ def chunked_cross_entropy(
     device = hidden.device.type
     autocast = torch.is_autocast_enabled(device)
     precision = torch.get_autocast_dtype(device) if autocast else hidden.dtype
-    inputs, how = Inputs(hidden, matrix, labels.contiguous()), How(terms, functions, precision, chunk_bytes)
+    inputs = Inputs(hidden, matrix, labels.contiguous())
+    how = How(terms, functions, precision, chunk_bytes, matrix.requires_grad)
     if not (torch.is_grad_enabled() and (hidden.requires_grad or matrix.requires_grad)):
         return passed(inputs, how, None)
     objective, loss, truncated = ChunkedCrossEntropy.apply(*inputs, how)
@@ -155,7 +158,8 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             gradients = gradient_buffers(inputs, ctx.how)
             passed(inputs, ctx.how, gradients)
         for each in gradients:
-            multiply(each, scale, at_once=ctx.how.limit // 8)
+            if each is not None:
+                multiply(each, scale, at_once=ctx.how.limit // 8)
         return *gradients, None, None
 
 
@@ -164,7 +168,7 @@ def gradient_buffers(inputs: Inputs, how: How) -> Gradients:
     hidden, matrix, _ = inputs
     dtype = wide(matrix.dtype) if piece_of(inputs, how).once else matrix.dtype
     by_hidden = torch.empty_like(hidden, dtype=wide(hidden.dtype))
-    return Gradients(by_hidden, torch.empty_like(matrix, dtype=dtype))
+    return Gradients(by_hidden, torch.empty_like(matrix, dtype=dtype) if how.trains_matrix else None)
 
 
 def piece_of(inputs: Inputs, how: How) -> Tiling:
@@ -189,7 +193,7 @@ def passed(inputs: Inputs, how: How, gradients: Gradients | None) -> LossOutput:
     """What the loss is, over all pieces; writes the gradients too, where there is a place for them."""
     labels, piece = inputs.labels, piece_of(inputs, how)
     sums = no_sums(len(labels), like=inputs.hidden)
-    if gradients is not None and not len(labels):
+    if gradients is not None and gradients.matrix is not None and not len(labels):
         gradients.matrix.zero_()
     # Autocast is off inside: the operands have their precision already, and the sums must keep theirs.
     with torch.autocast(labels.device.type, enabled=False):
@@ -212,7 +216,8 @@ def whole_rows(inputs: Inputs, how: How, gradients: Gradients | None, sums: Sums
         if gradients is not None:
             how.functions.to_gradient(logits, labels, sums[:, part], first_row=0, terms=how.terms)
             add_product(gradients.hidden[part], logits, matrix, first=True)
-            add_product(gradients.matrix, logits.T, hidden, first=part.start == 0)
+            if gradients.matrix is not None:
+                add_product(gradients.matrix, logits.T, hidden, first=part.start == 0)
         del logits  # before the next ones are made
 
 
@@ -232,9 +237,10 @@ def sums_of_parts(inputs: Inputs, how: How, sums: Sums, *, piece: Tiling) -> Non
 def gradients_of_parts(inputs: Inputs, how: How, gradients: Gradients, sums: Sums, *, piece: Tiling) -> None:
     """The gradients, by a part of the vocabulary at a time, once the sums are whole."""
     for ids in slices(len(inputs.matrix), piece.rows):
-        matrix, by_matrix = inputs.matrix[ids].to(how.precision), gradients.matrix[ids]
+        matrix = inputs.matrix[ids].to(how.precision)
+        by_matrix = None if gradients.matrix is None else gradients.matrix[ids]
         # Rounded once, however many pieces there are.
-        total = by_matrix.float() if is_half(by_matrix.dtype) else by_matrix
+        total = by_matrix.float() if by_matrix is not None and is_half(by_matrix.dtype) else by_matrix
         for part in slices(len(inputs.labels), piece.tokens):
             hidden = inputs.hidden[part].to(how.precision)
             logits = hidden @ matrix.T
@@ -242,9 +248,10 @@ def gradients_of_parts(inputs: Inputs, how: How, gradients: Gradients, sums: Sum
                 logits, inputs.labels[part], sums[:, part], first_row=ids.start, terms=how.terms
             )
             add_product(gradients.hidden[part], logits, matrix, first=ids.start == 0)
-            add_product(total, logits.T, hidden, first=part.start == 0)
+            if total is not None:
+                add_product(total, logits.T, hidden, first=part.start == 0)
             del logits
-        if total is not by_matrix and len(inputs.labels):
+        if by_matrix is not None and total is not None and total is not by_matrix and len(inputs.labels):
             by_matrix.copy_(total)
         del matrix, total
 

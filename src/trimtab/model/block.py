@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from trimtab.model.attention import attend
 from trimtab.model.feed_forward import FeedForward
-from trimtab.model.layer_settings import LayerSettings
+from trimtab.model.layer_settings import LayerSettings, OwnShape
 from trimtab.model.norm import build_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
@@ -25,16 +25,18 @@ SubLayer = Callable[[Tensor], Tensor]
 class SelfAttention(nn.Module):
     """Each token attends to its own segment. Queries, keys and values come from one fused map."""
 
-    def __init__(self, config: LayerSettings, *, qk_norm: bool = False) -> None:
-        """`qk_norm` puts an RMSNorm on the queries and keys of each head (arXiv 2302.05442, section 2.1)."""
+    def __init__(self, config: LayerSettings, *, own: OwnShape | None = None) -> None:
+        """`own` is the shape of a decoder without a source: its `qk_norm` puts an RMSNorm on the queries and keys of
+        each head (arXiv 2302.05442, section 2.1)."""
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
-        self.size = config.dim // config.heads
+        self.size = config.dim // config.heads if own is None else own.size_of_heads
         outputs = (self.heads + 2 * self.kv_heads) * self.size
-        self.qkv = nn.Linear(config.dim, outputs, bias=config.bias)
-        self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
-        self.norm_queries = build_norm("rms", self.size) if qk_norm else None
-        self.norm_keys = build_norm("rms", self.size) if qk_norm else None
+        self.qkv = nn.Linear(config.dim, outputs, bias=bool(config.bias))
+        self.out = nn.Linear(self.heads * self.size, config.dim, bias=config.bias is True)
+        norms = own is not None and own.qk_norm
+        self.norm_queries = build_norm("rms", self.size, epsilon=own.norm_epsilon) if own and norms else None
+        self.norm_keys = build_norm("rms", self.size, epsilon=own.norm_epsilon) if own and norms else None
 
     def forward(
         self,
@@ -194,14 +196,16 @@ class DecoderBlock(nn.Module):
     `forward` runs it over flat packs, for training; decoding passes its own attention to `run`.
     """
 
-    def __init__(self, config: LayerSettings, *, has_source: bool = True, qk_norm: bool = False) -> None:
+    def __init__(self, config: LayerSettings, *, own: OwnShape | None = None) -> None:
+        """`own` is the shape of a decoder without a source; with None there is one to attend to."""
         super().__init__()
-        self.residual = Residual(config, keeps_precision=not has_source)
-        self.norm_attention = build_norm(config.norm, config.dim)
-        self.attention = SelfAttention(config, qk_norm=qk_norm)
-        self.norm_cross = build_norm(config.norm, config.dim) if has_source else None
-        self.cross = CrossAttention(config) if has_source else None
-        self.norm_feed_forward = build_norm(config.norm, config.dim)
+        epsilon = None if own is None else own.norm_epsilon
+        self.residual = Residual(config, keeps_precision=own is not None)
+        self.norm_attention = build_norm(config.norm, config.dim, epsilon=epsilon)
+        self.attention = SelfAttention(config, own=own)
+        self.norm_cross = build_norm(config.norm, config.dim) if own is None else None
+        self.cross = CrossAttention(config) if own is None else None
+        self.norm_feed_forward = build_norm(config.norm, config.dim, epsilon=epsilon)
         self.feed_forward = FeedForward(config)
 
     def forward(

@@ -38,11 +38,19 @@ class DecoderOnly(Transformer):
         self.embedding = nn.Embedding(rows, config.dim)
         self.output = None if config.tie_embeddings else nn.Embedding(rows, config.dim)
         # A sine has a variance of 1/2: with this, positions begin as large as the embeddings they are added to.
-        sizes = Sizes(max_positions, config.dim, config.heads, first_std(config) * math.sqrt(2), 1.0)
+        sizes = Sizes(
+            max_positions,
+            config.dim,
+            config.heads,
+            first_std(config) * math.sqrt(2),
+            1.0,
+            head_size=config.size_of_heads,
+        )
         self.target_positions = build_positions(config.position_settings, sizes)
         self.decoder = Stack(
-            [DecoderBlock(config, has_source=False, qk_norm=config.qk_norm) for _ in range(config.layers)],
+            [DecoderBlock(config, own=config) for _ in range(config.layers)],
             config,
+            epsilon=config.norm_epsilon,
         )
         init_decoder(self, config, seed=seed)
 

@@ -58,7 +58,7 @@ class PromptSession:
         self.seen: Bool[Tensor, "hypotheses 1 1 past"] | None = None
         """Which slots the next token may look at; None for all."""
         config, weight = model.config, model.embedding.weight
-        kept, size = config.kv_heads or config.heads, config.dim // config.heads
+        kept, size = config.kv_heads or config.heads, config.size_of_heads
         shape = rows * width, kept, min(FIRST_SLOTS, model.max_positions), size
         self.caches = [Cache(weight.new_empty(shape), weight.new_empty(shape)) for _ in model.decoder.blocks]
 

@@ -23,8 +23,8 @@ class FeedForward(nn.Module):
         super().__init__()
         self.activation = config.activation
         gates = 2 if config.activation in GATED else 1
-        self.up = nn.Linear(config.dim, gates * config.feed_forward, bias=config.bias)
-        self.down = nn.Linear(config.feed_forward, config.dim, bias=config.bias)
+        self.up = nn.Linear(config.dim, gates * config.feed_forward, bias=config.bias is True)
+        self.down = nn.Linear(config.feed_forward, config.dim, bias=config.bias is True)
 
     def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
         """Each vector by itself."""

@@ -50,8 +50,8 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def bias(self) -> bool:
-        """Whether the linear maps have biases."""
+    def bias(self) -> bool | Literal["qkv"]:
+        """Whether the linear maps have biases, or which of them."""
         ...
 
     @property
@@ -62,4 +62,24 @@ class LayerSettings(Protocol):
     @property
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
         """What the positions of each side are and do."""
+        ...
+
+
+@runtime_checkable
+class OwnShape(Protocol):
+    """What a decoder without a source may set beside `LayerSettings`; see `config.decoder_model`."""
+
+    @property
+    def size_of_heads(self) -> int:
+        """Numbers in each head."""
+        ...
+
+    @property
+    def qk_norm(self) -> bool:
+        """Whether queries and keys are normalized."""
+        ...
+
+    @property
+    def norm_epsilon(self) -> float | None:
+        """Of each norm; None for the usual one."""
         ...

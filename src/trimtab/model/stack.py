@@ -9,7 +9,11 @@ from trimtab.model.norm import build_norm
 class Stack(nn.Module):
     """Blocks of one side, and the final norm of a pre-norm stack."""
 
-    def __init__(self, blocks: list[nn.Module], config: LayerSettings) -> None:
+    def __init__(
+        self, blocks: list[nn.Module], config: LayerSettings, *, epsilon: float | None = None
+    ) -> None:
+        """`epsilon` is that of the last norm; None for the usual one."""
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
-        self.norm = build_norm(config.norm, config.dim) if config.norm_position == "before" else nn.Identity()
+        before = config.norm_position == "before"
+        self.norm = build_norm(config.norm, config.dim, epsilon=epsilon) if before else nn.Identity()

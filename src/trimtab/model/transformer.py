@@ -31,6 +31,7 @@ class Transformer(nn.Module):
         self.kernel: Kernel = "padded"
         self.has_bias = config.needs_padding
         self.frozen: frozenset[str] = frozenset()
+        self.begins_zero: frozenset[str] = frozenset()
         self._norm = config.norm
         self._dim = config.dim
 

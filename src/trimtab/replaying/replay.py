@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trimtab.build import Parts, build
+from trimtab.build import Parts, build, untrained_model
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.load import Checkpoint
@@ -26,6 +26,7 @@ from trimtab.config.resets import MAY_CHANGE
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.errors import InputError, input_error
 from trimtab.guard.outlier import MOST_DEVIATIONS, OutlierRule
+from trimtab.model.lora import checkpoint_weights, load_checkpoint_weights
 from trimtab.progress import Progress, Silent
 from trimtab.replaying.base_checkpoint import ANY_STEP, is_set_aside, sound_before, sound_of_the_branch
 from trimtab.replaying.evidence import Column, Evidence, Measure
@@ -43,10 +44,10 @@ from trimtab.replaying.rerun import (
 )
 from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
+from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.restore import restore
 from trimtab.training.resumed import as_marked_now, without_paths
 from trimtab.training.trace import trace
-from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 
 OTHERS, OTHERS_BEFORE = 16, 8
@@ -104,7 +105,7 @@ def replay(
     progress.message(
         f"measuring {1 + len(others)} windows with the weights of steps {now.step} and {older.step}"
     )
-    parts.model.load_state_dict(now.tensors)
+    load_checkpoint_weights(parts.model, now.tensors)
     examples = suspect_examples(parts, target.window, step=step)
     traced = trace(parts, target.window, step=step)
     evidence = _evidence(
@@ -118,7 +119,7 @@ def replay(
         examples=tuple(examples),
         trace=str(traced or ""),
         device=str(parts.device),
-        older_is_untrained=older.step == 0 and parts.recipe.model.warm_start is None,
+        older_is_untrained=older.step == 0 and not parts.recipe.begins_trained,
         left_out=left,
     )
 
@@ -177,11 +178,11 @@ def _begin(
 ) -> tuple[TrainState, Weights | None]:
     """Puts the parts where a checkpoint left them, or where the run began; gives the state, and its weights."""
     if checkpoint is not None:
+        load_frozen_weights(parts)
         state = restore(parts, checkpoint)
         progress.message(f"from checkpoint {checkpoint.folder.name}")
         return state, Weights(state.step, copy_of(parts))
-    if parts.recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
+    begin_from_weights(parts, progress=progress)
     progress.message("from the beginning of the run: no checkpoint before that step is there")
     return TrainState(), None
 
@@ -220,10 +221,9 @@ def _older(
         tensors = checkpoint.load_model()
         if not _equal(tensors, now.tensors):
             return Weights(checkpoint.step, tensors)
-    fresh = parts.task.build_model(parts.recipe, parts.datasets, device=torch.device("cpu"))
-    parts.model.load_state_dict(fresh.state_dict())
-    if parts.recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
+    fresh = untrained_model(parts.task, parts.recipe, parts.datasets, device=torch.device("cpu"))
+    load_checkpoint_weights(parts.model, checkpoint_weights(fresh))
+    begin_from_weights(parts, progress=progress)
     return Weights(0, copy_of(parts))
 
 
@@ -261,7 +261,7 @@ def _column(
     window: Measure | None = None,
 ) -> Column:
     """The window and others by some weights."""
-    parts.model.load_state_dict(weights.tensors)
+    load_checkpoint_weights(parts.model, weights.tensors)
     return Column(
         weights.step,
         measure(parts, target) if window is None else window,

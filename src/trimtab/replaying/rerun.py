@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from trimtab.build import Parts
+from trimtab.model.lora import checkpoint_weights
 from trimtab.replaying.evidence import Measure
 from trimtab.step.accumulate import accumulate
 from trimtab.step.clip.global_norm import scale_to_norm
@@ -106,4 +107,6 @@ def measure(parts: Parts, station: RecordedStep) -> Measure:
 
 def copy_of(parts: Parts) -> dict[str, Tensor]:
     """The present weights, in host memory."""
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in parts.model.state_dict().items()}
+    return {
+        name: tensor.detach().to("cpu", copy=True) for name, tensor in checkpoint_weights(parts.model).items()
+    }

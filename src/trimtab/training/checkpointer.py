@@ -12,6 +12,7 @@ from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.errors import DiskFull
 from trimtab.finding import Finding
+from trimtab.model.lora import checkpoint_weights
 from trimtab.run_findings.checkpoints import CHECKPOINT_NOT_SAVED
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.training.findings import Findings
@@ -55,7 +56,7 @@ class Checkpointer:
             self.mark_healthy(state)
             self.saver.begin(
                 state,
-                model=self.model.state_dict(),
+                model=checkpoint_weights(self.model),
                 optimizer=self.optimizer.state_tensors(),
                 fingerprints=self.fingerprints,
                 beside={

@@ -13,11 +13,12 @@ from trimtab.config.step import StepConfig
 from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings
+from trimtab.model.lora import checkpoint_weights
 
 
 def check_space_for_checkpoint(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
     """DiskFull where not even one checkpoint fits on the disk: told now, and not at the first save."""
-    tensors = model.state_dict().values()
+    tensors = checkpoint_weights(model).values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
     moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
     copies = step.optimizer.moments + (step.ema is not None)

@@ -25,7 +25,7 @@ def peak_out_of_range(parts: Checked) -> Iterator[Finding]:
     """A peak rate that is far from any usual one, mostly a rate of one schedule written for another; one finding for
     each multiplier that makes it so."""
     if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
-        lowest = LOWEST if parts.recipe.model.warm_start is None else LOWEST_WARM
+        lowest = LOWEST_WARM if parts.recipe.begins_trained else LOWEST
         groups = roles_by_multiplier(parts.learning_rate.multipliers, role_of=parts.model.role_of)
         for multiplier, roles in groups.items():
             if not lowest <= parts.learning_rate.peak * multiplier <= HIGHEST:

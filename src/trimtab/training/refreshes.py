@@ -46,7 +46,7 @@ def steps_of(parts: Checked, targets: float) -> float:
 def _judged(parts: Checked, steps: float) -> Iterator[Finding]:
     ema = parts.recipe.step.ema
     assert ema is not None, "an average is kept"
-    if parts.recipe.model.warm_start is not None:
+    if parts.recipe.begins_trained:
         return  # the first weights are trained ones
     refreshes = int(steps) // ema.every
     share = of_first_weights(ema, refreshes)

@@ -9,6 +9,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.resets import RESETS, Reset
 from trimtab.errors import InputError, Problem
+from trimtab.model.lora import checkpoint_weights
 from trimtab.run_clock import RunClock
 from trimtab.types import TrainState
 
@@ -99,7 +100,7 @@ def check_shapes(parts: Parts, checkpoint: Checkpoint) -> None:
             allowed=str(tuple(saved[name].shape)) if name in saved else "no such weight",
             fix="set `data.max_tokens` as it was" if "position" in name else "describe the same model",
         )
-        for name, tensor in parts.model.state_dict().items()
+        for name, tensor in checkpoint_weights(parts.model).items()
         if name not in saved or tuple(saved[name].shape) != tuple(tensor.shape)
     ]
     if problems:

@@ -6,6 +6,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.resets import Reset
 from trimtab.data.ledger import Ledger
+from trimtab.model.lora import load_checkpoint_weights
 from trimtab.training.resets import check_shapes, kept_by_the_guard
 from trimtab.types import TrainState
 
@@ -15,7 +16,7 @@ def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = 
     stays as it is at the beginning of a run. The state is that of the checkpoint."""
     if reset:
         check_shapes(parts, checkpoint)
-    parts.model.load_state_dict(checkpoint.load_model())
+    load_checkpoint_weights(parts.model, checkpoint.load_model())
     # From nothing, a moving average begins with the weights as they are now.
     moments = {} if "optimizer" in reset else checkpoint.load_optimizer()
     parts.stepper.optimizer.load_state_tensors(moments)

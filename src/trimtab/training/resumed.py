@@ -19,13 +19,17 @@ TRAIN_MARK = "recipe.data.train"
 
 
 def without_paths(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as a plain tree, without the paths of what is trained on: its contents have fingerprints of their own,
-    so that a run continues where its data was moved."""
+    """The recipe as a plain tree, without the paths of what is trained on and begun from: what they hold has
+    fingerprints of its own, so that a run continues where its data was moved."""
     tree = recipe.model_dump(mode="json")
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
         files = {"source", "target", "text"} if corpus.kind.source_and_target == "paths" else {*corpus.paths}
         for key in files | {*corpus.files_beside}:
             del written[key]
+    # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
+    for part in (tree["model"], tree["data"]["tokenizer"]):
+        if part["kind"] == "pretrained":
+            del part["path"]
     return tree
 
 

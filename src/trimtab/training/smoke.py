@@ -14,6 +14,7 @@ from trimtab.errors import RunFailed
 from trimtab.progress import Progress
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_datasets
+from trimtab.training.first_weights import begin_from_weights
 
 LEAST_STEPS, MOST_STEPS = 60, 600
 """A small model at a small rate needs more than a large one; it is given them while the loss has not halved."""
@@ -35,6 +36,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
     with tempfile.TemporaryDirectory() as folder:
         datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, datasets)
+        begin_from_weights(parts, progress=progress)
         window, packs = next(iter(parts.stream.batches(0)))
         progress.message(
             f"overfitting {window.num_targets:,} {recipe.facts.targets}: {LEAST_STEPS} steps, at most {MOST_STEPS}"

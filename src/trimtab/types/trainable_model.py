@@ -20,6 +20,10 @@ class TrainableModel(Protocol):
     frozen: frozenset[str]
     """Names of the weights that the recipe freezes. Any other weight that requires no gradient is a mistake."""
 
+    begins_zero: frozenset[str]
+    """Names of the weights that are zero before the first update and hide others from the gradient, as the second
+    matrix of an adapter does; checks look at the model with small numbers in their place."""
+
     kernel: Literal["varlen", "padded"]
     """What attention runs on: flat sequences, on a GPU in half precision, or padded rows. Building a run sets it."""
 

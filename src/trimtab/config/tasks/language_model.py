@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 
 FILTERS = (
     *("normalize", "length", "ratio", "character_run"),
@@ -16,7 +17,7 @@ FILTERS = (
 
 def language_model_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task."""
-    for check in (_corpora, _tokenizer, _transforms):
+    for check in (_corpora, _answers, _tokenizer, _transforms):
         yield from check(recipe)
 
 
@@ -50,6 +51,34 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
+def _answers(recipe: Recipe) -> Iterator[Complaint]:
+    """Conversations whose answers count, without a tokenizer that has a chat template."""
+    keyed = {f"data.train.{number}": corpus for number, corpus in enumerate(recipe.data.train)}
+    keyed |= {
+        f"data.valid.{name}" if name != "valid" else "data.valid": each
+        for name, each in recipe.data.valid.items()
+    }
+    for path, files in keyed.items():
+        if files.learn == "all":
+            continue
+        if files.text is None:
+            yield Complaint(
+                path=f"{path}.learn",
+                what="of pairs the target alone counts anyway",
+                got="answers, with source and target",
+                allowed="answers with a `text` of conversations",
+                fix="remove it",
+            )
+        elif not isinstance(recipe.data.tokenizer, PretrainedTokenizer):
+            yield Complaint(
+                path=f"{path}.learn",
+                what="conversations are written out by the chat template of a pretrained tokenizer",
+                got=f"answers, with `data.tokenizer.kind: {recipe.data.tokenizer.kind}`",
+                allowed="all, or a pretrained tokenizer",
+                fix="remove it to learn conversations whole, or set `model: {kind: pretrained, path: ...}`",
+            )
+
+
 def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
     """Validation sets of a kind that the model never reads in training."""
     for name, files in recipe.data.valid.items():
@@ -75,6 +104,16 @@ def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
 
 def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
+    if isinstance(tokenizer, PretrainedTokenizer):
+        yield from _pairs_beside_pretrained(recipe)
+    if isinstance(recipe.model, PretrainedModel) and not isinstance(tokenizer, PretrainedTokenizer):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="a pretrained model knows the ids of its own tokenizer alone",
+            got=tokenizer.kind,
+            allowed="pretrained",
+            fix="leave `data.tokenizer` out",
+        )
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
@@ -108,6 +147,19 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             allowed=IDENTITY,
             fix=f"remove it; {IDENTITY} is the default of this task",
         )
+
+
+def _pairs_beside_pretrained(recipe: Recipe) -> Iterator[Complaint]:
+    """Pairs, whose rows need a separator and tags that a pretrained tokenizer has no ids for."""
+    for number, corpus in enumerate(recipe.data.train):
+        if corpus.text is None:
+            yield Complaint(
+                path=f"data.train.{number}",
+                what="a pretrained tokenizer has no separator to put between source and target",
+                got="source and target",
+                allowed="a `text`",
+                fix="write the pairs as JSONL with `prompt` and `completion`, and name it as `text`",
+            )
 
 
 def _transforms(recipe: Recipe) -> Iterator[Complaint]:

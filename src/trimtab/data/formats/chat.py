@@ -1,11 +1,21 @@
-"""Conversations in JSONL as documents: the messages of a chat, written out in ChatML."""
+"""Conversations in JSONL: the messages of a chat, and how they are written out in ChatML as a document."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 FIELDS = ("messages", "conversations")
 """The fields that hold the messages, in the forms of OpenAI (`role`, `content`) and of ShareGPT (`from`, `value`)."""
+PROMPT, COMPLETION = "prompt", "completion"
+"""A question and its answer, each a text or messages, as TRL has them."""
 ROLES = {"human": "user", "gpt": "assistant"}
 """ShareGPT's names of roles, in ChatML."""
+USER, ASSISTANT = "user", "assistant"
+
+
+class Message(NamedTuple):
+    """What one side says."""
+
+    role: str
+    content: str
 
 
 def chat_field(fields: dict[str, Any]) -> str:
@@ -13,17 +23,40 @@ def chat_field(fields: dict[str, Any]) -> str:
     return next((name for name in FIELDS if name in fields), "")
 
 
+def messages_of(fields: dict[str, Any]) -> list[Message]:
+    """The messages of an object: its chat, or its prompt and completion. ValueError, whose text says what it lacks."""
+    if name := chat_field(fields):
+        return read_messages(fields[name])
+    if PROMPT in fields and COMPLETION in fields:
+        return [*_side(fields[PROMPT], USER), *_side(fields[COMPLETION], ASSISTANT)]
+    raise ValueError(f"no {FIELDS[0]}, and no {PROMPT} and {COMPLETION}: only {', '.join(fields)[:100]}")
+
+
+def read_messages(messages: Any) -> list[Message]:
+    """The messages of a list; ValueError, whose text says what a message lacks."""
+    if not isinstance(messages, list) or not messages:
+        raise ValueError("no list of messages")
+    return [_message(number, each) for number, each in enumerate(messages, 1)]
+
+
 def chat_text(messages: Any) -> str:
     """The conversation as one text: `<|im_start|>ROLE`, the content and `<|im_end|>` for each message.
 
     ValueError, whose text says what a message lacks.
     """
-    if not isinstance(messages, list) or not messages:
-        raise ValueError("no list of messages")
-    return "".join(_message(number, each) for number, each in enumerate(messages, 1))
+    return written(read_messages(messages))
 
 
-def _message(number: int, message: Any) -> str:
+def written(messages: list[Message]) -> str:
+    """Messages in ChatML."""
+    return "".join(f"<|im_start|>{each.role}\n{each.content}<|im_end|>\n" for each in messages)
+
+
+def _side(said: Any, role: str) -> list[Message]:
+    return [Message(role, said)] if isinstance(said, str) else read_messages(said)
+
+
+def _message(number: int, message: Any) -> Message:
     if not isinstance(message, dict):
         raise ValueError(f"message {number} is no object")
     role = message.get("role", message.get("from"))
@@ -35,4 +68,4 @@ def _message(number: int, message: Any) -> str:
         raise ValueError(f"message {number} has no role")
     if not isinstance(content, str):
         raise ValueError(f"message {number} has no text")
-    return f"<|im_start|>{ROLES.get(role, role)}\n{content}<|im_end|>\n"
+    return Message(ROLES.get(role, role), content)

@@ -1,4 +1,4 @@
-"""`--to hf` of a language model: a folder that transformers loads as LlamaForCausalLM or Qwen3ForCausalLM."""
+"""`--to hf` of a language model: a folder that transformers loads as Llama, Qwen2 or Qwen3."""
 
 import json
 from collections.abc import Iterator
@@ -9,13 +9,15 @@ import torch
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem
 from trimtab.export.hf.fast_tokenizer import of_bytes, of_sentencepiece, write_fast_tokenizer
 from trimtab.export.hf.llama_engine import LlamaModel, open_llama
 from trimtab.export.hf.llama_shape import write_settings
 from trimtab.export.hf.llama_weights import write_weights
+from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
 from trimtab.export.hf.sentencepiece_spec import SentencePieceSpec
 from trimtab.export.tokenizer_files import SOURCE
 from trimtab.model.decoder_only import DecoderOnly
@@ -27,10 +29,13 @@ def supports(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
     return [*found, *_of_vocabulary(tokenizers.target)]
 
 
-def write(model: DecoderOnly, tokenizer: SentencePiece, folder: Path, *, window: int) -> None:
+def write(model: DecoderOnly, tokenizer: AnyTokenizer, folder: Path, *, window: int) -> None:
     """Writes weights, settings and tokenizer; `window` is the most tokens that the model has learned to read."""
     write_weights(model, folder)
     write_settings(model.config, tokenizer, folder, window=window)
+    if isinstance(tokenizer, FastTokenizer):
+        write_pretrained_tokenizer(tokenizer, folder, window=window)
+        return
     names = [tokenizer.piece(id) for id in _special(tokenizer)]
     spec = SentencePieceSpec.of(tokenizer.model)
     if spec.is_bytes:
@@ -62,12 +67,14 @@ def usage(folder: str) -> str:
     )
 
 
-def limits(tokenizer: SentencePiece, *, window: int) -> Iterator[str]:
+def limits(tokenizer: AnyTokenizer, *, window: int) -> Iterator[str]:
     """Where the library may differ from the trainer, a sentence each, for the model card."""
     yield (
         f"It reads {window} tokens, the start symbol included; `generate` lets texts grow beyond, where they "
         "are nothing that was trained."
     )
+    if isinstance(tokenizer, FastTokenizer):
+        return
     if SentencePieceSpec.of(tokenizer.model).model == "unigram":
         yield (
             "Where two splits of a text are equally likely `tokenizer.json` takes the other one, which is about one "
@@ -81,11 +88,13 @@ def limits(tokenizer: SentencePiece, *, window: int) -> Iterator[str]:
     yield f"{names} in a text are text: `split_special_tokens` is set."
 
 
-def _special(tokenizer: SentencePiece) -> tuple[int, int, int, int]:
+def _special(tokenizer: AnyTokenizer) -> tuple[int, int, int, int]:
     return tokenizer.pad, tokenizer.unknown, tokenizer.start, tokenizer.end
 
 
-def _of_vocabulary(tokenizer: SentencePiece) -> Iterator[Problem]:
+def _of_vocabulary(tokenizer: AnyTokenizer) -> Iterator[Problem]:
+    if isinstance(tokenizer, FastTokenizer):
+        return
     spec = SentencePieceSpec.of(tokenizer.model)
     if spec.is_bytes or (spec.model is not None and not spec.space_behind):
         return

@@ -17,7 +17,7 @@ from trimtab.export.hf.library import (
     refuse_other_weights,
     weights_refused,
 )
-from trimtab.export.hf.llama_shape import class_name, generation, shape, tensor_shapes
+from trimtab.export.hf.llama_shape import class_name, generation, rope_scaling, shape, tensor_shapes
 from trimtab.export.plain_files import plain_file, read_object
 from trimtab.types import Tokenizer
 
@@ -44,6 +44,8 @@ def check_llama_files(folder: Path, config: DecoderModel, tokenizer: Tokenizer, 
     """InputError if settings or weights are not those that an export of this model writes."""
     name = class_name(config)
     rope = {"rope_theta": config.rope_theta, "rope_type": "default"}
+    if config.rope_scaling is not None:
+        rope |= rope_scaling(config.rope_scaling)
     settings = {
         **shape(config, tokenizer, window=window),
         "architectures": [name],

@@ -14,13 +14,9 @@ from trimtab.export.hf.library import open_tokenizer, quiet
 class OpenedText:
     """What `from_pretrained` makes of a folder, on the CPU in float32; see `export.target.ContinuesPrompts`."""
 
-    def __init__(self, folder: Path) -> None:
-        from transformers import AutoModelForCausalLM
-
-        with quiet():
-            self.network: Any = AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
-            )
+    def __init__(self, folder: Path, network: Any = None) -> None:
+        """`network` is the model where it is not in the folder itself, as that of an adapter."""
+        self.network: Any = _model_in(folder) if network is None else network
         self.network.float().eval()
         self.tokenizer = open_tokenizer(folder)
 
@@ -36,7 +32,7 @@ class OpenedText:
     def logits(self, rows: Sequence[Sequence[int]]) -> list[Float[Tensor, "tokens vocabulary"]]:
         """The logits after each token of each row."""
         longest = max(map(len, rows))
-        pad = self.network.config.pad_token_id
+        pad = self.network.generation_config.pad_token_id or 0
         ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
         found = self.network(input_ids=ids, attention_mask=mask).logits.float()
@@ -51,3 +47,12 @@ class OpenedText:
                 input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=limit
             )
         return written[0, len(prompt) :].tolist()
+
+
+def _model_in(folder: Path) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    with quiet():
+        return AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )

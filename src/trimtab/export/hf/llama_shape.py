@@ -5,22 +5,29 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.rope_scaling import RopeScaling
+from trimtab.model.norm import RMS_EPSILON
 from trimtab.types import Tokenizer
 
-NORM_EPSILON = 1e-6
-"""That of `model.norm.build_norm`."""
 ACTIVATIONS = {"swiglu": "silu", "geglu": "gelu"}
 """By our name, that of the function alone, with which both classes gate."""
 
 
 def class_name(config: DecoderModel) -> str:
-    """The class that computes it: only Qwen3 has norms of queries and keys, one gain for all heads."""
-    return "Qwen3ForCausalLM" if config.qk_norm else "LlamaForCausalLM"
+    """The class that computes it: only Qwen3 has norms of queries and keys, one gain for all heads, and only Qwen2 has
+    biases for queries, keys and values alone."""
+    if config.qk_norm:
+        return "Qwen3ForCausalLM"
+    return "Qwen2ForCausalLM" if config.bias == "qkv" else "LlamaForCausalLM"
 
 
 def shape(config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> dict[str, Any]:
     """Sizes and symbols for `config.json`; `window` is the most tokens that the model has learned to read."""
-    of_llama = {} if config.qk_norm else {"mlp_bias": config.bias}
+    own: dict[str, dict[str, Any]] = {
+        "LlamaForCausalLM": {"mlp_bias": config.bias, "attention_bias": config.bias},
+        "Qwen3ForCausalLM": {"attention_bias": config.bias},
+        "Qwen2ForCausalLM": {},
+    }
     return {
         "vocab_size": tokenizer.num_ids,
         "hidden_size": config.dim,
@@ -28,16 +35,16 @@ def shape(config: DecoderModel, tokenizer: Tokenizer, *, window: int) -> dict[st
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.heads,
         "num_key_value_heads": config.kv_heads or config.heads,
-        "head_dim": config.dim // config.heads,
+        "head_dim": config.size_of_heads,
         "hidden_act": ACTIVATIONS[config.activation],
         "max_position_embeddings": window,
-        "rms_norm_eps": NORM_EPSILON,
+        "rms_norm_eps": config.norm_epsilon or RMS_EPSILON,
         "rope_theta": config.rope_theta,
-        "attention_bias": config.bias,
+        **({} if config.rope_scaling is None else {"rope_scaling": rope_scaling(config.rope_scaling)}),
         "attention_dropout": 0.0,
         "tie_word_embeddings": config.tie_embeddings,
         **_symbols(tokenizer),
-        **of_llama,
+        **own[class_name(config)],
     }
 
 
@@ -51,37 +58,52 @@ def generation(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def write_settings(config: DecoderModel, tokenizer: Tokenizer, folder: Path, *, window: int) -> None:
     """Writes both files; `window` is the most tokens that the model has learned to read."""
-    from transformers import GenerationConfig, LlamaConfig, Qwen3Config
+    import transformers
 
-    settings = (Qwen3Config if config.qk_norm else LlamaConfig)(**shape(config, tokenizer, window=window))
-    settings.architectures = [class_name(config)]
+    name = class_name(config)
+    settings_class = getattr(transformers, name.removesuffix("ForCausalLM") + "Config")
+    settings = settings_class(**shape(config, tokenizer, window=window))
+    settings.architectures = [name]
     settings.save_pretrained(folder)
-    _add_theta(folder / "config.json", config.rope_theta)
-    GenerationConfig(**generation(tokenizer)).save_pretrained(folder)
+    _add_rope(folder / "config.json", config)
+    transformers.GenerationConfig(**generation(tokenizer)).save_pretrained(folder)
 
 
-def _add_theta(path: Path, theta: float) -> None:
-    """Version 5 of transformers writes it under `rope_parameters` alone, where 4 and other tools do not look."""
-    settings = {**json.loads(path.read_text(encoding="utf-8")), "rope_theta": theta}
+def rope_scaling(scaling: RopeScaling) -> dict[str, Any]:
+    """As `config.json` says it."""
+    return {
+        "rope_type": scaling.kind,
+        "factor": scaling.factor,
+        "low_freq_factor": scaling.low_frequency_factor,
+        "high_freq_factor": scaling.high_frequency_factor,
+        "original_max_position_embeddings": scaling.original_positions,
+    }
+
+
+def _add_rope(path: Path, config: DecoderModel) -> None:
+    """Version 5 of transformers writes both under `rope_parameters` alone, where 4 and other tools do not look."""
+    settings = {**json.loads(path.read_text(encoding="utf-8")), "rope_theta": config.rope_theta}
+    if config.rope_scaling is not None:
+        settings["rope_scaling"] = rope_scaling(config.rope_scaling)
     path.write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def tensor_shapes(config: DecoderModel, *, num_ids: int) -> dict[str, list[int]]:
     """The shape of every tensor by its name."""
-    wide, between, size = config.dim, config.feed_forward, config.dim // config.heads
+    wide, between, size = config.dim, config.feed_forward, config.size_of_heads
     kept = (config.kv_heads or config.heads) * size
     maps = {
-        "self_attn.q_proj": [wide, wide],
+        "self_attn.q_proj": [config.heads * size, wide],
         "self_attn.k_proj": [kept, wide],
         "self_attn.v_proj": [kept, wide],
-        "self_attn.o_proj": [wide, wide],
+        "self_attn.o_proj": [wide, config.heads * size],
         "mlp.gate_proj": [between, wide],
         "mlp.up_proj": [between, wide],
         "mlp.down_proj": [wide, between],
     }
     of_layer = {f"{name}.weight": shape for name, shape in maps.items()}
-    if config.bias:
-        of_layer |= {f"{name}.bias": shape[:1] for name, shape in maps.items()}
+    biased = {True: list(maps), "qkv": list(maps)[:3], False: []}[config.bias]
+    of_layer |= {f"{name}.bias": maps[name][:1] for name in biased}
     of_layer |= {f"{name}_layernorm.weight": [wide] for name in ("input", "post_attention")}
     if config.qk_norm:
         of_layer |= {f"self_attn.{letter}_norm.weight": [size] for letter in "qk"}

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from trimtab.export.hf.library import WEIGHTS
 from trimtab.model.block import DecoderBlock, SelfAttention
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.lora import weight_of
 
 Named = Iterator[tuple[str, Tensor]]
 
@@ -53,7 +54,7 @@ def _feed_forward(block: DecoderBlock, name: str) -> Named:
 
 def _rows(linear: nn.Linear, rows: list[int], names: list[str]) -> Named:
     """Maps that stand one below another in one matrix, each by its own name."""
-    for name, matrix in zip(names, linear.weight.split(rows), strict=True):
+    for name, matrix in zip(names, weight_of(linear).split(rows), strict=True):
         yield f"{name}.weight", matrix.clone()
     if linear.bias is not None:
         for name, bias in zip(names, linear.bias.split(rows), strict=True):

@@ -1,7 +1,7 @@
 """`--to torch_export`: a language model as one program of `torch.export`, with its sentencepiece model beside it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +13,7 @@ from torch import Tensor
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.data.exact_text import ExactText
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem, input_error
@@ -31,7 +32,8 @@ class TorchExport:
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that prevents the export."""
-        return obstacles("torch_export", model=recipe.model, transforms=recipe.data.transforms)
+        found = obstacles("torch_export", model=recipe.model, transforms=recipe.data.transforms)
+        return [*found, *_of_vocabulary(tokenizers)]
 
     def write(self, trained: Trained, folder: Path) -> None:
         """The program with its weights, and the sentencepiece model of the training."""
@@ -113,3 +115,13 @@ class OpenedProgram:
             scores[never] = float("-inf")
             written.append(int(scores.argmax()))
         return written
+
+
+def _of_vocabulary(tokenizers: Tokenizers) -> Iterator[Problem]:
+    if isinstance(tokenizers.target, FastTokenizer):
+        yield Problem(
+            what="data.tokenizer: a torch.export program comes with a sentencepiece model",
+            got="the tokenizer of a pretrained model",
+            allowed="sentencepiece or bytes",
+            fix="export it for hf instead of torch_export: `--to hf`",
+        )

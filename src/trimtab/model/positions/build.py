@@ -21,6 +21,8 @@ class Sizes(NamedTuple):
     """What sines are multiplied by."""
     scale_of_learned: float
     """What learned vectors are multiplied by."""
+    head_size: int | None = None
+    """Numbers in each head, where that is not dim / heads."""
 
 
 def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Positions:
@@ -32,8 +34,10 @@ def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Pos
         case settings_of.Learned():
             return LearnedPositions(**shape, scale=sizes.scale_of_learned)
         case settings_of.Rotary():
-            size = sizes.dim // sizes.heads
-            return RotaryPositions(num_positions=sizes.num_positions, size=size, theta=settings.theta)
+            size = sizes.head_size or sizes.dim // sizes.heads
+            return RotaryPositions(
+                num_positions=sizes.num_positions, size=size, theta=settings.theta, scaling=settings.scaling
+            )
         case settings_of.Alibi():
             return AlibiPositions(heads=sizes.heads)
         case settings_of.NoPositions():

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from trimtab.config.positions import Stretch
 from trimtab.model.positions.kind import Positions, RotaryCosSin
 
 
@@ -14,10 +15,13 @@ class RotaryPositions(Positions):
 
     cos_sin: Tensor
 
-    def __init__(self, *, num_positions: int, size: int, theta: float) -> None:
-        """`size` is that of a head; see `config.positions.Rotary` for `theta`."""
+    def __init__(
+        self, *, num_positions: int, size: int, theta: float, scaling: Stretch | None = None
+    ) -> None:
+        """`size` is that of a head; see `config.positions.Rotary` for the others."""
         super().__init__()
-        self.register_buffer("cos_sin", rotary_table(num_positions, size, theta=theta), persistent=False)
+        table = rotary_table(num_positions, size, theta=theta, scaling=scaling)
+        self.register_buffer("cos_sin", table, persistent=False)
 
     def rotate(self, positions: Int[Tensor, "tokens"]) -> RotaryCosSin:
         """The rows of these positions, shaped to multiply heads."""
@@ -34,8 +38,21 @@ class RotaryPositions(Positions):
         self.cos_sin = original.cos_sin
 
 
-def rotary_table(positions: int, size: int, *, theta: float) -> Float[Tensor, "positions size"]:
+def rotary_table(
+    positions: int, size: int, *, theta: float, scaling: Stretch | None = None
+) -> Float[Tensor, "positions size"]:
     """Cosines in the first half of each row, sines in the second."""
     rates = torch.exp(torch.arange(0, size, 2) * (-math.log(theta) / size))
+    if scaling is not None:
+        rates = stretched(rates, scaling)
     angles = torch.arange(positions)[:, None] * rates
     return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def stretched(rates: Float[Tensor, "half"], scaling: Stretch) -> Float[Tensor, "half"]:
+    """Radians a token, slower where wavelengths are long. Source: Llama 3.1, `_compute_llama3_parameters` of
+    transformers."""
+    turns = scaling.original_positions * rates / (2 * math.pi)  # in the longest text before the stretching
+    low, high = scaling.low_frequency_factor, scaling.high_frequency_factor
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return rates * (kept + (1 - kept) / scaling.factor)

@@ -75,7 +75,7 @@ def choose_optimizer(
         case config_of.StableAdamW():  # before AdamW, whose settings it extends
             return StableAdamW(config, model, role_of=role_of)
         case config_of.AdamW():
-            narrow = any(weight.dtype == torch.bfloat16 for weight in model.parameters())
+            narrow = any(each.dtype == torch.bfloat16 for each in model.parameters() if each.requires_grad)
             kind = RoundedAdamW if narrow else AdamW
             return kind(config, model, role_of=role_of)
         case config_of.Adafactor():

@@ -2,6 +2,7 @@
 
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
+from trimtab.data.chat_rows import ChatRows
 from trimtab.data.corpus import Corpus
 from trimtab.data.exact_text import ExactText
 from trimtab.data.stages import Stages
@@ -21,7 +22,11 @@ def plan_feed(
     """What turns positions of the stream into rows, by the mixture of the first stage."""
     exact, pairs = ExactText(tokenizers.target), any(not corpus.has_documents for corpus in corpora)
     separator = tokenizers.target.id(SEPARATOR) if pairs else None
-    return TextFeed(corpora, pipeline, exact, stages.mixtures[0], recipe.data.max_tokens, separator)
+    sets = (*recipe.data.train, *recipe.data.valid.values())
+    chats = None
+    if any(each.learn == "answers" for each in sets):
+        chats = ChatRows.of(tokenizers.target, max_tokens=recipe.data.max_tokens)
+    return TextFeed(corpora, pipeline, exact, stages.mixtures[0], recipe.data.max_tokens, separator, chats)
 
 
 def read_set(name: str, corpus: Corpus, reader: Reader, *, max_tokens: int, bleu: BleuTokenizer) -> ValidSet:

@@ -13,8 +13,8 @@ from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.chunk import MakesChunks
 from trimtab.data.corpus import Corpus, open_corpora
-from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.text_rows import PASSAGES
 from trimtab.data.tokenizers import Tokenizers
@@ -40,7 +40,7 @@ class TextDatasets:
     sample: Sample
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         return self.tokenizers.target
 
@@ -76,9 +76,11 @@ class TextDatasets:
             number += not corpus.is_reversed
             key = f"data.train.{number}" + (" reversed" if corpus.is_reversed else "")
             # Their size follows from this and from settings that the recipe's fingerprints name.
-            held = (
-                f"documents in passages of {PASSAGES}" if corpus.has_documents else f"{len(corpus):,} pairs"
-            )
+            held = f"{len(corpus):,} pairs"
+            if corpus.has_documents:
+                held = f"documents in passages of {PASSAGES}"
+            if corpus.learns_answers:
+                held = f"{len(corpus):,} conversations"
             data[key] = f"{held}, sha256 {corpus.fingerprint[:32]}"
         data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
         more = (self.feed.fingerprints, self.tokenizers.fingerprints, self.pipeline.fingerprints)
@@ -102,7 +104,7 @@ class Side:
 
     name: str
     """What findings call it."""
-    tokenizer: SentencePiece
+    tokenizer: AnyTokenizer
     rows: Ragged
     """Ids of the first examples."""
     key: str

@@ -10,10 +10,12 @@ from pathlib import Path
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.data.cache import default_cache
+from trimtab.data.chat_rows import ChatRows
 from trimtab.data.checks import check_data
 from trimtab.data.clean import readable_lines
 from trimtab.data.corpus import Corpus
 from trimtab.data.inspect import Report, inspect_data
+from trimtab.data.inspect_chats import inspect_chats
 from trimtab.data.stages import plan_stages, shares_of
 from trimtab.data.transforms.plan import plan_transforms
 from trimtab.errors import InputError, Problem
@@ -35,17 +37,21 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     # Filters that ask for the corpus are refused beside documents, so the numbers are those of all corpora.
     pipeline = plan_transforms(recipe.data.transforms, pairs, cache=default_cache(), report=progress.message)
     with tempfile.TemporaryDirectory() as folder:
+        tokenizers = kind.prepare_tokenizers(
+            recipe.data, train, pipeline, folder=Path(folder), progress=progress
+        )
         report = inspect_data(
             pairs,
             pipeline=pipeline,
-            tokenizers=kind.prepare_tokenizers(
-                recipe.data, train, pipeline, folder=Path(folder), progress=progress
-            ),
+            tokenizers=tokenizers,
             max_tokens=recipe.data.max_tokens,
             one_row=kind.one_row,
             valid=held,
             limit=limit,
         )
+    if told := [corpus for corpus in train if corpus.learns_answers]:
+        chats = ChatRows.of(tokenizers.target, max_tokens=recipe.data.max_tokens)
+        report = replace(report, chats=inspect_chats(told, chats, limit=limit))
     stages = plan_stages(recipe.data, train, seed=recipe.seed)
     progress.message("checking every line")
     checks = check_data(pairs, held)

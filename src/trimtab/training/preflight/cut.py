@@ -22,7 +22,7 @@ def first_loss(parts: Checked) -> Iterator[Finding]:
         loss = sum(float(parts.stepper.objective(batch).loss) for batch in batches)
     loss /= sum(batch.num_targets for batch in batches)
     expected, name = parts.task.untrained(parts.datasets)
-    if parts.recipe.model.warm_start is not None and math.isfinite(loss):
+    if parts.recipe.begins_trained and math.isfinite(loss):
         return  # its weights know something already
     if not abs(loss - expected) <= FIRST_LOSS_TOLERANCE * expected:
         yield FIRST_LOSS_OFF.found(

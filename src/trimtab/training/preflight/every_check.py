@@ -11,7 +11,7 @@ from trimtab.training.preflight.decay import decay_where_it_belongs
 from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
-from trimtab.training.preflight.restored_weights import state_restored
+from trimtab.training.preflight.restored_weights import state_restored, zeros_filled
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order
 from trimtab.training.preflight.ties import weights_survive_loading
@@ -67,7 +67,7 @@ def run_check(check: Check, parts: Checked) -> list[Finding]:
     Nothing that is compiled runs but where a check says `as_trained`.
     """
     try:
-        with state_restored(parts), plainly():
+        with state_restored(parts), zeros_filled(parts), plainly():
             return list(check(parts))
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

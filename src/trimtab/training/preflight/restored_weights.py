@@ -10,6 +10,9 @@ from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.state_backup import backup, tensors_of
 
+SMALL = 0.02
+"""Standard deviation of what stands in for zeros."""
+
 
 @contextmanager
 def state_restored(parts: Checked) -> Iterator[None]:
@@ -31,6 +34,25 @@ def state_restored(parts: Checked) -> Iterator[None]:
         torch.set_rng_state(drawn[0])
         if drawn[1] is not None:
             torch.cuda.set_rng_state(drawn[1], parts.device)
+
+
+@contextmanager
+def zeros_filled(parts: Checked) -> Iterator[None]:
+    """Inside, weights that begin at zero and hide others from the gradient hold small numbers, as after some updates;
+    afterwards they are zero again."""
+    named = dict(parts.model.named_parameters())
+    zeros = [named[name] for name in sorted(parts.model.begins_zero)]
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        held = [each.clone() for each in zeros]
+        for each in zeros:
+            each.copy_(torch.randn(each.shape, generator=generator) * SMALL)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for each, values in zip(zeros, held, strict=True):
+                each.copy_(values)
 
 
 @contextmanager

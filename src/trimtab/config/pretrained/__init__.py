@@ -1,0 +1,1 @@
+"""Pretrained models as files: where they are, and what their settings say; read without torch."""

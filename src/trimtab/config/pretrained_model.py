@@ -1,0 +1,45 @@
+"""A pretrained language model: what the files of Hugging Face or a GGUF file hold, in the native decoder."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.settings import refused
+
+
+class PretrainedModel(DecoderModel):
+    """A language model of the families Llama, Mistral, Qwen2 or Qwen3 with its trained weights, in the native decoder:
+    packed batches, recorded steps, exports and everything else are those of `kind: decoder`. Its sizes are read from
+    the files, and the run records them; weights train in float32 whatever their precision in the files."""
+
+    kind: Literal["pretrained"] = "pretrained"  # pyright: ignore[reportIncompatibleVariableOverride]
+    path: str = ""
+    """Where the model is: a folder with config.json and *.safetensors, a .gguf file of Llama's architecture, or
+    `OWNER/NAME` of the Hugging Face hub, downloaded before with `hf download`. The path is relative to the recipe's
+    folder. No code of the folder is executed, and no pickled weights are read."""
+    sha256: str | None = None
+    """SHA-256 of the weights. The run fills it in when it starts, so that its recipe records what it started from. If
+    it is set, the weights must match."""
+    num_ids: int = Field(default=0, ge=1, le=10_000_000)
+    """Rows of the embeddings, which may be more than the tokenizer has ids for; read from the files."""
+
+    @model_validator(mode="after")
+    def _starts_once(self) -> "PretrainedModel":
+        if self.warm_start is not None:
+            raise refused(
+                "warm_start",
+                "the weights are those of `path`, and cannot be those of a run too",
+                got="both",
+                allowed="path or warm_start",
+                fix="leave one of them out; a run with a pretrained model continues with `--resume`",
+            )
+        if not self.path:
+            raise refused(
+                "path",
+                "not given, and a pretrained model needs one",
+                got="no path",
+                allowed="a folder with config.json, a .gguf file, or OWNER/NAME of the hub",
+                fix="name one, or set `kind: decoder` to train from nothing",
+            )
+        return self

@@ -1,0 +1,1 @@
+"""`--to peft`: an adapter in the format of PEFT."""

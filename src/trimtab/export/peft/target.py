@@ -1,0 +1,135 @@
+"""`--to peft`: a folder that PEFT loads onto the model that the run began from."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+from safetensors.torch import save
+
+from trimtab.config.export_targets import obstacles
+from trimtab.config.pretrained.place import GGUF
+from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.config.run import Recipe
+from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.tokenizers import Tokenizers
+from trimtab.errors import Problem, input_error
+from trimtab.export.hf.library import quiet, require_transformers
+from trimtab.export.hf.llama_opened import OpenedText
+from trimtab.export.hf.llama_shape import class_name, generation
+from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
+from trimtab.export.target import TargetCard, Trained, decoder_of
+from trimtab.model.peft_tensors import peft_settings, peft_tensors
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Peft:
+    """The adapter of a language model, without its base."""
+
+    name: str = "peft"
+    files: tuple[str, ...] = (WEIGHTS,)
+
+    def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
+        """Every key of the recipe that prevents the export."""
+        require_transformers()
+        require_peft()
+        found = obstacles("peft", model=recipe.model, transforms=recipe.data.transforms)
+        if recipe.adapter is None:
+            found.append(
+                Problem(
+                    what="adapter: the run has none, so there is nothing to write in PEFT's format",
+                    got="all weights trained",
+                    allowed="a run with `adapter: {kind: lora}`",
+                    fix="export the whole model: `--to hf`",
+                )
+            )
+        return found
+
+    def write(self, trained: Trained, folder: Path) -> None:
+        """The matrices, their settings, and the tokenizer of the model."""
+        model, recipe = decoder_of(trained), trained.recipe
+        assert recipe.adapter is not None, "runs without one are refused"
+        assert isinstance(recipe.model, PretrainedModel), "an adapter stands beside a pretrained model"
+        tensors = {name: each.detach().float().cpu().contiguous() for name, each in peft_tensors(model)}
+        (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
+        settings = peft_settings(recipe.adapter, base=recipe.model.path)
+        (folder / CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        assert isinstance(trained.tokenizer, FastTokenizer), "a pretrained model has its own"
+        write_pretrained_tokenizer(trained.tokenizer, folder, window=recipe.data.max_tokens)
+        _write_generation(trained, folder)
+
+    def open(
+        self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
+    ) -> NoReturn:
+        """Refuses: the folder has no model in it."""
+        raise input_error(
+            f"{folder}: an adapter without its model",
+            got="an export for peft",
+            allowed="a model and an adapter",
+            fix=f"name the model, and `--adapter {folder}`",
+        )
+
+    def as_users_open_it(self, folder: Path) -> OpenedText:
+        """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32."""
+        from peft import PeftModel
+        from transformers import AutoModelForCausalLM, GenerationConfig
+
+        base = Path(json.loads((folder / CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
+        given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False, "dtype": torch.float32}
+        given |= {"gguf_file": base.name} if base.suffix == GGUF else {"use_safetensors": True}
+        with quiet():
+            network = AutoModelForCausalLM.from_pretrained(
+                base.parent if base.suffix == GGUF else base, **given
+            )
+            network = PeftModel.from_pretrained(network, folder)
+        network.generation_config = GenerationConfig.from_pretrained(folder)
+        return OpenedText(folder, network)
+
+    def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
+        """How PEFT uses the folder."""
+        model = trained.recipe.model
+        assert isinstance(model, PretrainedModel), "an adapter stands beside a pretrained model"
+        base, folder = (json.dumps(each, ensure_ascii=False) for each in (Path(model.path).name, name))
+        return TargetCard(
+            library="peft",
+            usage=(
+                "from peft import PeftModel\n"
+                "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+                f"tokenizer = AutoTokenizer.from_pretrained({folder})\n"
+                f"base = AutoModelForCausalLM.from_pretrained({base})\n"
+                f"model = PeftModel.from_pretrained(base, {folder})\n"
+                'batch = tokenizer(["Once"], return_tensors="pt")\n'
+                "written = model.generate(**batch, max_new_tokens=64)\n"
+                "print(tokenizer.batch_decode(written, skip_special_tokens=True)[0])"
+            ),
+            limits=(
+                f"It was trained on rows of at most {trained.recipe.data.max_tokens} tokens.",
+                "It fits the very weights that it was trained on, whose sha256 is in `trimtab/trained.yaml`.",
+            ),
+            class_name=class_name(model),
+        )
+
+
+def _write_generation(trained: Trained, folder: Path) -> None:
+    from transformers import GenerationConfig
+
+    GenerationConfig(**generation(trained.tokenizer)).save_pretrained(folder)
+
+
+def require_peft() -> None:
+    """Raises InputError if PEFT is not installed."""
+    try:
+        import peft  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "peft":
+            raise
+        raise input_error(
+            "--to peft: the export is proven by PEFT, which is not installed",
+            got="no peft",
+            allowed="peft 0.14 or newer",
+            fix='pip install "trimtab[pretrained]"',
+        ) from None

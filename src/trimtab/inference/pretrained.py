@@ -1,0 +1,60 @@
+"""A pretrained language model as its files hold it, ready to continue texts; before any training."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from trimtab.config.pretrained.place import CONFIG, GGUF, find_pretrained
+from trimtab.config.pretrained.shapes import read_shape
+from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.data.exact_text import ExactText
+from trimtab.data.pretrained_tokenizer import read_pretrained
+from trimtab.device import choose_device
+from trimtab.inference.adapter_folder import put_adapter
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.pretrained import take_pretrained
+from trimtab.step.precision import resolve_precision
+
+MOST_POSITIONS = 32_768
+"""Of which angles are kept; longer texts are no use of this command."""
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainedText:
+    """A pretrained model with what belongs to it."""
+
+    model: DecoderOnly
+    tokenizer: ExactText
+    window: int
+    """Most tokens that it has learned to read."""
+    device: torch.device
+
+
+def is_pretrained(folder: Path) -> bool:
+    """Whether a path is a GGUF file or a folder in the form of Hugging Face."""
+    return folder.suffix == GGUF or (folder / CONFIG).is_file()
+
+
+def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None = None) -> PretrainedText:
+    """The model in a folder or a GGUF file; on a GPU in half precision. `adapter` is a folder in PEFT's format.
+
+    Raises InputError where something of it is missing, damaged, or of another architecture.
+    """
+    device_ = choose_device(device)
+    place = find_pretrained(spec, folder=Path.cwd(), key="model")
+    found = read_shape(place)
+    config = PretrainedModel(path=str(place.path), **found.shape)
+    told = PretrainedTokenizer(path=str(place.path), vocabulary_size=config.num_ids)
+    tokenizer = read_pretrained(told, key="model")
+    window = min(found.window, MOST_POSITIONS)
+    model = DecoderOnly(config, num_ids=config.num_ids, max_positions=window, seed=0)
+    take_pretrained(model, config.path)
+    if adapter is not None:
+        put_adapter(model, Path(adapter), base=spec)
+    if device_.type == "cuda":
+        half = torch.float16 if resolve_precision("auto", device_) == "fp16_mixed" else torch.bfloat16
+        model = model.half_precision_copy(half)
+        model.kernel = "varlen"
+    return PretrainedText(model.to(device_).eval(), ExactText(tokenizer), window, device_)

@@ -1,0 +1,250 @@
+"""The weights of a pretrained model, from safetensors or GGUF, in the native decoder."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from trimtab.config.pretrained.place import GGUF
+from trimtab.errors import InputError, input_error, unreadable
+from trimtab.model.block import DecoderBlock
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.gguf_weights import GgufWeights
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+HEAD = "lm_head.weight"
+PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
+MOST_NAMED = 5
+MOST_BYTES = 100_000_000
+"""Of the index of a model in several files."""
+
+
+@runtime_checkable
+class Weights(Protocol):
+    """The tensors of a pretrained model, by their names in transformers."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What they are read from."""
+        ...
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All of them."""
+        ...
+
+    def read(self, name: str) -> tuple[Tensor, str]:
+        """A tensor on the CPU, and how it is stored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was put into a model."""
+
+    sha256: str
+    tensors: int
+    stored: Mapping[str, int]
+    """Numbers by how they are stored in the files."""
+    dtype: str
+    """What they are trained in."""
+
+    def __str__(self) -> str:
+        most = sorted(self.stored.items(), key=lambda each: -each[1])
+        kept = ", ".join(kind for kind, _ in most)
+        return f"{self.tensors} tensors, {kept} in the files, {self.dtype} in training"
+
+
+@torch.no_grad()
+def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None) -> Taken:
+    """Fills the model with the weights at a path, a folder or a GGUF file, each number in the precision that the model
+    has; rows that stand for no id become zero.
+
+    Raises InputError where a tensor is missing, left over, of another shape or not finite, where the weights are
+    pickled alone, and where they are not those of the `sha256`.
+    """
+    weights = open_weights(Path(path))
+    found = sha256_of(weights.files)
+    if sha256 not in (None, found):
+        raise input_error(
+            f"model.sha256: {path} holds other weights",
+            got=found,
+            allowed=str(sha256),
+            fix="put back the files that the run began with, or leave model.sha256 out for a new run",
+        )
+    wanted = dict(named_rows(model))
+    ignored = {HEAD} if model.output is None else set[str]()
+    _check_names(weights, wanted, ignored, path=path)
+    stored = Counter[str]()
+    for name, rows in wanted.items():
+        tensor, kind = weights.read(name)
+        if tensor.shape != rows.shape:
+            raise refused(
+                path, got=f"{name} {list(tensor.shape)}", allowed=f"{list(rows.shape)}, as its settings say"
+            )
+        if not tensor.isfinite().all():
+            raise refused(path, got=f"numbers that are not finite in {name}", allowed="finite numbers")
+        rows.copy_(tensor)
+        stored[kind] += tensor.numel()
+    for embedding in (model.embedding, model.output):
+        if embedding is not None:
+            embedding.weight[model.num_ids :] = 0.0
+    dtype = str(model.embedding.weight.dtype).removeprefix("torch.")
+    return Taken(found, len(wanted), dict(stored), dtype)
+
+
+def named_rows(model: DecoderOnly) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of the model by its name in transformers, as a view of the rows that hold it here."""
+    yield "model.embed_tokens.weight", model.embedding.weight[: model.num_ids]
+    for number, block in enumerate(model.decoder.blocks):
+        assert isinstance(block, DecoderBlock)
+        yield from _of_block(block, f"model.layers.{number}")
+    yield "model.norm.weight", _weight(model.decoder.norm)
+    if model.output is not None:
+        yield HEAD, model.output.weight[: model.num_ids]
+
+
+def _of_block(block: DecoderBlock, name: str) -> Iterator[tuple[str, Tensor]]:
+    attention, inner = block.attention, block.feed_forward
+    yield f"{name}.input_layernorm.weight", _weight(block.norm_attention)
+    yield f"{name}.post_attention_layernorm.weight", _weight(block.norm_feed_forward)
+    kept = attention.kv_heads * attention.size
+    rows = {"q_proj": attention.heads * attention.size, "k_proj": kept, "v_proj": kept}
+    yield from split_rows(attention.qkv, {f"{name}.self_attn.{each}": size for each, size in rows.items()})
+    yield from split_rows(attention.out, {f"{name}.self_attn.o_proj": attention.out.out_features})
+    for norm, letter in ((attention.norm_queries, "q"), (attention.norm_keys, "k")):
+        if norm is not None:
+            yield f"{name}.self_attn.{letter}_norm.weight", _weight(norm)
+    half = inner.up.out_features // 2
+    yield from split_rows(inner.up, {f"{name}.mlp.gate_proj": half, f"{name}.mlp.up_proj": half})
+    yield from split_rows(inner.down, {f"{name}.mlp.down_proj": inner.down.out_features})
+
+
+def split_rows(linear: nn.Linear, rows: Mapping[str, int]) -> Iterator[tuple[str, Tensor]]:
+    """Maps that stand one below another in one matrix, each by its own name."""
+    for name, part in zip(rows, linear.weight.split(list(rows.values())), strict=True):
+        yield f"{name}.weight", part
+    if linear.bias is not None:
+        for name, part in zip(rows, linear.bias.split(list(rows.values())), strict=True):
+            yield f"{name}.bias", part
+
+
+def open_weights(path: Path) -> Weights:
+    """The tensors of a folder or of a GGUF file, of which none is read yet; InputError if there are none."""
+    if path.suffix == GGUF:
+        return GgufWeights.open(path)
+    if (path / INDEX).is_file():
+        return SafetensorsWeights.open(path, _files_of_index(path))
+    if (path / WEIGHTS).is_file():
+        return SafetensorsWeights.open(path, [WEIGHTS])
+    pickled = sorted(each.name for each in path.iterdir() if each.suffix in PICKLED) if path.is_dir() else []
+    raise input_error(
+        f"model.path: {path} has no weights in safetensors",
+        got=", ".join(pickled) or f"no {WEIGHTS}",
+        allowed=f"{WEIGHTS}, or {INDEX} with its files; pickled weights could execute code and are never read",
+        fix="convert them: `AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)`, where you "
+        "trust their origin"
+        if pickled
+        else "name the folder that has them, or download the model again",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SafetensorsWeights:
+    """Tensors of one or several files of safetensors."""
+
+    files: tuple[Path, ...]
+    places: dict[str, Path]
+    """In which file each tensor is."""
+
+    @classmethod
+    def open(cls, folder: Path, names: list[str]) -> "SafetensorsWeights":
+        """The tensors of these files; InputError if one is missing or damaged."""
+        places: dict[str, Path] = {}
+        for file in (folder / name for name in names):
+            try:
+                with safe_open(file, framework="pt") as opened:
+                    places |= dict.fromkeys(opened.keys(), file)
+            except (SafetensorError, OSError) as error:
+                got = " ".join(str(error).split())[:200]
+                raise refused(str(file), got=got, allowed="a complete safetensors file") from None
+        return cls(tuple(folder / name for name in names), places)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All tensors."""
+        return frozenset(self.places)
+
+    def read(self, name: str) -> tuple[Tensor, str]:
+        """See `Weights`."""
+        with safe_open(self.places[name], framework="pt") as opened:
+            tensor = opened.get_tensor(name)
+        return tensor, str(tensor.dtype).removeprefix("torch.")
+
+
+def _files_of_index(folder: Path) -> list[str]:
+    try:
+        with (folder / INDEX).open("rb") as file:
+            index: Any = json.loads(file.read(MOST_BYTES))
+        names = sorted(set(index["weight_map"].values()))
+    except OSError as error:
+        raise unreadable(error, folder / INDEX) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise refused(
+            str(folder / INDEX),
+            got=f"{type(error).__name__}: {error}"[:200],
+            allowed="an index with a weight_map",
+        ) from None
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise refused(
+                str(folder / INDEX), got=f"the file {name!r}"[:200], allowed="files of the same folder"
+            )
+        if not (folder / name).is_file():
+            raise refused(str(folder), got=f"no {name}", allowed=f"every file that {INDEX} names")
+    return names
+
+
+def _check_names(weights: Weights, wanted: Mapping[str, Tensor], ignored: set[str], *, path: str) -> None:
+    there = {name for name in weights.names if not name.endswith(".rotary_emb.inv_freq")}
+    missing, left = sorted(wanted.keys() - there), sorted(there - wanted.keys() - ignored)
+    told = {"missing": missing, "left over": left}
+    if missing or left:
+        got = "; ".join(
+            f"{len(names)} {what}: {', '.join(names[:MOST_NAMED])}" for what, names in told.items() if names
+        )
+        raise refused(path, got=got, allowed="every tensor of the model and no other")
+
+
+def sha256_of(files: tuple[Path, ...]) -> str:
+    """That of one file, or of the names and hashes of several."""
+    digests: list[tuple[str, str]] = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
+    if len(digests) == 1:
+        return digests[0][1]
+    return hashlib.sha256(json.dumps(sorted(digests)).encode()).hexdigest()
+
+
+def refused(path: str, *, got: str, allowed: str) -> InputError:
+    """The error for weights that are not those of the model's settings."""
+    return input_error(
+        f"{path}: not the weights of this model",
+        got=got,
+        allowed=allowed,
+        fix="download the model again, weights and config.json together",
+    )
+
+
+def _weight(module: nn.Module) -> Tensor:
+    weight = module.weight
+    assert isinstance(weight, Tensor)
+    return weight

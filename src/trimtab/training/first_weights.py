@@ -1,0 +1,40 @@
+"""The weights that a run begins from, where they are not untrained ones: of another run, or of a pretrained model."""
+
+from trimtab.build import Parts
+from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.model.lora import described
+from trimtab.model.pretrained import take_pretrained
+from trimtab.progress import Progress
+from trimtab.training.warm_start import warm_start
+
+
+def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
+    """Puts the weights that the recipe names into the model of a run that is at step 0, and records their sha256.
+
+    Raises InputError where there are none, they belong to another model, or they are not those that a resolved recipe
+    names.
+    """
+    if parts.recipe.model.warm_start is not None:
+        warm_start(parts, progress=progress)
+    elif isinstance(parts.recipe.model, PretrainedModel):
+        _pretrained_start(parts, parts.recipe.model, progress=progress)
+
+
+def load_frozen_weights(parts: Parts) -> None:
+    """Puts the weights that no checkpoint of the run holds into its model: those that an adapter stands beside.
+
+    Raises InputError where they are gone, or are not those that the run began with.
+    """
+    model = parts.recipe.model
+    if parts.recipe.adapter is not None and isinstance(model, PretrainedModel):
+        take_pretrained(parts.model, model.path, sha256=model.sha256)
+
+
+def _pretrained_start(parts: Parts, model: PretrainedModel, *, progress: Progress) -> None:
+    taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
+    parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+    progress.message(f"weights of {model.path}: {taken}")
+    if parts.recipe.adapter is not None:
+        progress.message(described(parts.model, parts.recipe.adapter))
+    named = model.model_copy(update={"sha256": taken.sha256})
+    parts.recipe = parts.recipe.model_copy(update={"model": named})

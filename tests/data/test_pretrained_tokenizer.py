@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from tests.pretrained_folder import TEMPLATE, pretrained_folder
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.data.pretrained_tokenizer import adopt_pretrained, special_ids
+from trimtab.data.stored_tokenizer import load_stored
+from trimtab.errors import InputError
+
+
+def adopted(folder, out, **given):
+    return adopt_pretrained(PretrainedTokenizer(path=str(folder), **given), out, key="data.tokenizer")
+
+
+def test_the_tokenizer_of_a_folder_is_kept_with_its_symbols_and_template(tmp_path):
+    found = adopted(pretrained_folder(tmp_path / "base"), tmp_path / "own", vocabulary_size=270)
+    assert (found.pad, found.unknown, found.start, found.end, found.num_ids) == (2, 0, 1, 2, 270)
+    assert found.template == TEMPLATE
+    assert load_stored(tmp_path / "own").fingerprint == found.fingerprint
+
+
+def test_a_gguf_file_holds_the_same_tokenizer(tmp_path):
+    gguf_file = pytest.importorskip("tests.gguf_file", reason="needs gguf").gguf_file
+    one = adopted(pretrained_folder(tmp_path / "base"), tmp_path / "one")
+    other = adopted(gguf_file(tmp_path / "small.gguf"), tmp_path / "other")
+    texts = ["the house, the 12 gardens\n", "don't <|im_end|>"]
+    assert other.ids(texts) == one.ids(texts)
+    assert (other.start, other.end, other.unknown, other.template) == (1, 2, 0, TEMPLATE)
+
+
+def test_a_vocabulary_without_a_start_begins_texts_behind_the_end():
+    found = special_ids({"end": 7, "unknown": None, "start": None, "pad": 3}, name="x")
+    assert (found.start, found.unknown, found.pad, found.end) == (7, 7, 3, 7)
+
+
+def test_a_tokenizer_that_lacks_something_is_refused(tmp_path):
+    base = pretrained_folder(tmp_path / "base")
+    with pytest.raises(InputError, match="more pieces than the model has rows"):
+        adopted(base, tmp_path / "own", vocabulary_size=100)
+    settings = json.loads((base / "tokenizer_config.json").read_text())
+    del settings["eos_token"]
+    (base / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(InputError, match="names no end symbol"):
+        adopted(base, tmp_path / "own")
+    (base / "tokenizer.json").unlink()
+    with pytest.raises(InputError, match=r"has no tokenizer\.json"):
+        adopted(base, tmp_path / "own")
