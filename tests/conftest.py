@@ -23,9 +23,11 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-# A job in the background of a shell begins with SIGINT ignored and hands this on: tests that interrupt a child would
-# wait for ever.
+# A job in the background of a shell begins with SIGINT ignored, one of nohup with SIGHUP, and both hand this on: tests
+# that interrupt a child would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

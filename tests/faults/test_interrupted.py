@@ -91,7 +91,12 @@ NAMED: list[tuple[str, When, int]] = [
 def test_a_signal_ends_a_command_with_one_line(
     command: str, when: When, number: int, tmp_path: Path, trained_run: Path, text_run: Path, count: Count
 ):
-    end, folder = interrupt(command, when, tmp_path / "one", number=number, pairs=trained_run, texts=text_run)
+    for attempt in range(5):  # on a busy machine a short command may be over before the signal comes
+        end, folder = interrupt(
+            command, when, tmp_path / str(attempt), number=number, pairs=trained_run, texts=text_run
+        )
+        if end is not None:
+            break
     held = end is not None and wrong(end, folder, number=number) == ""
     count("signals", tried=1, held=held)
     assert end is not None
