@@ -50,7 +50,7 @@ class Conversion:
     """Whether the recipe loads, and its task is one that can be trained today."""
 
     def __repr__(self) -> str:
-        trains = "trainable" if self.is_trainable else "not trainable yet"
+        trains = "trainable" if self.is_trainable else "a draft to complete"
         left = f"{len(self.unmatched)} settings unmatched, {len(self.notes)} notes"
         return f"Conversion(of {self.kind}, {trains}, {left})"
 

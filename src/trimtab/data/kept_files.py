@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
+from io import TextIOWrapper
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import TextIO, assert_never
+from typing import assert_never
 
 from trimtab.config.corpora import TrainCorpus
 
@@ -24,8 +25,8 @@ class CorpusFiles:
         self._folder, self._config = folder, config
         self.names = kept_names(config)
         self._stack = ExitStack()
-        self._kept: list[TextIO] = []
-        self._tables: dict[str, TextIO] = {}
+        self._kept: list[TextIOWrapper] = []
+        self._tables: dict[str, TextIOWrapper] = {}
         self._document: tuple[str, list[tuple[str, str]]] = ("", [])
 
     def __enter__(self) -> "CorpusFiles":
@@ -75,7 +76,7 @@ class CorpusFiles:
         sides = (_LINE_ENDS.sub(" ", side).replace("\t", " ") for side in pair)
         table.write("\t".join([str(number), *sides]) + "\n")
 
-    def _open(self, path: Path) -> TextIO:
+    def _open(self, path: Path) -> TextIOWrapper:
         return self._stack.enter_context(path.open("x", encoding="utf-8", newline="\n"))
 
     def _end_document(self) -> None:

@@ -21,12 +21,12 @@ bf16: true
 """
 
 
-def test_it_says_first_that_nothing_can_train_it_yet():
+def test_it_says_first_what_a_recipe_would_need():
     conversion = made(AXOLOTL)
     assert not conversion.is_trainable
-    assert "cannot train a pretrained model yet" in conversion.notes[0]
+    assert "name the folder of a Llama, Mistral or Qwen model" in conversion.notes[0]
     assert "this is a draft and no recipe" in conversion.recipe_text.splitlines()[1]
-    with pytest.raises(InputError, match=r"model\.kind: unknown kind"):
+    with pytest.raises(InputError, match=r"model\.path: there is no model"):
         parse_recipe(conversion.recipe_text)
 
 

@@ -1,19 +1,19 @@
-"""What a recipe for a pretrained language model will look like; today nothing can train it, and the text says so."""
+"""A draft of a recipe that fine-tunes a language model: what it lacks, the model's folder above all, the text says."""
 
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.conversion.step import write_rest, write_step
 from trimtab.checks.conversion.tasks import note_adapter
 from trimtab.checks.setting import Setting
 
-NOT_YET = (
-    "this is a draft and no recipe: trimtab cannot train a pretrained model yet, only its own from the start. "
-    "The values below have their counterparts; `trimtab check` and `trimtab train` refuse the file"
+UNFINISHED = (
+    "this is a draft and no recipe: name the folder of a Llama, Mistral or Qwen model and your own files of texts or "
+    "conversations (docs/how_to/fine_tune_pretrained.md). The other values have their counterparts"
 )
 
 
 def write_language_model(draft: Draft) -> None:
     """Writes what has a counterpart."""
-    draft.note(NOT_YET)
+    draft.note(UNFINISHED)
     note_adapter(draft)
     if draft.run.setting("task") is None:
         draft.note("what is learned cannot be read there; a language model is assumed")

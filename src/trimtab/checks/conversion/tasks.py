@@ -57,7 +57,7 @@ def note_adapter(draft: Draft) -> None:
     base = f" over weights of {bits} bits" if bits is not None else ""
     draft.note(
         f"only an adapter ({adapter.value}) is trained there{base}; a recipe trains all weights, which needs "
-        "memory for gradients and optimizer state of each"
+        "memory for gradients and optimizer state of each, unless it has `adapter: {kind: lora, rank: 16}`"
     )
     if rate is not None and rate > 0:
         draft.note(
