@@ -6,8 +6,10 @@ def test_counts_and_times_are_what_was_counted():
     for seconds in range(10):
         counters.answered(200, seconds=float(seconds))
     counters.answered(413, seconds=99.0)
-    counters.batch(lines=3, tokens=30, seconds=0.5)
-    counters.batch(lines=5, tokens=50, seconds=0.25)
+    counters.batch(lines=3, tokens=30)
+    counters.computed(0.5)
+    counters.batch(lines=5, tokens=50)
+    counters.computed(0.25)
     found = counters.to_dict()
     assert found["requests"]["answered"] == {"200": 10, "413": 1}
     assert found["latency_s"] == {"p50": 5.0, "p95": 9.0}

@@ -199,7 +199,7 @@ class CheckpointStore:
         elif os.path.lexists(final):
             same = old is not None and old.manifest.files.model == manifest.files.model
             what = (
-                "goes on from its weights with a new optimizer"
+                "continues from its weights with a new optimizer"
                 if same
                 else "came to this step again with other weights"
             )

@@ -60,7 +60,7 @@ class Files:
         return known
 
     def release(self, path: str, *, keeps_calls: bool = True) -> None:
-        """Lets go of what only rules need of a script: its flow and its calls that nobody has read yet, which hold its
+        """Releases what only rules need of a script: its flow and its unread calls, which hold its
         syntax tree, are many times as large as its text."""
         known = self._read.get(path)
         if not isinstance(known, Document) or known.syntax != "python":

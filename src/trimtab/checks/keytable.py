@@ -88,5 +88,5 @@ class KeyTable:
 
 
 def overlaid(table: KeyTable, keys: Mapping[str, Key]) -> KeyTable:
-    """The table with some keys in place of its own, or beside them; those that nobody asks for are never made."""
+    """The table with some keys in place of its own, or beside them; those that are not asked for are never made."""
     return replace(table, keys=ChainMap({**keys}, table.keys))  # type: ignore[arg-type]

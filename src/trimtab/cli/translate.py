@@ -20,7 +20,7 @@ from trimtab.cli.arguments import (
     sized,
     take_threads,
 )
-from trimtab.cli.choosing_options import (
+from trimtab.cli.candidate_options import (
     Candidates,
     Choice,
     MbrUtility,

@@ -212,7 +212,7 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
         yield Complaint(
             path="adapter",
-            what="an adapter stands beside trained weights, and this model begins with none",
+            what="an adapter adapts trained weights, and this model begins with none",
             got=f"adapter, with `model.kind: {recipe.model.kind}`",
             allowed="an adapter with `model.kind: pretrained`",
             fix="remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",

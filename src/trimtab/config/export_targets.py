@@ -13,7 +13,7 @@ from trimtab.errors import Problem
 ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export", "peft"]
 
 LANGUAGE_MODELS = ("decoder", "pretrained")
-"""Kinds of model that go on from a text."""
+"""Kinds of model that continue a text."""
 
 PLAIN_ACTIVATIONS = ("relu", "gelu", "silu", "swish")
 GATED_ACTIVATIONS = ("swiglu", "geglu")

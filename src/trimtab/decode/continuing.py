@@ -29,7 +29,7 @@ class OpenPrompts(Protocol):
         ...
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         ...
 
 

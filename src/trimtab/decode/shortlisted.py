@@ -81,7 +81,7 @@ class ShortSession:
         self.session.reorder(parents)
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         self.session.keep(rows)
 
 

@@ -16,7 +16,7 @@ from trimtab.inference.generator import Generator, PromptRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedText:
-    """One text that somebody waits for."""
+    """One text that a client waits for."""
 
     row: PromptRow
     sample: int

@@ -102,7 +102,7 @@ class PromptSession:
             cache.take((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         offsets = torch.arange(self.width, device=rows.device)
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.skipped = None if self.skipped is None else self.skipped[chosen]

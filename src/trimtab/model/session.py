@@ -110,7 +110,7 @@ class Session:
         self._choose((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         offsets = torch.arange(self.width, device=rows.device)
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.real = self.real[rows]

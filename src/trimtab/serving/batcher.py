@@ -151,19 +151,16 @@ class Batcher:
 
     def _work(self) -> None:
         while pieces := self._next_batch():
+            self.counters.batch(lines=len(pieces), tokens=sum(piece.cost for piece in pieces))
             begun = time.monotonic()
             self._run(pieces)
-            self.counters.batch(
-                lines=len(pieces),
-                tokens=sum(piece.cost for piece in pieces),
-                seconds=time.monotonic() - begun,
-            )
+            self.counters.computed(time.monotonic() - begun)
 
     def _run(self, pieces: list[Piece]) -> None:
         try:
             for made in self.model.run(pieces):
                 self._deliver([(each.piece.work, each) for each in made])
-        except Exception as error:  # whatever a model raises, the server and the other requests go on
+        except Exception as error:  # whatever a model raises, the server and the other requests continue
             logging.getLogger("trimtab").exception("serve: a batch failed")
             failed = Refused(
                 500,

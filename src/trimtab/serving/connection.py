@@ -58,7 +58,7 @@ class Events:
     texts: AsyncIterator[bytes]
     """What stands behind `data: `."""
     abandon: Callable[[], None]
-    """Ends the work for them, where nobody takes them any more; harmless at their end."""
+    """Cancels the work for them after the client is gone; harmless at their end."""
 
 
 class Disconnected(Exception):
@@ -108,7 +108,7 @@ class Connection:
             ) from None
 
     async def send(self, answer: Answer) -> None:
-        """Sends a whole answer. Raises Disconnected where nobody takes it."""
+        """Sends a whole answer. Raises Disconnected if the client is gone."""
         headers = [
             ("content-type", answer.content_type),
             ("content-length", str(len(answer.body))),
@@ -130,7 +130,7 @@ class Connection:
         )
 
     async def send_event(self, data: bytes) -> None:
-        """Sends one event. Raises Disconnected where nobody takes it."""
+        """Sends one event. Raises Disconnected if the client is gone."""
         await self._write(h11.Data(data=b"data: " + data + b"\n\n"))
 
     async def end_events(self) -> None:

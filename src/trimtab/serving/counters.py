@@ -23,7 +23,7 @@ class Counters:
     """Clients that left before their answer was there."""
     batches: int = 0
     lines: int = 0
-    """Lines, or texts, that the model has finished."""
+    """Lines, or texts, that the model has taken."""
     tokens: int = 0
     model_s: float = 0.0
     """Time that the model computed."""
@@ -36,12 +36,17 @@ class Counters:
         if status == 200:
             self._latest.append(seconds)
 
-    def batch(self, *, lines: int, tokens: int, seconds: float) -> None:
-        """One batch more; called by the model's thread."""
+    def batch(self, *, lines: int, tokens: int) -> None:
+        """One batch more; called by the model's thread before it begins, so that whoever has an answer finds it
+        counted."""
         with self._lock:
             self.batches += 1
             self.lines += lines
             self.tokens += tokens
+
+    def computed(self, seconds: float) -> None:
+        """How long the model took for a batch; called by its thread."""
+        with self._lock:
             self.model_s += seconds
 
     def to_dict(self) -> dict[str, Any]:

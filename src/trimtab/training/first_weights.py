@@ -21,7 +21,7 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
 
 
 def load_frozen_weights(parts: Parts) -> None:
-    """Puts the weights that no checkpoint of the run holds into its model: those that an adapter stands beside.
+    """Puts the weights that no checkpoint of the run holds into its model: those that an adapter adapts.
 
     Raises InputError where they are gone, or are not those that the run began with.
     """

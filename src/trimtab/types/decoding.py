@@ -23,7 +23,7 @@ class DecoderSession(Protocol):
         ...
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         ...
 
 

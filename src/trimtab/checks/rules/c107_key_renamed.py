@@ -52,8 +52,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         age = lifetime(run, key)
         parent = setting.key.rpartition(".")[0]
         new = f"{parent}.{key.renamed_to}".lstrip(".") if "." not in key.renamed_to else key.renamed_to
-        is_told = age.is_certain or (run.table is not None and age.library == run.table.tool)
-        if age.stage != "renamed" or not is_told or new in run.keys:
+        is_reported = age.is_certain or (run.table is not None and age.library == run.table.tool)
+        if age.stage != "renamed" or not is_reported or new in run.keys:
             continue
         yield RULE.at(
             setting,

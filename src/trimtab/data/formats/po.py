@@ -144,7 +144,7 @@ def _character(found: re.Match[bytes]) -> bytes:
 def _charset(path: Path, header: _Entry) -> str:
     found = _CHARSET.search(b" ".join(header.texts.values()))
     name = found[1].decode() if found else "utf-8"
-    if name == "CHARSET":  # a template that nobody has filled in
+    if name == "CHARSET":  # a template that was not filled in
         return "utf-8"
     try:
         return codecs.lookup(name).name

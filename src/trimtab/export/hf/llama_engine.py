@@ -99,7 +99,7 @@ class LlamaSession:
         return self._run(tokens.reshape(-1, 1)).view(self.rows, self.width, -1)
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         offsets = torch.arange(self.width, device=rows.device)
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.mask = self.mask[chosen]

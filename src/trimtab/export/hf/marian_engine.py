@@ -136,7 +136,7 @@ class HuggingFaceSession:
         self.cache.reorder_cache((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         offsets = torch.arange(self.width, device=rows.device)
         chosen = (rows[:, None] * self.width + offsets).flatten()
         self.memory, self.mask = self.memory[chosen], self.mask[chosen]

@@ -99,7 +99,7 @@ class OnnxSession:
             self._choose((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         offsets = torch.arange(self.width, device=rows.device)
         self._choose((rows[:, None] * self.width + offsets).flatten())
         self.real, self.source = self.real[rows], [each[rows] for each in self.source]

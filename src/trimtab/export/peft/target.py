@@ -53,7 +53,7 @@ class Peft:
         """The matrices, their settings, and the tokenizer of the model."""
         model, recipe = decoder_of(trained), trained.recipe
         assert recipe.adapter is not None, "runs without one are refused"
-        assert isinstance(recipe.model, PretrainedModel), "an adapter stands beside a pretrained model"
+        assert isinstance(recipe.model, PretrainedModel), "an adapter needs a pretrained model"
         tensors = {name: each.detach().float().cpu().contiguous() for name, each in peft_tensors(model)}
         (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
         settings = peft_settings(recipe.adapter, base=recipe.model.path)
@@ -92,7 +92,7 @@ class Peft:
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How PEFT uses the folder."""
         model = trained.recipe.model
-        assert isinstance(model, PretrainedModel), "an adapter stands beside a pretrained model"
+        assert isinstance(model, PretrainedModel), "an adapter needs a pretrained model"
         base, folder = (json.dumps(each, ensure_ascii=False) for each in (Path(model.path).name, name))
         return TargetCard(
             library="peft",

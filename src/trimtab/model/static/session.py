@@ -58,7 +58,7 @@ class StaticSession:
         ancestors.copy_(ancestors.gather(1, parents[..., None].expand_as(ancestors)))
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Goes on with these rows only, in this order."""
+        """Continues with these rows only, in this order."""
         if self.plain is not None:
             self.plain.keep(rows)
         else:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.cli.refusal import has_four_parts, refused
-from trimtab.cli.choosing_options import choice_of
+from trimtab.cli.candidate_options import choice_of
 from trimtab.decode.mbr import Mbr
 from trimtab.decode.sampling import Sampling
 from trimtab.decode.search import Search
