@@ -23,5 +23,5 @@ def test_what_means_nothing_is_refused(given):
 
 
 def test_an_adapter_needs_trained_weights_beside_it(tmp_path):
-    with pytest.raises(InputError, match="adapter: an adapter stands beside trained weights"):
+    with pytest.raises(InputError, match="adapter: an adapter adapts trained weights"):
         load_recipe(text_recipe(tmp_path, adapter={"rank": 4}))
