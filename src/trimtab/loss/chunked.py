@@ -175,7 +175,7 @@ def piece_of(inputs: Inputs, how: How) -> Tiling:
     """How these logits are cut."""
     hidden, matrix, labels = inputs
     least = WHOLE_TOKENS.get(hidden.device.type, WHOLE_TOKENS["cpu"])
-    of = Precisions(hidden.dtype, matrix.dtype, how.precision)
+    of = Precisions(hidden.dtype, matrix.dtype, how.precision, how.trains_matrix)
     return tiling(len(labels), *matrix.shape, of=of, limit=how.limit, least=least)
 
 

@@ -6,8 +6,9 @@ import torch
 
 WHOLE_TOKENS = {"cuda": 1024, "cpu": 48}
 """Fewer tokens at once than this, and adding up the gradient of the matrix costs more than making logits twice."""
-ROUND = 128
-"""Kernels for products compute tiles of such sides."""
+ROUND = (128, 64, 8)
+"""Kernels for products compute tiles of such sides, and read 8 half-precision numbers at once where rows begin at
+multiples of them; otherwise they take several times as long."""
 
 
 class Precisions(NamedTuple):
@@ -17,6 +18,8 @@ class Precisions(NamedTuple):
     weights: torch.dtype
     logits: torch.dtype
     """In which products are made."""
+    trains_weights: bool = True
+    """Whether the matrix gets a gradient."""
 
 
 class Tiling(NamedTuple):
@@ -38,7 +41,7 @@ def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, leas
     """
     tokens = max(1, tokens)
     size, copied = of.logits.itemsize, of.hidden != of.logits
-    of_matrix = (of.logits != of.weights) * size + is_half(of.weights) * 4
+    of_matrix = (of.logits != of.weights) * size + (of.trains_weights and is_half(of.weights)) * 4
     few = max(1, limit // (8 * dim))
     at_once = min(limit // (rows * size), few) if copied else limit // (rows * size)
     if at_once >= min(tokens, least) and rows * dim * of_matrix <= limit // 2:
@@ -54,8 +57,12 @@ def is_half(dtype: torch.dtype) -> bool:
 
 
 def evenly(count: int, most: int) -> int:
-    """The size of the fewest pieces of at most `most` that are about alike, in round numbers where there is room."""
+    """The size of the fewest pieces of at most `most` that are about alike, in round numbers where there is room; many
+    of them may become one more for that."""
     pieces = max(1, -(-count // most))
     even = max(1, -(-count // pieces))
-    rounded = -(-even // ROUND) * ROUND
-    return max(1, min(count, rounded)) if rounded <= most else even
+    for side in ROUND:
+        rounded = -(-even // side) * side
+        if rounded <= most:
+            return min(max(1, count), rounded)
+    return even if most < ROUND[0] else most // ROUND[-1] * ROUND[-1]
