@@ -17,6 +17,7 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.errors import input_error
 from trimtab.model.block import CrossAttention, SelfAttention
 from trimtab.model.feed_forward import GATED, FeedForward
+from trimtab.model.low_rank import with_low_rank
 from trimtab.model.transformer import Transformer
 
 
@@ -48,17 +49,21 @@ class LoraLinear(nn.Linear):
 
     def forward(self, input: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows out"]:
         """Each vector by itself."""
-        mapped = F.linear(input, self.weight, self.bias)
-        low = (self.lora_a(input) * self.scale).split(self.rank, dim=-1)
+        return with_low_rank(input, self.weight, self.lora_a.weight, self.second(), self.bias)
+
+    def second(self) -> Float[Tensor, "out ranks"]:
+        """The second matrices, times the scale, each in the rows of its map and the columns of its first matrix."""
         pieces: list[Tensor] = []
-        number = 0
+        given = self.lora_a.out_features
+        maps = enumerate(self.lora_b)
         for part in self.parts:
             if part.adapted:
-                pieces.append(self.lora_b[number](low[number]))
-                number += 1
+                number, each = next(maps)
+                before = number * self.rank
+                pieces.append(F.pad(each.weight, (before, given - before - self.rank)))
             else:
-                pieces.append(mapped.new_zeros(*mapped.shape[:-1], part.rows))
-        return mapped + (pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=-1))
+                pieces.append(self.lora_a.weight.new_zeros(part.rows, given))
+        return torch.cat(pieces) * self.scale
 
     @torch.no_grad()
     def merged(self) -> Float[Tensor, "out dim"]:
