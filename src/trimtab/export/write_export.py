@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from trimtab.config.corpora import ParallelFiles
 from trimtab.data.exact_text import ExactText
 from trimtab.errors import InputError, RunFailed, input_error
+from trimtab.export.byte_products import FULL, largest_weight
 from trimtab.export.card import CardWords, language_model_words, model_card, translator_words
 from trimtab.export.continuation_gate import compare_continuations
 from trimtab.export.draft import check_place, draft_folder
@@ -148,7 +149,7 @@ def write_export(
             gate=proof.compare(target.as_users_open_it(draft), samples, quantized),
         )
         if not report.gate.passed:
-            raise _failed(report)
+            raise _failed(report, quantized)
         text = json.dumps(report.gate.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         (draft / GATE_FILE).write_text(text, encoding="utf-8")
         card = target.card(trained, name=place.name, tags=proof.tags())
@@ -184,13 +185,18 @@ def _text(given: GivenText) -> Path | str | None:
     return given.source
 
 
-def _failed(report: ExportReport) -> RunFailed:
+def _failed(report: ExportReport, quantized: Quantized) -> RunFailed:
     evidence = "\n".join(f"  got     {line}" for line in report.gate.render().splitlines())
     fix = "report this with the recipe and the versions of trimtab and the library: it is a defect"
     if report.gate.loss is not None and not report.gate.loss.is_within:
         fix = (
             "keep more bits by another --quantization, or allow more by --loss if the references lose little"
         )
+        if "int8" in quantized.kind and largest_weight() < FULL:
+            fix += (
+                ".\n          This processor has no VNNI: sums of products of bytes may spill over, and int8 "
+                "loses more.\n          With CT2_USE_MKL=1 the sums of CTranslate2 are exact, as on a processor that has it"
+            )
     return RunFailed(
         f"the export of step {report.step} for {report.target} differs from the trainer; nothing was written\n"
         f"{evidence}\n"

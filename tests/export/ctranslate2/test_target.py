@@ -14,6 +14,7 @@ from trimtab.errors import InputError, RunFailed
 from trimtab.evaluation.pairs import score
 from trimtab.evaluation.translations import evaluate
 from trimtab.export import write_export as module
+from trimtab.export.byte_products import FULL, largest_weight
 from trimtab.export.ctranslate2.target import CTranslate2, never_written, pieces_of
 from trimtab.export.manifest import MANIFEST
 from trimtab.export.quantized import Quantized
@@ -145,10 +146,11 @@ def test_a_quantised_export_is_held_to_the_stated_loss(trained_run, tmp_path, mo
         return real(variant(model, steps=3), opened, lines, quantized)
 
     monkeypatch.setattr(module, "compare_translations", other_text)
-    with pytest.raises(RunFailed, match="keep more bits by another --quantization"):
+    with pytest.raises(RunFailed, match="keep more bits by another --quantization") as failed:
         export_model(
             f"{trained_run}@last", to="ctranslate2", out=tmp_path / "no", quantized=Quantized(kind="int8")
         )
+    assert ("set CT2_USE_MKL=1" in str(failed.value)) == (largest_weight() < FULL)
     assert not (tmp_path / "no").exists()
 
 

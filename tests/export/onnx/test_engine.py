@@ -8,8 +8,8 @@ import torch
 
 from tests.small_run import small_pairs
 from trimtab.errors import InputError
+from trimtab.export.byte_products import REDUCED
 from trimtab.export.onnx import engine as onnx_runtime
-from trimtab.export.onnx.byte_products import REDUCED
 from trimtab.export.onnx.engine import open_onnx, require_onnx
 from trimtab.export.target import Engine
 from trimtab.export.trainer import token_log_probabilities

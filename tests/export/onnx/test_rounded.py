@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tests.export.onnx.test_nodes import run
-from trimtab.export.onnx.byte_products import FULL, REDUCED
+from trimtab.export.byte_products import FULL, REDUCED, largest_weight
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import Rounding, embedded, linear, rounded_rows
 from trimtab.export.onnx.store import Store
@@ -39,6 +39,8 @@ def built(folder, make, dtype=torch.float32, most=None):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("most", "off"), [(None, 1e-6), (FULL, 0.03), (REDUCED, 0.05)])
 def test_linear_maps_are_those_of_torch_or_near_them(tmp_path, bias, most, off):
+    if most is not None and most > largest_weight():
+        pytest.skip("this processor has no VNNI: sums of products of whole bytes spill over")
     torch.manual_seed(1)
     module, asked = nn.Linear(6, 4, bias=bias), torch.randn(7, 6)
     nodes = built(tmp_path, lambda nodes, x: linear(nodes, x, module, "map"), most=most)

@@ -6,8 +6,8 @@ import torch
 
 from tests.export.variants import variant
 from trimtab.errors import RunFailed, input_error
+from trimtab.export.byte_products import FULL, REDUCED
 from trimtab.export.onnx import write_graphs as onnx_files
-from trimtab.export.onnx.byte_products import FULL, REDUCED
 from trimtab.export.onnx.files import OPSETS
 from trimtab.export.onnx.nodes import IR_VERSIONS
 from trimtab.export.onnx.write_graphs import worst_difference, write_at, write_graphs

@@ -133,6 +133,12 @@ class CTranslate2:
                 f"The weights are {self.quantization}: texts differ in some lines from those of the trainer, as the "
                 "proof says."
             )
+        if "int8" in self.quantization:
+            told.append(
+                "On AMD processors without VNNI, those before Zen 4, the library's sums of products of bytes may spill "
+                "over, and texts are worse than the proof says. With `CT2_USE_MKL=1` they are exact and slower than "
+                "float32: export float32 for these processors."
+            )
         if trained.tokenizers.source.symbols:
             told.append(
                 "Tags are pieces of their own before those of the line: "

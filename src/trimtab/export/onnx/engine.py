@@ -9,8 +9,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from trimtab.errors import InputError, input_error
+from trimtab.export.byte_products import largest_weight
 from trimtab.export.onnx.binding import Bound, run_bound
-from trimtab.export.onnx.byte_products import largest_weight
 from trimtab.export.onnx.files import (
     DECODER,
     ENCODER,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trimtab.errors import InputError, input_error
-from trimtab.export.onnx.byte_products import FULL, REDUCED
+from trimtab.export.byte_products import FULL, REDUCED
 from trimtab.export.plain_files import plain_file, read_object
 
 SETTINGS, WEIGHTS, ENCODER, DECODER = "onnx.json", "model.onnx.data", "encoder.onnx", "decoder.onnx"

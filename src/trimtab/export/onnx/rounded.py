@@ -23,7 +23,7 @@ class Rounded(NamedTuple):
 
 
 class Rounding(Nodes):
-    """A graph whose weights are rounded to whole numbers from -`most` to `most`; see `export.onnx.byte_products`."""
+    """A graph whose weights are rounded to whole numbers from -`most` to `most`; see `export.byte_products`."""
 
     def __init__(self, store: Store, *, opset: int, most: int) -> None:
         super().__init__(store, opset=opset)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from trimtab.errors import RunFailed
+from trimtab.export.byte_products import FULL, REDUCED, largest_weight
 from trimtab.export.gate import BOUND
-from trimtab.export.onnx.byte_products import FULL, REDUCED, largest_weight
 from trimtab.export.onnx.decoder import decoder_graph
 from trimtab.export.onnx.encoder import encoder_graph
 from trimtab.export.onnx.engine import open_onnx

@@ -3,8 +3,8 @@ import platform
 import numpy as np
 import pytest
 
-from trimtab.export.onnx import byte_products
-from trimtab.export.onnx.byte_products import FULL, REDUCED, largest_weight
+from trimtab.export import byte_products
+from trimtab.export.byte_products import FULL, REDUCED, largest_weight
 
 
 @pytest.mark.parametrize(
