@@ -53,7 +53,11 @@ def _sections(place: Place, path: str) -> Iterator[str]:
         for key in model.model_fields:
             below, rest = field_of(model, key), place.models[number:]
             # What several kinds have in common stands once, below the last of them.
-            if below is not None and key != "kind" and not any(_same(below, field_of(each, key)) for each in rest):
+            if (
+                below is not None
+                and key != "kind"
+                and not any(_same(below, field_of(each, key)) for each in rest)
+            ):
                 yield from _below(below, f"{path}.{key}" if path else key)
 
 
@@ -170,7 +174,9 @@ def _tell_meanings(schema: dict[str, Any]) -> None:
         group = schema if model is Recipe else schema["$defs"][model.__name__]
         for key, meaning in meanings(model).items():
             if key in group["properties"]:
-                group["properties"][key] = dict(sorted({**group["properties"][key], "description": meaning}.items()))
+                group["properties"][key] = dict(
+                    sorted({**group["properties"][key], "description": meaning}.items())
+                )
 
 
 def _groups(place: Place) -> Iterator[type[Settings]]:
