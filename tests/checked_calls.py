@@ -49,7 +49,9 @@ def decorated(each: Any) -> Any:
     """A function, a method, a property or a class, with its checks."""
     if inspect.isclass(each):
         if dataclasses.is_dataclass(each) and "__init__" in vars(each):
-            each.__init__ = decorated(each.__init__)
+            from trimtab.checks.record import init_of  # late: `install` comes before trimtab
+
+            each.__init__ = decorated(init_of(each))
         return each
     if isinstance(each, classmethod | staticmethod):
         return type(each)(decorated(each.__func__))

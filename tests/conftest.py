@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.checked_calls import install
 from tests.one_thread import keep_to_one_thread
@@ -18,10 +19,13 @@ install()
 pytest_plugins = ["tests.suite"]
 
 # The same examples at every run, so that a failure belongs to the change that it is seen with, and none by the clock.
-# `just explore` draws others.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("explore", deadline=None, print_blob=True)
+# `just explore` draws others, and four times as many. hypothesis would also draw numbers and texts that stand in the
+# modules that are imported so far, of whose sources it parses all: what a test sees would be a matter of those that ran
+# before it.
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("repeatable")
+providers._get_local_constants = lambda: providers._local_constants
 
 # A job in the background of a shell begins with SIGINT ignored, one of nohup with SIGHUP, and both hand this on: tests
 # that interrupt a child would wait for ever.
@@ -58,13 +62,13 @@ def copied_run(trained_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "run", trained_run.parent / "recipe.yaml"
 
 
-@pytest.fixture
-def checks_of_data_only(monkeypatch: pytest.MonkeyPatch, trained_run: Path) -> None:
-    """Runs of four steps take half as long without the checks of the model, which `trained_run` had."""
-    from trimtab import launch
-    from trimtab.training.preflight.every_check import of_the_data
+@pytest.fixture(scope="module")
+def checks_of_data_only() -> Iterator[None]:
+    """`model_unchecked` for the tests of a module, and for the runs that it makes for them all."""
+    from tests.unchecked import model_unchecked
 
-    monkeypatch.setattr(launch, "preflight", of_the_data)
+    with model_unchecked():
+        yield
 
 
 @pytest.fixture

@@ -1,31 +1,23 @@
 """What children of tests need, imported once by the server that they are forked from (`tests/children.py`).
 
-It imports and computes nothing, so that it has no threads. Children that become another user may be unable to read the
-packages, so what their commands import late is here too.
+It imports and computes nothing, so that it has no threads. Calls within trimtab are checked in the process that runs
+the tests and not here: each child would compile the checks anew, two thirds of the time of one that trains. Children
+that become another user may be unable to read the packages, so what their commands import late is here too.
 """
 
 import importlib
 import pkgutil
 from pathlib import Path
 
-from jaxtyping import install_import_hook
-
-from tests.checked_calls import install
-
-# As in the process that runs the tests: calls within trimtab are checked.
-install()
-install_import_hook("trimtab", "beartype.beartype")
-
-import beartype  # noqa: E402
-import huggingface_hub.file_download  # noqa: E402, F401
-import hypothesis  # noqa: E402, F401
-import pytest  # noqa: E402, F401
-import torch  # noqa: E402, F401
+import huggingface_hub.file_download  # noqa: F401
+import hypothesis  # noqa: F401
+import pytest  # noqa: F401
+import torch  # noqa: F401
 
 # A child that becomes another user may not be able to read the packages: what typer imports when it is called, and what
 # a command imports before it refuses, is imported here.
-import typer  # noqa: E402
-from transformers import (  # noqa: E402, F401
+import typer
+from transformers import (  # noqa: F401
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -34,14 +26,14 @@ from transformers import (  # noqa: E402, F401
     MarianMTModel,
     PegasusConfig,
 )
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
-import trimtab  # noqa: E402
-from trimtab.checks.check_recipe import check_recipe  # noqa: E402
-from trimtab.cli.app import app  # noqa: E402
-from trimtab.config.load import load_recipe  # noqa: E402
+import trimtab
+from trimtab.checks.check_recipe import check_recipe
+from trimtab.cli.app import app
+from trimtab.config.load import load_recipe
 
-for package in (typer, trimtab, beartype):
+for package in (typer, trimtab):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if found.name.endswith(("__main__", "_winconsole")) or found.name.startswith("trimtab.adapters."):
             continue  # libraries that adapters import may start threads, and no command needs them

@@ -7,6 +7,8 @@ from trimtab.errors import InputError
 from trimtab.inference import load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 BOTH = {
     "data.train.0.tags": ["<2de>"],
     "data.train.0.both_directions": True,

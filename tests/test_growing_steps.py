@@ -2,11 +2,14 @@
 
 import itertools
 
+import pytest
 import torch
 
 from tests.small_run import small_parts, small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.launch import train
+
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 WARMUP = {"start": 64, "over": "8 steps"}
 SIZES = {"step.tokens_per_step": 512, "step.tokens_per_micro_batch": 128, "step.batch_warmup": WARMUP}

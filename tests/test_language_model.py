@@ -28,6 +28,8 @@ from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.types import IGNORE
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 TIMES = ("tokens_per_second", "seconds")
 BYTES = {"data.tokenizer": {"kind": "bytes"}}
 PREFIX = {**PAIRS, "model.prefix": "bidirectional"}

@@ -23,6 +23,8 @@ from trimtab.model.roles import role_of
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.training.preflight import preflight
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 KEY = "step.optimizer.learning_rate_multipliers"
 TEXT = {
     "data.tokenizer": {"vocabulary_size": 420},

@@ -27,6 +27,8 @@ from trimtab.training.validate import validate, with_best
 from trimtab.training.warm_start import warm_start
 from trimtab.types import TrainState
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 EMA = {
     "length": "12 steps",
     "step.schedule.warmup": "2 steps",

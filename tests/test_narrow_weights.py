@@ -11,6 +11,8 @@ from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 NARROW = {
     "step.precision": "bf16",
     "step.schedule": {"kind": "constant"},

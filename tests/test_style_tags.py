@@ -15,6 +15,8 @@ from trimtab.evaluation.translations import evaluate
 from trimtab.inference import load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 POLITE = re.compile(r"\b(Sie|Ihnen|Ihre?[nmrs]?)\b")
 CHANGES = {
     "data.tokenizer": {"vocabulary_size": 600},

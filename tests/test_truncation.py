@@ -1,5 +1,6 @@
 """Truncated labels in a whole run: from when on, how they are counted, and the same at every cut and after a stop."""
 
+import pytest
 import torch
 
 from tests.small_run import small_recipe
@@ -13,6 +14,8 @@ from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import take_step
 from trimtab.tasks.task_of import open_datasets
 from trimtab.types import TrainState
+
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 TRUNCATE = {"error_norm": 1.0, "after": "10 steps"}
 

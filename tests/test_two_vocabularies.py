@@ -19,6 +19,8 @@ from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
 from trimtab.training.preflight import preflight
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},
     "data.tokenizer": {"vocabulary_size": 300},

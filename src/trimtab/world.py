@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from trimtab.errors import InputError, input_error
 
-Ranks = Literal["all", "alone"] | Any
+WhichRanks = Literal["all", "alone"] | Any
 """Who takes part: all ranks of the default process group, this process alone, or the ranks of a process group."""
 
 
@@ -27,7 +27,7 @@ def launched_processes() -> int:
     return int(text) if text.isdecimal() and int(text) > 0 else 1
 
 
-def group_of(ranks: Ranks, *, part: str) -> "ProcessGroup | None":
+def group_of(ranks: WhichRanks, *, part: str) -> "ProcessGroup | None":
     """The process group that `part` works over; None for one process.
 
     Raises InputError where a launcher has started several processes and none of them has joined a group: they would
@@ -45,7 +45,7 @@ def group_of(ranks: Ranks, *, part: str) -> "ProcessGroup | None":
     return None
 
 
-def checked_ranks(ranks: Any, *, part: str) -> Ranks:
+def checked_ranks(ranks: Any, *, part: str) -> WhichRanks:
     """What says who takes part; InputError for anything else."""
     if isinstance(ranks, str):
         known = ranks in ("all", "alone")

@@ -19,6 +19,8 @@ from trimtab.errors import InputError
 from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def weights(run, step):
     return load_file(run / "checkpoints" / step_name(step) / "model.safetensors")

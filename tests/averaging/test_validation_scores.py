@@ -16,6 +16,8 @@ from trimtab.errors import InputError
 from trimtab.inference import load_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.fixture(scope="module")
 def member(run):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.places import ROOT, Place, field_of, known_keys
+from trimtab.config.places import ROOT, Place, field_of, known_keys, meanings
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
 
 ROOT_FOLDER = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def test_the_page_in_docs_is_that_of_the_settings():
 @pytest.mark.parametrize("model", GROUPS, ids=lambda model: model.__name__)
 def test_every_group_and_every_key_says_what_it_means(model):
     assert model.__doc__
-    silent = [name for name, field in model.model_fields.items() if name != "kind" and not field.description]
+    silent = [name for name in model.model_fields if name != "kind" and not meanings(model).get(name)]
     assert silent == []
 
 

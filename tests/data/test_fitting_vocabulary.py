@@ -11,6 +11,8 @@ from trimtab.data.sentencepiece_model import load_tokenizer
 from trimtab.errors import InputError
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 LINES = ["the small ship turns", "das kleine schiff dreht", "never slowly always", "nie langsam immer"] * 20
 UNWRITTEN = {"data.tokenizer": {"byte_fallback": False, "character_coverage": 1.0}}
 

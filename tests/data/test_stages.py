@@ -16,6 +16,8 @@ from trimtab.data.stages import Stages, across_stages, plan_stages
 from trimtab.launch import train
 from trimtab.training.record import Recorder
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PAIR = {"source": "a", "target": "b"}
 STAGED = {
     "data.train": [

@@ -15,6 +15,8 @@ from trimtab.evaluation.texts import evaluate_text
 from trimtab.inference import load_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

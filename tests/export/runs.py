@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.small_run import small_recipe
+from tests.unchecked import model_unchecked
 
 STEPS = "4 steps"
 
@@ -19,7 +20,8 @@ def trained(folder: Path, **changes) -> Path:
         "step.schedule.warmup": "2 steps",
         "data.max_tokens": 20,
     }
-    return train(small_recipe(folder, **{**quick, **changes}), out=folder / "run").run
+    with model_unchecked():
+        return train(small_recipe(folder, **{**quick, **changes}), out=folder / "run").run
 
 
 def of_model(**changes):

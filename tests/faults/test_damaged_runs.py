@@ -17,6 +17,8 @@ from trimtab.data.sentencepiece_model import load_tokenizer
 from trimtab.errors import InputError, NothingToResume
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 FILES = ("manifest.json", "model.safetensors", "optimizer.safetensors", "state.json")
 FLIPS = [20, pytest.param(200, marks=pytest.mark.slow)]
 

@@ -17,6 +17,8 @@ from trimtab.checkpoint.step_folders import step_name
 from trimtab.errors import Terminated
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 STEPS = 60
 
 

@@ -10,6 +10,8 @@ from trimtab.errors import InputError
 from trimtab.inference.generating import generate, load_generator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PROMPTS = ["the small", "", "never turns\n", "the  wind "]
 
 

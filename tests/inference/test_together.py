@@ -11,6 +11,8 @@ from trimtab.errors import InputError
 from trimtab.inference import load_model, load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 LINES = [source for source, _ in small_pairs(30, seed=3)]
 
 

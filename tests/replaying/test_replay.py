@@ -20,6 +20,8 @@ from trimtab.replaying.replay import replay
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training import stopwatch
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def contents(folder):
     """Every file below a folder, with the sha256 of what is in it and the time it was written at."""

@@ -9,6 +9,8 @@ from trimtab.launch import train
 from trimtab.training.comparison import compared_anew
 from trimtab.types import TrainState
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 BEST = {"set": "valid", "metric": "chrf", "value": 1.138, "loss": 4.0, "step": 20, "since": 2}
 MARKS = {
     "data.valid.valid": "24 pairs or rows, sha256 ab",

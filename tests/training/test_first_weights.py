@@ -11,6 +11,8 @@ from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.fixture(scope="module")
 def tuned(own_cache, tmp_path_factory):

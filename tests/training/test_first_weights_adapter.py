@@ -10,6 +10,8 @@ from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.errors import InputError
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def resumed(lora_run, tmp_path):
     shutil.copytree(lora_run.parent / "base", tmp_path / "base")

@@ -11,6 +11,8 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def conversations(path, *, answered):
     talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "bb"}]
@@ -26,7 +28,6 @@ def recipe_of(folder, *, answered, **changes):
     return pretrained_recipe(folder, **{"data.train": [sets], "data.valid": sets, **tokens, **changes})
 
 
-@pytest.mark.usefixtures("checks_of_data_only")
 def test_answers_alone_count(tmp_path):
     run = train(recipe_of(tmp_path, answered=20), out=tmp_path / "run").run
     first = next(iter(read_journal(run / "metrics.jsonl")))

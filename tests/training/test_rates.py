@@ -8,6 +8,8 @@ from trimtab.launch import train
 from trimtab.training.rates import peak_out_of_range, rate_jumps
 from trimtab.types import TrainState
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 SHORT = {"evaluate.every": "50 steps", "checkpoint.every": "4 steps", "data.valid": None}
 SCHEDULE = {"kind": "linear_warmup", "warmup": "4 steps"}
 

@@ -10,6 +10,8 @@ from trimtab.launch import train
 from trimtab.training.refreshes import few_refreshes, few_refreshes_so_far, steps_of
 from trimtab.types import TrainState
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 SELDOM = {"step.ema": {"decay": 0.9, "every": 20}, "evaluate.weights": "ema"}
 
 

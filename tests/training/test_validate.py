@@ -14,6 +14,8 @@ from trimtab.tasks.text import diagnose
 from trimtab.training.validate import validate
 from trimtab.types import Ragged, TrainState
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 AT_THE_END = TrainState(step=60)
 SCORES = {"step", "set", "loss", "bleu", "bleu_signature", "chrf", "chrf_signature", "distinct_outputs"}
 SCORES |= {"repeated_4grams", "lines", "seconds"}

@@ -21,6 +21,8 @@ from trimtab.tasks.text.validation_scores import loss_of
 from trimtab.training.preflight import preflight
 from trimtab.training.warm_start import may_mean, started_as, warm_start, weights_sha256
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def started(folder, run, vocabulary, **changes):
     """The parts of a run that has taken its weights, with this model file as its vocabulary."""

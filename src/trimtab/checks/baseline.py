@@ -8,11 +8,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.silence.pages import BASELINE_OF_NOTHING
 from trimtab.checks.write import write_text
@@ -24,7 +24,7 @@ ESCAPED = "backslashreplace"
 _NUMBER = re.compile(r"\d[\d,._]*(?:[eE][+-]?\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Baseline:
     """What a baseline file remembers."""
 

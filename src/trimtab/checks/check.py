@@ -4,13 +4,13 @@ import gc
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.checks.files import Files, speaks_of_training
 from trimtab.checks.findings import findings_of, identity
 from trimtab.checks.lifetime import undecided
+from trimtab.checks.record import record
 from trimtab.checks.report import Report, Skipped
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
@@ -56,7 +56,7 @@ def check(
     return check_as_asked(paths, asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Asked:
     """How a check is to be done: the options of `check`, and what only the command line has."""
 

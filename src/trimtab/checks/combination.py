@@ -10,15 +10,15 @@ The terms of a line must all hold:
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from trimtab.checks.description import Description
 from trimtab.checks.own_key import own
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Combination:
     """A row of a table: what stands together, what is said of it, and what to do."""
 
@@ -27,7 +27,7 @@ class Combination:
     fix: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Term:
     key: str
     values: frozenset[str]

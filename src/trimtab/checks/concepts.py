@@ -1,9 +1,9 @@
 """The terms to which every configuration is mapped, so that a rule is written once; each has one meaning and type."""
 
-from dataclasses import dataclass
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Concept:
     """A word of the description."""
 

@@ -1,6 +1,5 @@
 """`convert`: another tool's configuration as a recipe, and what in it has no counterpart."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -13,6 +12,7 @@ from trimtab.checks.document import Document
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.registry import all_kinds, kinds_of
 from trimtab.checks.read.dialects import in_dialect
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 from trimtab.checks.unrecognised import tool_not_read, what_is_there, what_may_be
 from trimtab.errors import InputError, input_error
@@ -35,7 +35,7 @@ NEEDED = ("learning_rate", "micro_batch", "steps", "epochs", "optimizer")
 WIDTH = 110
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Conversion:
     """A recipe made from another tool's file."""
 

@@ -1,16 +1,16 @@
 """Training data as OpenNMT-py, Eole and Mammoth list them: corpora under `data`, tasks under `tasks`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from trimtab.checks.description import Description
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 _ROOTS = {"opennmt": "data", "eole": "data", "mammoth": "tasks"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Corpus:
     """One entry of the list."""
 

@@ -1,19 +1,20 @@
 """A run as rules see it, whatever tool it is configured for."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from trimtab.checks.concepts import CONCEPTS
 from trimtab.checks.document import Document
 from trimtab.checks.keytable import KeyTable
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 Version = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Description:
     """One run, or a part of one. Three answers are possible to "what is the learning rate?": a `Setting` from the file,
     a `Setting` with the tool's default, or None: it cannot be known from here, and rules stay silent."""

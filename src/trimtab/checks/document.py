@@ -2,10 +2,11 @@
 options of a command line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 
 Syntax = Literal["yaml", "json", "python", "shell"]
 """A notebook is the Python of its cells, with the places of the notebook file."""
@@ -25,7 +26,7 @@ class _Unknown:
 UNKNOWN: Final = _Unknown()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Entry:
     """A key with its value: of a mapping, of a call, or of a command line."""
 
@@ -40,7 +41,7 @@ class Entry:
     """Of a script: whether the value is the default of an option, which a command line may replace."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Call:
     """A call in a script whose name the readers know, or a command with its options."""
 
@@ -56,7 +57,7 @@ class Call:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repeated:
     """A key that one mapping has twice, of which most readers silently take the last."""
 
@@ -68,7 +69,7 @@ class Repeated:
     """Whether both are written with the same value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Document:
     """One file, read by its syntax alone."""
 

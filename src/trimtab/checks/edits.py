@@ -1,10 +1,11 @@
 """What a fix does to a file, said by keys; `fix` turns it into characters for each syntax and keeps all the rest."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from trimtab.checks.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class SetValue:
     """Writes another value behind a key that is there."""
 
@@ -12,7 +13,7 @@ class SetValue:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddKey:
     """Writes a key that is not there, beside the key `after` (dotted paths; both in one mapping)."""
 
@@ -21,7 +22,7 @@ class AddKey:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RenameKey:
     """Gives a key another name, its value kept."""
 
@@ -29,7 +30,7 @@ class RenameKey:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoveKey:
     """Takes a key and its value away."""
 

@@ -1,9 +1,9 @@
 """Why a rule may be believed, in grades: measured here, then papers, what maintainers say, arithmetic, and folklore."""
 
-from dataclasses import dataclass
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Measured:
     """An experiment of this project, kept with its command in `experiments/`."""
 
@@ -12,7 +12,7 @@ class Measured:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paper:
     """A paper that was opened; `text` is what it says, with its number."""
 
@@ -22,7 +22,7 @@ class Paper:
     """False where it is cited from memory: then a rule that has nothing better is a note."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Maintainer:
     """A tool's own documentation, source, issue or pull request that was opened."""
 
@@ -31,14 +31,14 @@ class Maintainer:
     opened: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arithmetic:
     """A derivation that anybody can follow, written out."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Folklore:
     """What practitioners say; only ever a note."""
 

@@ -1,7 +1,5 @@
 """A file's bytes to descriptions of the runs in it: read, recognise, tell."""
 
-from difflib import get_close_matches
-
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.kinds.kind import Kind, Surroundings
@@ -51,6 +49,8 @@ def recognise(document: Document) -> Kind | None:
 
 def named_kind(name: str) -> Kind:
     """The kind of a name, as `--as` takes it; raises InputError with the nearest if there is none."""
+    from difflib import get_close_matches  # late: few files need it
+
     kinds = {kind.name: kind for kind in all_kinds()}
     if name in kinds:
         return kinds[name]

@@ -1,9 +1,8 @@
 """The files of source and target where a tool lists them by themselves: Marian's two lists, Sockeye's four options."""
 
-from dataclasses import dataclass
-
 from trimtab.checks.description import Description
 from trimtab.checks.listed import text_list
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 _KEYS = {
@@ -12,7 +11,7 @@ _KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FilePair:
     """One pair of files; each side with the setting that names it."""
 

@@ -2,18 +2,18 @@
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.checks.record import record
 
 NAMES = (".gitignore", ".ignore")
 _END = re.compile("")
 """Behind the last part: nothing more fits."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pattern:
     parts: tuple[re.Pattern[str] | None, ...]
     """One for each folder and the name; None is `**`, any number of folders."""
@@ -42,7 +42,7 @@ class _Pattern:
         return reached
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ignored:
     """The ignore files of a folder and of those above it, outermost first."""
 

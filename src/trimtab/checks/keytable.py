@@ -2,13 +2,15 @@
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
+
+from trimtab.checks.record import record
 
 KeyType = Literal["number", "integer", "boolean", "text", "list", "mapping", "any"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Key:
     """One key of a tool."""
 
@@ -42,7 +44,7 @@ class Key:
     """What to write in its place, where that is not only a new name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class KeyTable:
     """All keys of a tool's configuration at one version."""
 

@@ -1,16 +1,16 @@
 """Whether a key of a tool lives at the version that counts: not yet, still, under another name, or no more."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from trimtab.checks.description import Description, Version
 from trimtab.checks.keytable import Key, KeyTable
+from trimtab.checks.record import record
 
 Stage = Literal["not yet", "lives", "renamed", "removed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lifetime:
     """What became of a key."""
 

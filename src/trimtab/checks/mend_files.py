@@ -2,13 +2,14 @@
 
 import errno
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.checks.check import Paths, found_files
 from trimtab.checks.files import STANDARD_INPUT, Files, read_bytes
 from trimtab.checks.findings import findings_of
 from trimtab.checks.fix.mend import Seen, mend
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis
 from trimtab.checks.selection import Chosen, chosen_rules
 from trimtab.checks.silence.run import Silences
@@ -19,7 +20,7 @@ from trimtab.errors import InputError, Problem, input_error
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class MendedFile:
     """What became of one file."""
 

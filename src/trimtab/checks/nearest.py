@@ -1,7 +1,6 @@
 """Did you mean: the word that an unknown one was meant to be, by what other tools call it, then by its letters."""
 
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from functools import lru_cache
 
 SAME_IDEA: tuple[frozenset[str], ...] = tuple(
@@ -67,6 +66,8 @@ def _reordered(word: str, words: Iterable[str]) -> str:
 
 def likeness(one: str, other: str) -> float:
     """From 0 to 1; case, hyphens and underscores do not matter, and two neighbours that changed places are one slip."""
+    from difflib import SequenceMatcher  # late: few files need it
+
     one, other = _plain(one), _plain(other)
     if _is_swapped(one, other):
         return 1 - 1 / (2 * len(one))

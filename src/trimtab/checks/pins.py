@@ -15,20 +15,16 @@ Pin = tuple[str, str]
 MAX_LOCK_BYTES: Final = 20_000_000
 MAX_PARENTS: Final = 40
 
-_PACKAGE = re.compile(
-    r"^\[\[package\]\]\s*^name\s*=\s*\"([^\"\n]+)\"\s*^version\s*=\s*\"([^\"\n]+)\"", re.MULTILINE
-)
-_EXACT = re.compile(
-    r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]\n]*\])?\s*\(?\s*={2,3}\s*([0-9][\w.!+-]*)\s*\)?\s*(\*?)\s*(;?)"
-)
-_CONDA = re.compile(
+_PACKAGE = r"(?m)^\[\[package\]\]\s*^name\s*=\s*\"([^\"\n]+)\"\s*^version\s*=\s*\"([^\"\n]+)\""
+_EXACT = r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]\n]*\])?\s*\(?\s*={2,3}\s*([0-9][\w.!+-]*)\s*\)?\s*(\*?)\s*(;?)"
+_CONDA = (
     r"\s*-\s*[\"']?(?:[\w.-]+::)?([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*={1,2}\s*([0-9][\w.]*)"
     r"(?:=[\w.*]*)?[\"']?\s*(?:#.*)?$"
 )
 
 
 _INSTALLING = ("pip install", "# /// script", "uv add", '"pip", "install"')
-_NAME = re.compile(r"(?<![\w./-])([A-Za-z][\w-]{0,80})(?:\[[^\]\n]{0,40}\])?\Z")
+_NAME = r"(?<![\w./-])([A-Za-z][\w-]{0,80})(?:\[[^\]\n]{0,40}\])?\Z"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*(?![\w.*])")
 _LONGEST: Final = 130
 """Characters of a package's name with its extras."""
@@ -61,7 +57,7 @@ def pins_of_script(text: str) -> dict[str, str]:
     pins: dict[str, str] = {}
     at = text.find("==")
     while at >= 0:  # looked for by itself: a notebook may hold megabytes of images
-        name, number = _NAME.search(text[max(0, at - _LONGEST) : at]), _NUMBER.match(text, at + 2)
+        name, number = re.search(_NAME, text[max(0, at - _LONGEST) : at]), _NUMBER.match(text, at + 2)
         if name is not None and number is not None:
             pins[name[1].lower()] = number[0]
         at = text.find("==", at + 2)
@@ -102,7 +98,7 @@ def _agreed(pins: Iterator[Pin]) -> dict[str, str]:
 
 
 def _lock(text: str) -> Iterator[Pin]:
-    return ((found[1], found[2]) for found in _PACKAGE.finditer(text))
+    return ((found[1], found[2]) for found in re.finditer(_PACKAGE, text))
 
 
 def _lines(text: str) -> Iterator[Pin]:
@@ -111,7 +107,7 @@ def _lines(text: str) -> Iterator[Pin]:
 
 
 def _exact(requirement: str) -> Iterator[Pin]:
-    found = _EXACT.match(requirement)
+    found = re.match(_EXACT, requirement)
     if found is not None and not found[3] and not found[4] and "," not in requirement[found.end() :]:
         yield found[1], found[2]
 
@@ -119,7 +115,7 @@ def _exact(requirement: str) -> Iterator[Pin]:
 def _conda(text: str) -> Iterator[Pin]:
     names = {"pytorch": "torch"}
     for line in text.splitlines():
-        if found := _CONDA.match(line):
+        if found := re.match(_CONDA, line):
             yield names.get(found[1], found[1]), found[2]
 
 

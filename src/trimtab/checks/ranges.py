@@ -9,12 +9,12 @@ from trimtab.checks.pins import up_to_root
 from trimtab.checks.read.limits import MAX_BYTES
 
 _FILES = ("requirements.txt", "pyproject.toml", "setup.cfg")
-_RANGE = re.compile(
-    r"""(?:^|["'])\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]\n]*\])?\s*\(?\s*(?P<range>(?:[~=!<>]=|[<>])[^;#"'\n)]*)"""
-    r"""(?P<condition>[^"'\n]*)""",
-    re.MULTILINE,
+_RANGE = (
+    r"""(?m)(?:^|["'])\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]\n]*\])?\s*\(?\s*"""
+    r"""(?P<range>(?:[~=!<>]=|[<>])[^;#"'\n)]*)"""
+    r"""(?P<condition>[^"'\n]*)"""
 )
-_PART = re.compile(r"(~=|==|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?")
+_PART = r"(~=|==|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?"
 
 
 def leaves_out(folder: Path, package: str, version: tuple[int, ...]) -> bool:
@@ -37,7 +37,7 @@ def allows(text: str, version: tuple[int, ...]) -> bool:
 
 
 def _parts(text: str) -> Iterator[tuple[str, tuple[int, ...], bool]]:
-    for found in _PART.finditer(text):
+    for found in re.finditer(_PART, text):
         yield found[1], tuple(int(each) for each in found[2].split(".")[:6]), found[3] is not None
 
 
@@ -72,7 +72,7 @@ def _in(folder: Path) -> dict[str, tuple[str, ...]]:
             text = file.read_text(encoding="utf-8-sig", errors="replace")
         except OSError:
             continue
-        for each in _RANGE.finditer(text):
+        for each in re.finditer(_RANGE, text):
             if ";" not in each["condition"]:
                 package = re.sub(r"[-_.]+", "-", each["name"]).lower()
                 found[package] = (*found.get(package, ()), each["range"])

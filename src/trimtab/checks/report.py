@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trimtab.checks.document import Document
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis
 from trimtab.errors import InputError, Problem
 from trimtab.finding import Severity
@@ -12,7 +13,7 @@ from trimtab.finding import Severity
 GREATEST_FIRST: tuple[Severity, ...] = ("error", "warning", "note")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """A file that was named and not checked, and why that is no mistake."""
 
@@ -20,7 +21,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Report:
     """The findings of one run over any number of files, in the order of files and lines."""
 

@@ -1,13 +1,13 @@
 """A rule: its page, its check and its test are one file, `rules/CODE_name.py`, that holds `RULE` and `check`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from trimtab.checks.description import Description
 from trimtab.checks.edits import Edit
 from trimtab.checks.evidence import Evidence
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 from trimtab.errors import one_line, shortened
 from trimtab.finding import Finding, Severity
@@ -19,7 +19,7 @@ MOST_SHOWN = 400
 Check = Callable[[Description], "Iterator[Diagnosis]"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """What to do, in words; `safety` says whether doing it changes what is trained."""
 
@@ -27,7 +27,7 @@ class Fix:
     safety: Safety = "changes training"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Example:
     """A small configuration: its text, and the file name by which its kind is recognised."""
 
@@ -39,7 +39,7 @@ class Example:
     """Other files of the folder, as (name, text)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Diagnosis:
     """A finding at a place, with the edits that would fix it."""
 
@@ -54,7 +54,7 @@ class Diagnosis:
     """Whose configuration it is about: of several pieces of evidence the one about this tool is shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Rule:
     """The page of a rule. `message`, `why` and the fix may have {fields}, filled by `at`."""
 

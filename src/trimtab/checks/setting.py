@@ -1,15 +1,15 @@
 """One setting of a run: its value as the tool takes it, as the file has it, and where it stands."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 
 Origin = Literal["file", "default", "beside"]
 """Written in this file; the tool's own default; or read from a file beside it (the model's config.json)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Setting:
     """What one key says. A setting whose value is not a literal has no `Setting` at all: it is unknown."""
 

@@ -4,9 +4,9 @@ import re
 
 from trimtab.checks.description import Description
 
-_TIED = re.compile(
-    r"(llama-3\.2-[13]b|qwen2-(0\.5|1\.5)b|qwen2\.5-(0\.5|1\.5|3)b|qwen3-(0\.6|1\.7|4)b|smollm2?-\d|gemma-|^t5-(small|base|large|3b|11b)$)",
-    re.IGNORECASE,
+_TIED = (
+    r"(?i)(llama-3\.2-[13]b|qwen2-(0\.5|1\.5)b|qwen2\.5-(0\.5|1\.5|3)b|qwen3-(0\.6|1\.7|4)b|"
+    r"smollm2?-\d|gemma-|^t5-(small|base|large|3b|11b)$)"
 )
 """By the `tie_word_embeddings` of the published config.json of these models."""
 _TIED_FAMILIES = frozenset(
@@ -20,4 +20,6 @@ def is_tied(run: Description) -> bool:
     if told is not None:
         return told
     name = run.value("model_name") or ""
-    return run.value("model_family") in _TIED_FAMILIES or _TIED.search(name.rpartition("/")[2]) is not None
+    return (
+        run.value("model_family") in _TIED_FAMILIES or re.search(_TIED, name.rpartition("/")[2]) is not None
+    )

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -40,8 +39,8 @@ LIBRARIES: Final = (
 )
 """Whose version may decide, as the package index spells them."""
 
-_ASKED = re.compile(r"([A-Za-z0-9][\w.-]*)\s*={1,3}\s*v?([0-9]\S*)")
-_DISTRIBUTION = re.compile(r"([A-Za-z0-9][\w.]*?)-([0-9][^-]*)(?:-py[0-9.]+)?\.(?:dist|egg)-info")
+_ASKED = r"([A-Za-z0-9][\w.-]*)\s*={1,3}\s*v?([0-9]\S*)"
+_DISTRIBUTION = r"([A-Za-z0-9][\w.]*?)-([0-9][^-]*)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
 
 
 def parse_versions(items: Iterable[str]) -> dict[str, Version]:
@@ -49,7 +48,7 @@ def parse_versions(items: Iterable[str]) -> dict[str, Version]:
     found: dict[str, Version] = {}
     problems: list[Problem] = []
     for item in (part for text in items for part in re.split(r"[\s,]+", text) if part):
-        match = _ASKED.fullmatch(item)
+        match = re.fullmatch(_ASKED, item)
         version = read_version(match[2]) if match else ()
         library = library_of(match[1]) if match else None
         if match is None or not version:
@@ -62,6 +61,8 @@ def parse_versions(items: Iterable[str]) -> dict[str, Version]:
                 )
             )
         elif library is None:
+            from difflib import get_close_matches  # late: few files need it
+
             near = get_close_matches(match[1].lower(), [name.lower() for name in LIBRARIES], n=1)
             problems.append(
                 Problem(
@@ -150,5 +151,5 @@ def _distributions(folder: str) -> dict[str, str]:
         names = sorted(os.listdir(folder))
     except OSError:
         return {}
-    matches = (_DISTRIBUTION.fullmatch(name) for name in names)
+    matches = (re.fullmatch(_DISTRIBUTION, name) for name in names)
     return {normal(match[1]): match[2] for match in matches if match is not None}

@@ -3,13 +3,13 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from trimtab.checks.ignored import Ignored
 from trimtab.checks.read.document import SUFFIXES
 from trimtab.checks.read.limits import MAX_BYTES
+from trimtab.checks.record import record
 from trimtab.errors import InputError, Problem
 
 NEVER: Final = frozenset(
@@ -39,7 +39,7 @@ NEVER: Final = frozenset(
 MAX_DEPTH: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """One file to check."""
 

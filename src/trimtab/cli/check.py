@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -170,6 +171,7 @@ def check_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         epilog="Exit code: 0 no errors (warnings and notes are fine), 1 errors, 2 a file that cannot be read, or a "
         "named file that is no known configuration.",
         allow_abbrev=False,
+        formatter_class=partial(argparse.HelpFormatter, width=80),  # made for each option, never shown
     )
     parser.given = one_line(" ".join(arguments))
     add = parser.add_argument

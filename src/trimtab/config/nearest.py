@@ -1,7 +1,6 @@
 """Did you mean: the known key, kind or file name nearest to an unknown one."""
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
 from trimtab.config.places import known_keys
 
@@ -101,6 +100,8 @@ def nearest_words(word: str, allowed: Sequence[str], *, cutoff: float = 0.65) ->
 
 def likeness(one: str, other: str) -> float:
     """From 0 to 1; case, hyphens and underscores do not matter, and a word that begins another is near it."""
+    from difflib import SequenceMatcher  # late: few files need it
+
     one, other = (text.lower().replace("-", "_") for text in (one, other))
     if one == other:
         return 1.0

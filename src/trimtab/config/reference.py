@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never, cast
 
 from trimtab.config.describe import describe
-from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of
+from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of, meanings
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
 from trimtab.metrics.catalogue import METRICS
@@ -53,8 +53,16 @@ def _sections(place: Place, path: str) -> Iterator[str]:
         for key in model.model_fields:
             below, rest = field_of(model, key), place.models[number:]
             # What several kinds have in common stands once, below the last of them.
-            if below is not None and key != "kind" and below not in (field_of(each, key) for each in rest):
+            if (
+                below is not None
+                and key != "kind"
+                and not any(_same(below, field_of(each, key)) for each in rest)
+            ):
                 yield from _below(below, f"{path}.{key}" if path else key)
+
+
+def _same(place: Place, other: Place | None) -> bool:
+    return other is not None and place == other and place.meaning == other.meaning
 
 
 def _below(place: Place, path: str) -> Iterator[str]:
@@ -141,6 +149,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def recipe_schema() -> dict[str, Any]:
     """Draft 2020-12. It allows all that trimtab allows and a little more: checks across keys are not in it."""
     schema = Recipe.model_json_schema()
+    _tell_meanings(schema)
     data = schema["$defs"]["DataConfig"]["properties"]
     data["valid"] = {
         "anyOf": [{"$ref": "#/$defs/ValidFiles"}, {"type": "object", **data["valid"]}],
@@ -157,3 +166,22 @@ def recipe_schema() -> dict[str, Any]:
         "description": "Encoder and decoder layers, where they are not given apart.",
     }
     return {"$schema": DIALECT, "$id": "urn:trimtab:recipe", **schema, "title": "trimtab recipe"}
+
+
+def _tell_meanings(schema: dict[str, Any]) -> None:
+    """Gives each property its description."""
+    for model in _groups(ROOT):
+        group = schema if model is Recipe else schema["$defs"][model.__name__]
+        for key, meaning in meanings(model).items():
+            if key in group["properties"]:
+                group["properties"][key] = dict(
+                    sorted({**group["properties"][key], "description": meaning}.items())
+                )
+
+
+def _groups(place: Place) -> Iterator[type[Settings]]:
+    for model in place.models:
+        yield model
+        for key in model.model_fields:
+            if (below := field_of(model, key)) is not None:
+                yield from _groups(below.item or below)

@@ -12,7 +12,7 @@ class Settings(BaseModel):
     """One frozen node of the recipe tree; unknown keys are errors."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
+        extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True
     )
 
     shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.same_vocabulary import SameVocabulary
 from trimtab.data.sentencepiece_model import SentencePiece
-from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.errors import InputError, input_error
 
 NEWLINE = "\n"
@@ -21,35 +21,8 @@ _PROBES = (" a  b ", "a\nb\n\n  c", "tab\t, ﬁ ａ\u00a0", "line\r\nline\u2028l
 
 
 @dataclass(frozen=True, slots=True)
-class ExactText:
+class ExactText(SameVocabulary):
     """A tokenizer for documents; see `types.Tokenizer`. What it encodes it decodes to the very same text."""
-
-    inner: AnyTokenizer
-
-    @property
-    def num_ids(self) -> int:
-        """Size of the vocabulary."""
-        return self.inner.num_ids
-
-    @property
-    def pad(self) -> int:
-        """Id of the padding symbol."""
-        return self.inner.pad
-
-    @property
-    def unknown(self) -> int:
-        """Id of what has no piece; with a piece for each byte there is no such text."""
-        return self.inner.unknown
-
-    @property
-    def start(self) -> int:
-        """Id that every document begins behind."""
-        return self.inner.start
-
-    @property
-    def end(self) -> int:
-        """Id that ends a document."""
-        return self.inner.end
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each text, end symbol included."""

@@ -13,7 +13,7 @@ from trimtab.guard.outlier import OutlierRule, OutlierWindow
 from trimtab.guard.over_ranks import number_of, whole_step
 from trimtab.guard.saved_state import checked_state
 from trimtab.guard.streak import CAP, MOST_IN_A_ROW, Streak
-from trimtab.world import Ranks, checked_ranks
+from trimtab.world import WhichRanks, checked_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Guard:
     that share one.
     """
 
-    def __init__(self, rule: OutlierRule | None = None, *, cap: int = CAP, ranks: Ranks = "all") -> None:
+    def __init__(self, rule: OutlierRule | None = None, *, cap: int = CAP, ranks: WhichRanks = "all") -> None:
         example = "Guard(OutlierRule(window=256)), with OutlierRule from trimtab.guard"
         rule = instance_of(
             OutlierRule() if rule is None else rule,

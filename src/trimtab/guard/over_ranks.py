@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.arguments import wrong
 from trimtab.errors import input_error
-from trimtab.world import Ranks, group_of
+from trimtab.world import WhichRanks, group_of
 
 
 def number_of(value: Any, *, name: str) -> float:
@@ -37,7 +37,7 @@ def number_of(value: Any, *, name: str) -> float:
     return number
 
 
-def whole_step(loss: float, grad_norm: float, *, memory: int, ranks: Ranks) -> tuple[float, float]:
+def whole_step(loss: float, grad_norm: float, *, memory: int, ranks: WhichRanks) -> tuple[float, float]:
     """Loss and norm of the step over all ranks, equal to the last bit on each of them.
 
     `memory` is equal for guards that would judge the same; InputError where it is not, since ranks with different

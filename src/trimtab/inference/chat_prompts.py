@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.formats.chat import USER, Message
+from trimtab.data.same_vocabulary import SameVocabulary
 from trimtab.errors import input_error
 
 
 @dataclass(frozen=True, slots=True)
-class ChatPrompts:
+class ChatPrompts(SameVocabulary):
     """A tokenizer to which each text is what a user says; see `types.Tokenizer`."""
 
     inner: FastTokenizer
@@ -26,31 +27,6 @@ class ChatPrompts:
                 fix="leave --chat out, and write the prompt as the model has learned it",
             )
         return cls(tokenizer)
-
-    @property
-    def num_ids(self) -> int:
-        """Size of the vocabulary."""
-        return self.inner.num_ids
-
-    @property
-    def pad(self) -> int:
-        """Id of the padding symbol."""
-        return self.inner.pad
-
-    @property
-    def unknown(self) -> int:
-        """Id of what has no other."""
-        return self.inner.unknown
-
-    @property
-    def start(self) -> int:
-        """Id that every text begins behind."""
-        return self.inner.start
-
-    @property
-    def end(self) -> int:
-        """Id that ends an answer."""
-        return self.inner.end
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each question up to where the answer begins, and the end symbol; InputError where the template refuses

@@ -21,7 +21,7 @@ from trimtab.step.step_arguments import (
 )
 from trimtab.step.summed_loss import summed_loss
 from trimtab.step.watched_passes import BackwardWatch, runs_through
-from trimtab.world import ProcessGroup, Ranks, group_of
+from trimtab.world import ProcessGroup, WhichRanks, group_of
 
 Own = TypeVar("Own")
 """A batch of your own loop, of any type."""
@@ -34,7 +34,7 @@ def accumulate_batches(
     num_targets: Callable[[Own], int],
     model: nn.Module | None = None,
     backward: Callable[[Tensor], object] | None = None,
-    ranks: Ranks = "all",
+    ranks: WhichRanks = "all",
 ) -> Float[Tensor, ""]:
     """Adds d(mean loss per target) to the gradients, one micro-batch at a time, and gives that mean, detached: exact
     accumulation for your own loop, with batches of any type.

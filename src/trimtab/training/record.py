@@ -25,7 +25,7 @@ from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
 
-Prepared = tuple[GlobalBatch, Sequence[Batch]]
+StepBatches = tuple[GlobalBatch, Sequence[Batch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Recorder:
         """Time from here on is training; what lay before (an evaluation, a save) is not."""
         self.stopwatch.start()
 
-    def timed(self, batches: Iterable[Prepared]) -> Iterator[Prepared]:
+    def timed(self, batches: Iterable[StepBatches]) -> Iterator[StepBatches]:
         """The same batches; the time that the loop waits for each is added up."""
         return self.stopwatch.timed(batches)
 

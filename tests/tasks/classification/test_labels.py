@@ -7,6 +7,8 @@ from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.tasks.classification.labels import LABELS_FILE, Labels, load_labels
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def test_labels_are_those_of_the_training_data_sorted_and_kept(tmp_path):
     _, datasets = label_sources(tmp_path)

@@ -1,13 +1,13 @@
 """Files, tokenizer and filters of OpenNMT-py, Eole and Mammoth as the branch `data` of a recipe."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.kinds.concept_map import text_list
 from trimtab.checks.kinds.signs import mapping
 from trimtab.checks.kinds.translation.corpora import VALID
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 PLACEHOLDER = {"source": "train.source", "target": "train.target"}
@@ -17,7 +17,7 @@ SMALLEST_VOCABULARY, LARGEST_VOCABULARY = 300, 1_000_000
 SUBWORD_MODELS = ("src_subword_model", "tgt_subword_model")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Corpus:
     """One pair of files, with the key under which it stands."""
 

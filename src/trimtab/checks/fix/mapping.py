@@ -1,13 +1,13 @@
 """Edits of the mappings of YAML and JSON, in characters."""
 
 import re
-from dataclasses import dataclass
 from types import ModuleType
 
 from trimtab.checks.edits import AddKey, Edit, RemoveKey, RenameKey, SetValue
 from trimtab.checks.fix import yaml
 from trimtab.checks.fix.node import Found, Member, find
 from trimtab.checks.fix.tree import CannotMend, added_name, new_name
+from trimtab.checks.record import record
 
 _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)")
 _TO_NEXT_WORD = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n[ \t]*)*")
@@ -16,7 +16,7 @@ _COMMA_AND_SPACE = re.compile(r"\s*,[ \t]*(?:\r?\n[ \t]*)?")
 _PLAIN_GAP = re.compile(r"\s*,\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cut:
     """`text[start:end]` gives way to `new`."""
 

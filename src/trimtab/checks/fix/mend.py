@@ -2,18 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from trimtab.checks.document import Document
 from trimtab.checks.fix.apply import applied, expected, meaning
 from trimtab.checks.fix.tree import CannotMend, same
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis
 from trimtab.errors import InputError
 
 MOST_ROUNDS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Seen:
     """A text as the checks see it."""
 
@@ -25,7 +25,7 @@ Look = Callable[[str], Seen]
 """Reads and checks a text; raises InputError for what can't be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Mended:
     """What became of a file."""
 

@@ -1,13 +1,13 @@
 """Where the values of a file are in its text, for YAML and JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from trimtab.checks.fix.tree import CannotMend, splits
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Node:
     """A value: its characters are `text[start:end]`."""
 
@@ -20,7 +20,7 @@ class Node:
     items: tuple["Node", ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Member:
     """A key with its value; the key's characters are `text[start:end]`."""
 
@@ -30,7 +30,7 @@ class Member:
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A mapping, and which of its members was looked for."""
 

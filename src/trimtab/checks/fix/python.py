@@ -5,7 +5,6 @@ import io
 import keyword
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from trimtab.checks.document import Document
 from trimtab.checks.edits import AddKey, Edit, RemoveKey, RenameKey, SetValue
@@ -13,9 +12,10 @@ from trimtab.checks.fix.arguments import target
 from trimtab.checks.fix.mapping import Cut, newline_of
 from trimtab.checks.fix.tree import CannotMend, added_name, new_name
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Argument:
     """What stands between two commas of a call, and the comma behind it (-1 if there is none)."""
 

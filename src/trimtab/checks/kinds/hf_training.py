@@ -1,7 +1,5 @@
 """TrainingArguments and Seq2SeqTrainingArguments as JSON or YAML, for HfArgumentParser or as a Trainer saves them."""
 
-from difflib import get_close_matches
-
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
@@ -107,6 +105,8 @@ def put_script_arguments(told: Told, written: Written, surroundings: Surrounding
 
 def _is_trainers_alone(names: frozenset[str], table: KeyTable) -> bool:
     """Whether all keys are the Trainer's own or near-misses of them: then no script has arguments of its own in it."""
+    from difflib import get_close_matches  # late: few files need it
+
     return all(
         get_close_matches(name, table.keys, n=1, cutoff=NEAR) for name in names if name not in table.keys
     )

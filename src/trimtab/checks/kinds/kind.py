@@ -1,17 +1,18 @@
 """What a kind of configuration is: how it is recognised, and how its settings map to `concepts`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Dialect, Document, Syntax
+from trimtab.checks.record import record
 
 
 def _nothing(name: str) -> Document | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Surroundings:
     """What a kind may look at besides its own document."""
 
@@ -20,7 +21,7 @@ class Surroundings:
     """A file of the same folder by name (`config.json`), read; None if there is none or it can't be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Kind:
     """One kind of file of one tool."""
 

@@ -1,12 +1,12 @@
 """What the names of optimizers say: the algorithm, the bits of its state, whether it is paged."""
 
-from dataclasses import dataclass
+from trimtab.checks.record import record
 
 ADAM_LIKE = frozenset({"adamw", "adam", "ademamix", "lion", "grokadamw"})
 """Kinds that have two decay rates."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptimizerName:
     """A name taken apart."""
 

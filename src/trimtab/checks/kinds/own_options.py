@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import SequenceMatcher, get_close_matches
 
 from trimtab.checks.keytable import Key, KeyTable, overlaid
 
@@ -19,6 +18,8 @@ def with_own(table: KeyTable, names: Iterable[str]) -> KeyTable:
 
 def is_slip(name: str, table: KeyTable) -> bool:
     """`warmup_step` of `warmup_steps`; `train_batch_size` is a name of its own, for its words are others."""
+    from difflib import SequenceMatcher, get_close_matches  # late: few files need it
+
     for known in get_close_matches(name, table.keys, n=3, cutoff=NEAR - 0.05):
         if known.replace("_", "") == name.replace("_", "").replace("-", ""):
             return True

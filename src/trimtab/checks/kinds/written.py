@@ -1,16 +1,17 @@
 """What a part of a file says by a tool's own keys, and what the tool takes where the file says nothing."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Written:
     """Settings by the tool's own keys, without the prefix that `Setting.key` may have."""
 

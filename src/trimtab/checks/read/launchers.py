@@ -3,9 +3,9 @@
 import os.path
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trimtab.checks.read.words import Word
+from trimtab.checks.record import record
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELL_WORDS = frozenset(
@@ -79,7 +79,7 @@ _WITH_VALUE = frozenset(("-W", "-X"))
 _MODULE_FLAGS = frozenset(("-m", "--module"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Launch:
     """One program that a command starts."""
 

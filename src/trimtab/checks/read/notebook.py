@@ -5,7 +5,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from trimtab.checks.document import Call, Document
 from trimtab.checks.place import Place
@@ -15,6 +14,7 @@ from trimtab.checks.read.nodes import MappingNode, Node, ScalarNode, SequenceNod
 from trimtab.checks.read.python import Code, parse
 from trimtab.checks.read.shell import calls_of
 from trimtab.checks.read.words import split
+from trimtab.checks.record import record
 from trimtab.errors import InputError, input_error
 
 _MAGIC = re.compile(
@@ -32,7 +32,7 @@ _ESCAPE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Piece:
     """One JSON string of code: where it begins in the code, and in the file."""
 

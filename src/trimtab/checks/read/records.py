@@ -2,11 +2,12 @@
 fields of dataclasses, attributes of configuration classes, and arguments of a function that is called once."""
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from trimtab.checks.read.options import option_defaults
 from trimtab.checks.read.scopes import Scope, Survey
+from trimtab.checks.record import record
 
 _NAMESPACES: Final = frozenset(
     {"Namespace", "SimpleNamespace", "EasyDict", "edict", "AttrDict", "Munch", "DotMap", "dotdict"}
@@ -29,7 +30,7 @@ DEEPEST: Final = 8
 """Classes inside one another, and above one another."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Held:
     """An expression that an attribute or a parameter stands for."""
 
@@ -42,7 +43,7 @@ class Held:
 Fields = dict[str, Held]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parsed:
     """A class whose fields a parser of dataclasses fills."""
 

@@ -8,14 +8,14 @@ from trimtab.errors import input_error
 MAX_BYTES: Final = 1_000_000
 MAX_PARTS: Final = 64
 """Of one dotted key: the standard library takes a time that grows with the square of their number."""
-_LONG_KEY = re.compile(r"(?<![\w\"'-])[\w\"'-]++(?:[ \t]*+\.[ \t]*+[\w\"'-]++){" + str(MAX_PARTS) + "}")
+_LONG_KEY = r"(?<![\w\"'-])[\w\"'-]++(?:[ \t]*+\.[ \t]*+[\w\"'-]++){" + str(MAX_PARTS) + "}"
 
 
 def read_toml(path: str, text: str) -> dict[str, Any]:
     """The tables of a file; raises InputError for what is not TOML or has no bounds."""
     import tomllib
 
-    if found := _LONG_KEY.search(text):
+    if found := re.search(_LONG_KEY, text):
         where = f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
         raise input_error(f"{path}: a key of more than {MAX_PARTS} parts", where=where)
     try:

@@ -7,9 +7,10 @@ given nothing is its default.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trimtab.checks.read.words import Word
+from trimtab.checks.record import record
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=")
 _ANY = re.compile(r"(?<![\w$.{/-])([A-Za-z_]\w*)(?:\[[^]\n]*\])?(?:[-+*/%]?=|\+\+|--)")
@@ -31,7 +32,7 @@ _FROM_ELSEWHERE = frozenset(("source", ".", "eval"))
 Commands = Sequence[Sequence[Word]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Value:
     text: str
     since: int

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from trimtab.checks.record import record
 
 _BLANK = re.compile(r"(?:[ \t]+|\\\r?\n)+")
 _COMMENT = re.compile(r"#([^\r\n]*)")
@@ -15,7 +16,7 @@ _DOUBLE = re.compile(r'[^"\\$`]+')
 _NESTED = {"$(": ")", "${": "}", "<(": ")", ">(": ")"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """One word of a command; `text` is None if a variable or a command decides."""
 
@@ -25,7 +26,7 @@ class Word:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Commands:
     """What is in a script."""
 

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.keytable import Key
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -44,7 +44,7 @@ RULE = Rule(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Bound:
     low: int | float = -math.inf
     high: int | float = math.inf

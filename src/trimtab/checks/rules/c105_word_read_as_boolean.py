@@ -44,7 +44,7 @@ RULE = Rule(
 )
 
 _WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
-_BARE = re.compile(r"(?<![^\s,\[-])(?:yes|no|on|off|y|n|true|false)(?![^\s,\]])", re.IGNORECASE)
+_BARE = r"(?i)(?<![^\s,\[-])(?:yes|no|on|off|y|n|true|false)(?![^\s,\]])"
 """An unquoted word of a list, as it is in the file."""
 
 
@@ -74,7 +74,7 @@ def _in_list(entry: Entry) -> Iterator[Diagnosis]:
     others = [member for member in members if not isinstance(member, bool)]
     if not booleans or not others or not all(isinstance(member, str) for member in others):
         return
-    bare = _BARE.findall(entry.raw)
+    bare = re.findall(_BARE, entry.raw)
     words = [word for word in bare if word.lower() in _WORDS]
     if words and len(bare) == len(booleans):
         left = iter(bare)

@@ -34,8 +34,8 @@ RULE = Rule(
     symptoms=("another number than in the file",),
 )
 
-_OCTAL = re.compile(r"[-+]?0[0-7_]+")
-_BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
+_OCTAL = r"[-+]?0[0-7_]+"
+_BASE_60 = r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -44,6 +44,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
         number = setting.parsed
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
-        is_octal = _OCTAL.fullmatch(setting.raw) and number != int(setting.raw.replace("_", ""), 10)
-        if is_octal or _BASE_60.fullmatch(setting.raw):
+        is_octal = re.fullmatch(_OCTAL, setting.raw) and number != int(setting.raw.replace("_", ""), 10)
+        if is_octal or re.fullmatch(_BASE_60, setting.raw):
             yield RULE.at(setting, raw=setting.raw, value=number)

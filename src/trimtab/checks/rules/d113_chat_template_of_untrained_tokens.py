@@ -8,7 +8,7 @@ from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import own_value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
-_BASE = re.compile(r"(^|/)(Meta-)?Llama-3(\.1)?-(8|70|405)B$", re.IGNORECASE)
+_BASE = r"(?i)(^|/)(Meta-)?Llama-3(\.1)?-(8|70|405)B$"
 _TEMPLATES = frozenset({"llama3", "llama-3"})
 _YAML = (
     "base_model: NousResearch/Meta-Llama-3.1-8B{instruct}\nmicro_batch_size: 2\n"
@@ -54,7 +54,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     name, template = run.setting("model_name"), run.value("chat_template")
     if run.tool == "llamafactory":
         template = own_value(run, "template")
-    if name is None or str(template) not in _TEMPLATES or not _BASE.search(name.value.rstrip("/")):
+    if name is None or str(template) not in _TEMPLATES or not re.search(_BASE, name.value.rstrip("/")):
         return
     if run.value("adapter") not in ("lora", "qlora") or own_value(run, "fix_untrained_tokens"):
         return

@@ -49,7 +49,7 @@ _CLASSES = (
     "M2M100Tokenizer",
     "PLBartTokenizer",
 )
-_NAMES = re.compile(r"(opus-mt|mbart|nllb-|m2m100)", re.IGNORECASE)
+_NAMES = r"(?i)(opus-mt|mbart|nllb-|m2m100)"
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -84,4 +84,4 @@ def _two_sided(tokenizer: Value) -> str:
     name = named.constant if named is not None and isinstance(named.constant, str) else ""
     if owner.removesuffix("Fast") in _CLASSES:
         return owner
-    return name if owner == "AutoTokenizer" and _NAMES.search(name) else ""
+    return name if owner == "AutoTokenizer" and re.search(_NAMES, name) else ""

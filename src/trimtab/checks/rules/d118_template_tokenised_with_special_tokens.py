@@ -36,7 +36,7 @@ RULE = Rule(
     good=Example("infer.py", _SCRIPT.format(more=", add_special_tokens=False")),
     symptoms=("double BOS token", "begin token twice", "worse than the published model"),
 )
-_ADDING = re.compile(r"(llama-[23]|gemma|mistral|mixtral|zephyr|tulu)", re.IGNORECASE)
+_ADDING = r"(?i)(llama-[23]|gemma|mistral|mixtral|zephyr|tulu)"
 """Families whose template writes the begin token and whose tokenizer adds it."""
 
 
@@ -53,7 +53,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if not is_rendered or call.has_rest or event.name not in ("__call__", "encode", call.of.name):
             continue
         tokenize = text.keywords.get("tokenize")
-        if tokenize is not None and tokenize.constant is False and _ADDING.search(_name(call.of)):
+        if tokenize is not None and tokenize.constant is False and re.search(_ADDING, _name(call.of)):
             yield RULE.at(event.place)
 
 

@@ -10,10 +10,8 @@ from trimtab.checks.own_key import is_unset, own
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _TOOLS = frozenset({"transformers", "trl", "llamafactory", "axolotl"})
-_LOW = re.compile(r"(^|_)(loss|wer|cer|ter|ppl|perplexity|mae|mse|rmse|eer|nll|bpb|bpc)$")
-_HIGH = re.compile(
-    r"(^|_)(bleu|sacrebleu|chrf|comet|rouge(1|2|l|lsum)?|accuracy|f1|precision|recall|exact_match|mcc)$"
-)
+_LOW = r"(^|_)(loss|wer|cer|ter|ppl|perplexity|mae|mse|rmse|eer|nll|bpb|bpc)$"
+_HIGH = r"(^|_)(bleu|sacrebleu|chrf|comet|rouge(1|2|l|lsum)?|accuracy|f1|precision|recall|exact_match|mcc)$"
 _ARGS = (
     '{{"output_dir": "out", "per_device_train_batch_size": 8, "eval_strategy": "steps", "eval_steps": 500,\n'
     ' "save_steps": 500, "load_best_model_at_end": true, "metric_for_best_model": "wer"{direction}}}'
@@ -59,11 +57,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if rises is None:
         return
     said = own(run, "greater_is_better")
-    if rises[0] and _LOW.search(name):
+    if rises[0] and re.search(_LOW, name):
         right, wrong, mend = "lower", "highest", "set `greater_is_better: false`"
         if run.tool == "axolotl" and said is not None:
             mend = "choose by `eval_loss`: this tool passes `greater_is_better: false` on to nobody"
-    elif not rises[0] and _HIGH.search(name):
+    elif not rises[0] and re.search(_HIGH, name):
         right, wrong, mend = "higher", "lowest", "set `greater_is_better: true`, or remove it"
     else:
         return
@@ -98,9 +96,9 @@ def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
         return
     rises = highest is not None and highest.value is True
     switch = names[1] if is_yaml else names[1].replace("_", "-")
-    if not rises and _HIGH.search(metric.value):
+    if not rises and re.search(_HIGH, metric.value):
         right, wrong, mend = "higher", "lowest", f"set `{switch}`"
-    elif rises and _LOW.search(metric.value):
+    elif rises and re.search(_LOW, metric.value):
         right, wrong, mend = "lower", "highest", f"remove `{switch}`"
     else:
         return

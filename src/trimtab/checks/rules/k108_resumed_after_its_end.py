@@ -9,7 +9,7 @@ from trimtab.checks.own_key import own, own_value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
-_STEP = re.compile(r"(?:_step_|/step_|checkpoint-)(\d{1,12})(?:\.pt|\.safetensors)?/?$")
+_STEP = r"(?:_step_|/step_|checkpoint-)(\d{1,12})(?:\.pt|\.safetensors)?/?$"
 _YAML = (
     "data:\n  corpus_1: {{path_src: train.en, path_tgt: train.de}}\n"
     "  valid: {{path_src: dev.en, path_tgt: dev.de}}\nsave_model: out/model\nencoder_type: transformer\n"
@@ -48,7 +48,7 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the name of the checkpoint says its step."""
     steps, begun = run.setting("steps"), _checkpoint(run)
-    found = _STEP.search(begun.value) if begun is not None and isinstance(begun.value, str) else None
+    found = re.search(_STEP, begun.value) if begun is not None and isinstance(begun.value, str) else None
     if steps is None or begun is None or found is None or not 0 < steps.value <= int(found[1]):
         return
     is_toolkit = run.tool in ("opennmt", "eole", "mammoth")

@@ -39,8 +39,9 @@ RULE = Rule(
 )
 
 
-_CONVOLUTIONAL = re.compile(
-    r"(wide_)?res(net|next)\d|densenet\d|mobilenet_|efficientnet_|regnet_|mnasnet|shufflenet_|inception_|vgg\d+_bn"
+_CONVOLUTIONAL = (
+    r"(wide_)?res(net|next)\d|densenet\d|mobilenet_|efficientnet_|regnet_|mnasnet|shufflenet_|inception_"
+    r"|vgg\d+_bn"
 )
 """Models of torchvision with batch norm."""
 
@@ -49,7 +50,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a script shows the averaging and the norm, and nowhere the update."""
     norms = list(calls_of(run, "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"))
     norms += [
-        call for call in run.document.calls if _CONVOLUTIONAL.match(call.name) and "models" in call.qualifier
+        call
+        for call in run.document.calls
+        if re.match(_CONVOLUTIONAL, call.name) and "models" in call.qualifier
     ]
     if not norms or any(calls_of(run, "update_bn")):
         return

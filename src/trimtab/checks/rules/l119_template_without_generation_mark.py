@@ -49,7 +49,7 @@ RULE = Rule(
 )
 PATCHED = (0, 24)
 """From here on TRL exchanges templates that it knows."""
-_UNMARKED = re.compile(r"(qwen[23]|llama-[23]|gemma-[23]|mistral)", re.IGNORECASE)
+_UNMARKED = r"(?i)(qwen[23]|llama-[23]|gemma-[23]|mistral)"
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -66,6 +66,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
             if model is not None and isinstance(model.constant, str)
             else run.value("model_name")
         )
-        if isinstance(name, str) and _UNMARKED.search(name):
+        if isinstance(name, str) and re.search(_UNMARKED, name):
             yield RULE.at(only, model=name)
             return

@@ -41,11 +41,9 @@ RULE = Rule(
     tips=("S3-11",),
     symptoms=("accuracy stays low", "over-fitted"),
 )
-_SMALL = re.compile(
-    r"cifar-?(?:100|10)?|(?:fashion_?)?mnist|svhn|flowers-?102|oxford.{0,4}pets?|beans|food-?101", re.I
-)
-_FAMILIES = re.compile(r"^(ViT|DeiT|Beit|Swin|Swinv2|ViTMAE)For\w*Classification$")
-_OF_TORCHVISION = re.compile(r"^(vit|swin)_\w+$")
+_SMALL = r"(?i)cifar-?(?:100|10)?|(?:fashion_?)?mnist|svhn|flowers-?102|oxford.{0,4}pets?|beans|food-?101"
+_FAMILIES = r"^(ViT|DeiT|Beit|Swin|Swinv2|ViTMAE)For\w*Classification$"
+_OF_TORCHVISION = r"^(vit|swin)_\w+$"
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -57,19 +55,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for event in flow.events:
         if event.kind == "call" and event.value.of is None and (name := _untrained(event.value)):
             # Only now: to look through a long notebook for names of data sets takes longer than all other rules.
-            data = _SMALL.search(run.document.text)
+            data = re.search(_SMALL, run.document.text)
             if data is not None:
                 yield RULE.at(event.place, model=name, data=data[0])
             return
 
 
 def _untrained(made: Value) -> str:
-    if made.name.startswith("transformers.") and _FAMILIES.match(made.last):
+    if made.name.startswith("transformers.") and re.match(_FAMILIES, made.last):
         return made.last
     weights = {"weights", "pretrained"} & made.keywords.keys()
     given = [made.keywords[name].constant for name in weights]
     is_empty = all(value is None or value is False for value in given)
-    if made.name.startswith("torchvision.models.") and _OF_TORCHVISION.match(made.last):
+    if made.name.startswith("torchvision.models.") and re.match(_OF_TORCHVISION, made.last):
         return made.last if is_empty and not made.has_rest else ""
     if made.name == "timm.create_model" and made.args and isinstance(made.args[0].constant, str):
         name = made.args[0].constant

@@ -35,7 +35,7 @@ RULE = Rule(
     tips=("S2-23",),
     symptoms=("a setting has no effect",),
 )
-_FLAG = re.compile(r"^[ \t]*((?:torch\.backends\.)?cudnn\.benchmark)[ \t]*=[ \t]*True\b", re.MULTILINE)
+_FLAG = r"(?m)^[ \t]*((?:torch\.backends\.)?cudnn\.benchmark)[ \t]*=[ \t]*True\b"
 _TEXT_MODELS = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForSequenceClassification")
 _OTHERS = frozenset({"torchvision", "timm", "diffusers", "ultralytics", "torchaudio", "PIL", "cv2"})
 
@@ -53,7 +53,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     loads = [call.qualifier.rpartition(".")[2] for call in calls_of(run, "from_pretrained", "from_config")]
     if not any(name in _TEXT_MODELS for name in loads):
         return
-    for found in _FLAG.finditer(document.text):
+    for found in re.finditer(_FLAG, document.text):
         line = document.text.count("\n", 0, found.start(1)) + 1
         column = found.start(1) - document.text.rfind("\n", 0, found.start(1))
         yield RULE.at(Place(document.path, line, column))

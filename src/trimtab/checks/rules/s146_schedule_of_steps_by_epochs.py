@@ -55,7 +55,7 @@ _LENGTHS = {
     "get_constant_schedule_with_warmup": (1, "num_warmup_steps"),
     "OneCycleLR": (2, "total_steps"),
 }
-_STEPS = re.compile(r"steps|stepping|iterations|len\(", re.IGNORECASE)
+_STEPS = r"(?i)steps|stepping|iterations|len\("
 MANY = 1_000
 """More epochs than anybody trains."""
 
@@ -90,7 +90,7 @@ def _counts_steps(event: Event, node: Any) -> bool:
             given = next((each.value for each in call.keywords if each.arg == name), None)
             given = given or (call.args[index] if len(call.args) > index else None)
             text = ast.unparse(given) if given is not None else ""
-            return "epoch" not in text.replace("steps_per_epoch", "") and bool(_STEPS.search(text))
+            return "epoch" not in text.replace("steps_per_epoch", "") and bool(re.search(_STEPS, text))
     return False
 
 

@@ -1,9 +1,9 @@
 """What people see, in their words, and what is usually behind it: the table that `symptoms` searches."""
 
-from dataclasses import dataclass
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Symptom:
     """Something that people see."""
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from trimtab.checks.nearest import nearest
+from trimtab.checks.record import record
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.page import page_text, readable
@@ -28,7 +28,7 @@ _LAST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explanation:
     """A text in Markdown."""
 

@@ -3,9 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from trimtab.checks.record import record
 from trimtab.checks.say.words import Words, words_of
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ INSIDE: Final = 0.9
 """What a phrase counts that is in the question whole, with other words around it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page(Generic[T]):
     """One thing that may be the answer."""
 

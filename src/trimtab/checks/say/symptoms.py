@@ -1,11 +1,11 @@
 """From what people see to what may be behind it: a forgiving search over symptoms, rules and what is seen in runs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeVar
 
 from trimtab.checks.nearest import likeness
+from trimtab.checks.record import record
 from trimtab.checks.report import GREATEST_FIRST
 from trimtab.checks.rule import Rule
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
@@ -34,7 +34,7 @@ MISSPELT: Final = 6
 MOST_MISSPELT: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cause:
     """One of the causes of a symptom."""
 
@@ -45,7 +45,7 @@ class Cause:
 Thing = Symptom | Rule | RunFinding | Cause
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What a search came to, the likeliest first."""
 

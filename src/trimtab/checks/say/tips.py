@@ -1,10 +1,10 @@
 """What becomes of every tip of the seed documents: `docs/tips.md`, from `tips.tsv` beside this file and the rules."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from trimtab.checks.record import record
 from trimtab.checks.rule import Rule
 
 TABLE = Path(__file__).with_name("tips.tsv")
@@ -17,7 +17,7 @@ SEEDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tip:
     """One claim; what makes it real, besides the rules that name it."""
 

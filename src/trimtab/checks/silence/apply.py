@@ -1,10 +1,10 @@
 """Which findings remain after suppressions, and what is wrong with the suppressions."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from trimtab.checks.nearest import nearest
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.rule import Diagnosis, Rule
 from trimtab.checks.silence.pages import NOT_UNDERSTOOD, OF_NOTHING, OF_UNKNOWN_RULE, WITHOUT_REASON
 from trimtab.checks.silence.silence import Silence
@@ -13,7 +13,7 @@ Named = Mapping[str, tuple[Rule, ...]]
 """All rules by code, name and alias in lower case; an alias may be that of several."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Judged:
     """What is left of the findings of a file."""
 

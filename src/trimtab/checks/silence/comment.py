@@ -11,10 +11,10 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.silence.silence import Silence
 
-_MARK = re.compile(r"^\s*trimtab\s*:\s*(.*)$", re.IGNORECASE)
-_ALLOW = re.compile(
-    r"^allow\s+(?P<rules>[^\s,]+(?:\s*,\s*[^\s,]+)*)(?P<file>\s+in\s+this\s+file)?(?:\s+because\b[\s:]*(?P<because>.*))?$",
-    re.IGNORECASE,
+_MARK = r"(?i)^\s*trimtab\s*:\s*(.*)$"
+_ALLOW = (
+    r"(?i)^allow\s+(?P<rules>[^\s,]+(?:\s*,\s*[^\s,]+)*)(?P<file>\s+in\s+this\s+file)?"
+    r"(?:\s+because\b[\s:]*(?P<because>.*))?$"
 )
 
 
@@ -22,12 +22,14 @@ def silences_of_comments(document: Document) -> tuple[list[Silence], list[tuple[
     """The suppressions of a file, and comments that address trimtab but say nothing it knows, with their text."""
     silences: list[Silence] = []
     strange: list[tuple[Place, str]] = []
-    addressed = [(line, match[1].strip()) for line, text in document.comments if (match := _MARK.match(text))]
+    addressed = [
+        (line, match[1].strip()) for line, text in document.comments if (match := re.match(_MARK, text))
+    ]
     lines = Lines(document.path, document.text if addressed else "")
     meant = _lines_meant(lines, document.path.endswith(".ipynb"))
     for number, text in addressed:
         place = Place(document.path, number, max(lines.line(number).find("#"), 0) + 1)
-        match = _ALLOW.match(text)
+        match = re.match(_ALLOW, text)
         if match is None:
             strange.append((place, text))
             continue

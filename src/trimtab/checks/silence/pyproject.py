@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
@@ -13,21 +12,20 @@ from trimtab.checks.nearest import NEAR, likeness, nearest
 from trimtab.checks.place import Place
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.toml import MAX_BYTES, read_toml
+from trimtab.checks.record import record
 from trimtab.checks.silence.silence import Silence
 from trimtab.errors import InputError, Problem, input_error
 
 NAME = "pyproject.toml"
 MAX_ENTRIES = 1_000
 """Entries of `allow`, and patterns of one entry."""
-_ADDRESSED = re.compile(r"""\btrimtab["']?\s*[.\]=]""")
-_TABLE = re.compile(
-    r"""^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*["']?([\w-]{1,40})["']?[ \t]*\.[ \t]*check[ \t]*\]""", re.MULTILINE
-)
+_ADDRESSED = r"""\btrimtab["']?\s*[.\]=]"""
+_TABLE = r"""(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*["']?([\w-]{1,40})["']?[ \t]*\.[ \t]*check[ \t]*\]"""
 _QUOTED = re.compile(r""""([^"\n]*)"|'([^'\n]*)'""")
 _OPTIONS = frozenset(("select", "ignore", "strict", "baseline", "with", "format", "as", "fix"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Allowed:
     """One entry of `allow`."""
 
@@ -38,7 +36,7 @@ class Allowed:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Project:
     """What a `pyproject.toml` says to `check`."""
 
@@ -90,12 +88,12 @@ def _read(folder: Path) -> Project | None:
         raise input_error(f"{path}: cannot be read", got=str(error.strerror), where=str(path)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise input_error(f"{path}: cannot be read", got=str(error), where=str(path)) from None
-    for found in _TABLE.finditer(text):
+    for found in re.finditer(_TABLE, text):
         if found[1] != "trimtab" and likeness(found[1], "trimtab") >= NEAR:
             raise _unknown(
                 f"[tool.{found[1]}.check]", "[tool.trimtab.check]", Lines(str(path), text), found[1]
             )
-    if _ADDRESSED.search(text) is None:
+    if re.search(_ADDRESSED, text) is None:
         return Project(folder)
     if len(data) > MAX_BYTES:
         raise input_error(f"{path}: too long", allowed=f"at most {MAX_BYTES:,} bytes", where=str(path))
@@ -144,7 +142,7 @@ def _entry(entry: Any, number: int, path: str, rows: Mapping[str, Iterator[int]]
 
 def _rows(lines: Lines) -> dict[str, Iterator[int]]:
     """TOML is read without positions: an entry is found by its quoted word, below the first mention of trimtab."""
-    begin = _ADDRESSED.search(lines.text)
+    begin = re.search(_ADDRESSED, lines.text)
     rows: dict[str, list[int]] = {}
     for found in _QUOTED.finditer(lines.text, begin.start() if begin else 0):
         rows.setdefault(found[1] or found[2] or "", []).append(lines.position(found.start())[0])

@@ -1,11 +1,10 @@
 """One decision to live with a finding."""
 
-from dataclasses import dataclass
-
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Silence:
     """Rules that are not to speak at a line, or in a whole file."""
 

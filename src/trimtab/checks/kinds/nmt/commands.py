@@ -1,7 +1,7 @@
 """Commands of Marian, Sockeye and fairseq in a script, as runs: `torchrun ... sockeye-train --source a --target b`."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
@@ -13,6 +13,7 @@ from trimtab.checks.kinds.nmt import fairseq_concepts, marian_concepts, sockeye_
 from trimtab.checks.kinds.nmt.options import loose_words, typed, written_options
 from trimtab.checks.kinds.nmt.programs import program_of
 from trimtab.checks.kinds.written import Written, from_beside, settings_of
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 
 _OF_HYDRA = (
@@ -33,7 +34,7 @@ _OF_HYDRA = (
 _DEVICES = re.compile(r"\bCUDA_VISIBLE_DEVICES=[\"']?([0-9]+(?:,[0-9]+)*)[\"']?\s+[^;|&]*$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Tool:
     table: str
     short: dict[str, str]

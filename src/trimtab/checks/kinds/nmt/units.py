@@ -1,8 +1,9 @@
 """Lengths as Marian writes them: `100Ku` updates, `10Gt` target labels, `20e` epochs; without a letter updates."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from trimtab.checks.record import record
 
 Unit = Literal["updates", "tokens", "epochs"]
 _UNITS: dict[str, Unit] = {"": "updates", "u": "updates", "t": "tokens", "e": "epochs"}
@@ -10,7 +11,7 @@ _FACTORS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _AMOUNT = re.compile(r"\s*([0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)([kKMGT]?)([ute]?)\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Amount:
     """A number of a unit."""
 

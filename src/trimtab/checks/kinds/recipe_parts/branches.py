@@ -1,11 +1,12 @@
 """The resolved values of a recipe, each with the place where it is written or as a default."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
+from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -17,7 +18,7 @@ NORMS = {"layer": "layer_norm", "rms": "rms_norm"}
 SHORTHANDS = {"model.encoder_layers": "model.layers", "model.decoder_layers": "model.layers"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branches:
     """A recipe and what is written of it."""
 
