@@ -1,7 +1,8 @@
-"""What learning alignments costs: training steps on a GPU with and without `loss.guided_alignment`.
+r"""What learning alignments costs: training steps on a GPU with and without `loss.guided_alignment`.
 
-    python benchmarks/guided_alignment_speed.py --out benchmarks/guided_alignment_speed.json [--presets small,base] [KEY=VALUE ...]
-    python benchmarks/guided_alignment_speed.py --out /tmp/dry.json --device cpu --presets tiny --lines 400 --windows 2 step.tokens_per_step=1024
+    python benchmarks/guided_alignment_speed.py --out FILE.json [--presets small,base] [KEY=VALUE ...]
+    python benchmarks/guided_alignment_speed.py --out /tmp/dry.json --device cpu --presets tiny --lines 400 \
+        --windows 2 step.tokens_per_step=1024 data.tokenizer.vocabulary_size=1000
 
 Aligns lines of the sample that ships with trimtab by `diagonal_aligner.py`, then takes steps as `trimtab train` does,
 recorded as CUDA graphs, over windows that were cut and moved to the GPU before. Arms take turns; figures are medians
