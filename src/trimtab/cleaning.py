@@ -141,7 +141,7 @@ def _cleaned(
             fix="name another folder, or remove this one",
         )
     cache = default_cache()
-    corpora = open_corpora(configs, root=Path.cwd(), cache=cache, keys=keys)
+    corpora = open_corpora(configs, root=Path.cwd(), cache=cache, keys=keys, keep_broken=True)
     pipeline = plan_transforms(transforms, corpora, cache=cache, report=progress.message, read=_passing_over)
     if out is None:
         return clean_corpora(corpora, configs, pipeline, report=progress.message)

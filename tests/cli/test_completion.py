@@ -62,6 +62,36 @@ def test_bash_gets_its_words_from_trimtab_itself(tmp_path):
     assert done.stdout == "1:complete_bash\n"
 
 
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+@pytest.mark.parametrize(
+    ("told", "words", "done"),
+    [
+        (
+            '_arguments \'*: :(("step.a="\n"step.b="))\'',
+            "step.a=\nstep.b=",
+            "compadd -S  -a keys: step.a= step.b=",
+        ),
+        ('_arguments \'*: :(("train":"Train."))\'', "", '_arguments *: :(("train":"Train."))'),
+    ],
+)
+def test_zsh_leaves_no_space_after_a_key_whose_value_follows(tmp_path, told, words, done):
+    for name, text in (("complete_zsh", told), ("complete_bash", words)):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "trimtab").write_text(f'#!/bin/sh\ncat {tmp_path}/"$_TRIMTAB_COMPLETE"\n')
+    (tmp_path / "trimtab").chmod(0o755)
+    stubs = 'compdef() { }\ncompadd() { print -r -- compadd "$@: $keys" }\n_arguments() { print -r -- _arguments $@ }'
+    asked = "words=(trimtab train step.) CURRENT=3\n_trimtab_completion"
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = subprocess.run(
+        ["zsh", "-fc", f"{stubs}\n{script_for(Shell.ZSH)}\n{asked}"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert found.stdout == f"{done}\n"
+
+
 def test_a_key_is_completed_up_to_its_value():
     assert "step.optimizer.learning_rate=" in recipe_keys("step.optimizer.l")
     assert recipe_keys("nothing") == []

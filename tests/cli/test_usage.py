@@ -13,6 +13,8 @@ from tests.cli.refusal import has_four_parts, refused
         ("average", ["CHECKPOINT: missing"]),
         ("replay run", ["--step: missing", "The step to repeat"]),
         ("--nothing", ["--nothing: no such option"]),
+        ("--show-completion", ["--show-completion: no such option", "`trimtab completion --help`"]),
+        ("--install-completion zsh", ["`trimtab completion SHELL`, for bash, zsh or fish"]),
         ("train a.yaml --ou x", ["--ou: no such option", "did you mean `--out`?"]),
         ("train a.yaml --lr 1e-4", ["--lr: no such option", "`step.optimizer.learning_rate=VALUE`"]),
         ("train a.yaml --seed 4", ["`seed=VALUE`"]),

@@ -15,7 +15,7 @@ FILTERS = (NormalizeTransform(), DuplicateFilter(), LengthFilter(max=3))
 
 def cleaned(folder, *configs, filters=FILTERS, write=True):
     """The report, and all that was written."""
-    corpora = open_corpora(configs, root=folder, cache=folder / "cache")
+    corpora = open_corpora(configs, root=folder, cache=folder / "cache", keep_broken=True)
     pipeline = plan_transforms(
         filters,
         corpora,
@@ -115,3 +115,26 @@ def test_readable_lines_are_the_pairs_where_nothing_is_wrong(tmp_path):
         pytest.fail(f"{line}: {error}")
 
     assert list(readable_lines(corpus, unreadable)) == [(line, corpus.pair(line)) for line in range(10)]
+
+
+def test_documents_that_cannot_be_read_are_counted_and_the_rest_is_kept(tmp_path):
+    whole = '{"en": ["one", "two"], "de": ["eins", "zwei"]}'
+    broken = ['{"en": ["a"]}', "{", '{"en": ["a"], "de": ["b", "c"]}', "7"]
+    (tmp_path / "d.jsonl").write_text("\n".join([whole, *broken, "", whole.replace("o", "0")]) + "\n")
+    report, files = cleaned(tmp_path, TrainCorpus(documents="d.jsonl", source="en", target="de"))
+    (corpus,) = report.corpora
+    assert (corpus.pairs, corpus.kept) == (4 + len(broken), 4)
+    assert corpus.dropped["unreadable"].count == len(broken)
+    assert [each.line for each in corpus.dropped["unreadable"].examples][:2] == [2, 3]
+    assert files["dropped/unreadable.tsv"].count("\n") == 1 + len(broken)
+    assert files["d.jsonl"].count("\n") == 2
+
+
+def test_documents_of_which_none_can_be_read_are_refused_with_what_is_wrong(tmp_path):
+    (tmp_path / "d.jsonl").write_text("{\n[]\n")
+    with pytest.raises(InputError) as caught:
+        cleaned(tmp_path, TrainCorpus(documents="d.jsonl", source="en", target="de"))
+    assert [each.where for each in caught.value.problems] == [
+        f"{tmp_path}/d.jsonl:1:1",
+        f"{tmp_path}/d.jsonl:2:1",
+    ]

@@ -67,6 +67,13 @@ def test_the_log_warns_of_three_lines(caplog):
         for count in range(1, 6):
             warn_of_missing([entry], line=10 * count, count=count)
     assert len(caplog.messages) == 3
-    assert "line 10: its translation lacks 1 terms" in caplog.messages[0]
+    assert "line 10: its translation lacks 1 term" in caplog.messages[0]
     assert "'Haus' or 'Bau'" in caplog.messages[0]
     assert caplog.messages[2].endswith("of further lines nothing is said")
+
+
+def test_long_terms_are_shown_by_their_beginning(caplog):
+    entry = next(iter(checked_glossary({"house": ["long " * 1000]}).entries.values()))
+    with caplog.at_level(logging.WARNING, logger="trimtab"):
+        warn_of_missing([entry], line=1, count=1)
+    assert len(caplog.messages[0]) < 200

@@ -67,6 +67,22 @@ def test_the_model_is_listed(writes):
     assert [each["id"] for each in get(writes, "/v1/models").json["data"]] == ["small"]
 
 
+def test_the_model_is_found_by_its_name(writes):
+    assert get(writes, "/v1/models/small").json == get(writes, "/v1/models").json["data"][0]
+    for path, what in (("/v1/models/other", "model: not served here"), ("/v1/models/", "no such path")):
+        reply = get(writes, path)
+        assert (reply.status, reply.error["what"]) == (404, what)
+    assert post(writes, "/v1/models/small", {}).status == 405
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [({"model": "gpt"}, "model"), ({"temperature": -1}, "temperature"), ({"logprobs": 2}, "logprobs")],
+)
+def test_errors_name_the_parameter_as_clients_of_openai_expect(writes, body, key):
+    assert complete(writes, prompt="a", **body).error["param"] == key
+
+
 def test_chat_is_refused_by_name(writes):
     reply = post(writes, "/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]})
     assert reply.status == 404

@@ -145,6 +145,7 @@ CONCEPTS: dict[str, Concept] = {
     "save_steps": _(float, "steps between checkpoints"),
     "keep_checkpoints": _(int, "how many are kept"),
     "patience": _(int, "evaluations in a row without a better one, after which the run ends"),
+    "stop_on": _(str, "which metrics that counts for, as `evaluate.stop_on` writes it: {any: [chrf, loss]}"),
     "moving_average": _(float, "share of the new weights in a moving average of them, each update; 0 is off"),
     "load_best": _(bool, "the best checkpoint is loaded at the end"),
     "nan_filter": _(bool, "NaN and inf are left out of the logged loss"),

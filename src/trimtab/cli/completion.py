@@ -20,6 +20,23 @@ _trimtab_completion() {
 
 complete -o default -F _trimtab_completion trimtab"""
 """Unlike typer's it leaves no space after a recipe key, whose value follows."""
+ZSH = """\
+#compdef trimtab
+
+_trimtab_completion() {
+    local told="$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" _TRIMTAB_COMPLETE=complete_zsh trimtab 2> /dev/null)"
+    if [[ $told == *'="'* ]]; then
+        local -a keys
+        keys=(${(f)"$(env COMP_WORDS="${(j: :)words}" COMP_CWORD=$((CURRENT - 1)) \\
+                      _TRIMTAB_COMPLETE=complete_bash trimtab 2> /dev/null)"})
+        compadd -S '' -a keys
+    else
+        eval $told
+    fi
+}
+
+compdef _trimtab_completion trimtab"""
+"""The same."""
 
 
 class Shell(StrEnum):
@@ -42,8 +59,8 @@ def completion(
 
 def script_for(shell: Shell) -> str:
     """The script of a shell: it asks trimtab itself at each press of the tab key, so it never goes out of date."""
-    if shell is Shell.BASH:
-        return BASH
+    if shell is not Shell.FISH:  # which leaves no space after an equals sign anyway
+        return BASH if shell is Shell.BASH else ZSH
     return str(_of_typer("get_completion_script")(prog_name=NAME, complete_var=VARIABLE, shell=shell.value))
 
 

@@ -22,6 +22,8 @@ _NOT_ONE_OF = re.compile(r"(?:Value error, )?(?P<got>'.*') is not one of (?P<all
 _SHOULD_BE = re.compile(r"Input should be (?P<allowed>.+?)(?:, unable to parse.*)?$")
 _PATH = re.compile(r"[Pp]ath (?P<got>'.*') (?P<why>is .+|does .+?)\.?$")
 _EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<got>.*)\)$")
+_COMPLETION = ("--show-completion", "--install-completion")
+"""Options of other programs written with typer."""
 _NO_COMMAND = re.compile(r"No such command '(?P<got>[^']*)'\.?\s*(?P<near>Did you mean .*\?)?")
 
 
@@ -66,6 +68,13 @@ def usage_problem(error: Any) -> Problem:
                 got=error.option_name,
                 allowed=f"keys of the recipe as KEY=VALUE, and the options that {help_call} shows",
                 fix=f"write `{key}=VALUE`",
+            )
+        case "NoSuchOption" if error.option_name in _COMPLETION:
+            return Problem(
+                what=f"{error.option_name}: no such option",
+                got=error.option_name,
+                allowed="the command `trimtab completion SHELL`, for bash, zsh or fish",
+                fix="see `trimtab completion --help`",
             )
         case "NoSuchOption":
             near = " or ".join(f"`{each}`" for each in error.possibilities or ())

@@ -44,6 +44,8 @@ def clean_corpora(
         with ExitStack() as stack:
             files = None if folder is None else stack.enter_context(CorpusFiles(folder / name, config))
             tally = _Tally(corpus, files)
+            for place, problem in corpus.broken_documents:
+                tally.leave_out(UNREADABLE, place, (problem.what, problem.got))
             for line, pair in readable_lines(corpus, tally.unreadable):
                 outcome = pipeline.of(number).apply(*pair, line=line)
                 if isinstance(outcome, Dropped):
@@ -106,11 +108,15 @@ class _Tally:
             self.files.keep(self.corpus.place(line), pair)
 
     def drop(self, reason: str, line: int, pair: tuple[str, str]) -> None:
+        self.leave_out(reason, self.corpus.line_number(line), pair)
+
+    def leave_out(self, reason: str, place: int, pair: tuple[str, str]) -> None:
+        """The same by the line in the file, from 1."""
         self.dropped[reason] += 1
         if len(self.examples[reason]) < MOST_EXAMPLES:
-            self.examples[reason].append(example(self.corpus.line_number(line), *pair))
+            self.examples[reason].append(example(place, *pair))
         if self.files is not None:
-            self.files.drop(reason, self.corpus.line_number(line), pair)
+            self.files.drop(reason, place, pair)
 
     def unreadable(self, line: int, error: InputError) -> None:
         """Drops a line whose error stands for its text."""
@@ -123,7 +129,7 @@ class _Tally:
         names += [reason for reason in self.dropped if reason not in names]
         return CleanedCorpus(
             name=self.corpus.name,
-            pairs=len(self.corpus),
+            pairs=self.kept + sum(self.dropped.values()),
             kept=self.kept,
             dropped={name: Reason(self.dropped[name], tuple(self.examples[name])) for name in names},
             train_on=train_on,

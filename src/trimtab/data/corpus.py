@@ -77,6 +77,15 @@ class Corpus:
         return self.pairs.empty_documents if isinstance(self.pairs, Passages | DocumentPairs) else []
 
     @property
+    def broken_documents(self) -> list[tuple[int, Problem]]:
+        """The lines, from 1, of documents that cannot be read, with what is wrong with each; none of its pairs is
+        theirs."""
+        pairs = self.pairs
+        if not isinstance(pairs, DocumentPairs):
+            return []
+        return [(number + 1, pairs.problem(number)) for number in pairs.broken.tolist()]
+
+    @property
     def passed_over(self) -> dict[str, int]:
         """Units of its file that are no pairs, such as those without a translation, by reason; each counted once."""
         counts = self.pairs.passed_over if isinstance(self.pairs, table.TablePairs) else {}
@@ -166,8 +175,10 @@ def open_corpus(
     cache: Path,
     passage_bytes: int | None = None,
     has_name: bool = True,
+    keep_broken: bool = False,
 ) -> Corpus:
-    """The corpus that a recipe names; relative paths start from `root`. InputError if it is empty.
+    """The corpus that a recipe names; relative paths start from `root`. InputError if it is empty, and for documents
+    that cannot be read; with `keep_broken` these are what `Corpus.broken_documents` gives.
 
     With `passage_bytes` a `text` holds documents, which are cut in passages of at most so many bytes; otherwise each of
     its lines is both sides of a pair. Its name says whether it is JSONL; of a pipe, its content does.
@@ -181,6 +192,8 @@ def open_corpus(
         pairs = _open_passages(files[0], most=passage_bytes, cache=cache, has_name=has_name)
     else:
         pairs = _open_pairs(config, files, cache=cache)
+    if isinstance(pairs, DocumentPairs) and not (keep_broken and len(pairs)):
+        pairs.refuse_broken()
     if len(pairs) == 0:
         is_text = config.kind.key == "text"
         raise input_error(
@@ -207,6 +220,7 @@ def open_corpora(
     cache: Path,
     keys: Sequence[str] = (),
     passage_bytes: int | None = None,
+    keep_broken: bool = False,
 ) -> list[Corpus]:
     """All corpora, in order, one of both directions followed by its reverse.
 
@@ -218,7 +232,9 @@ def open_corpora(
     problems: list[Problem] = []
     for number, config in enumerate(configs):
         try:
-            corpus = open_corpus(config, root=root, cache=cache, passage_bytes=passage_bytes)
+            corpus = open_corpus(
+                config, root=root, cache=cache, passage_bytes=passage_bytes, keep_broken=keep_broken
+            )
             corpora.append(corpus)
             if isinstance(config, TrainCorpus) and config.both_directions:
                 corpora.append(reverse(corpus, tags=config.reverse_tags))

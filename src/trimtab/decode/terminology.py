@@ -15,6 +15,8 @@ from trimtab.types import Tokenizer
 
 MOST_WARNINGS = 3
 """Lines without their terms of which the log warns."""
+SHOWN_OF_A_TERM = 60
+"""Characters of a term in a warning."""
 _BRACKET = "("
 """What a word may follow without a space, in every language."""
 
@@ -92,11 +94,18 @@ def warn_of_missing(entries: Sequence[Entry], *, line: int, count: int) -> None:
     """Logs that the translation of a line, counted from 1, lacks terms; `count` is the number of such lines so far."""
     if count > MOST_WARNINGS:
         return
-    named = ", ".join(f"{each.source!r} as {' or '.join(map(repr, each.targets))}" for each in entries[:5])
+    named = ", ".join(
+        f"{_named(each.source)} as {' or '.join(map(_named, each.targets))}" for each in entries[:5]
+    )
     more = "; of further lines nothing is said" if count == MOST_WARNINGS else ""
     logging.getLogger("trimtab").warning(
-        "line %d: its translation lacks %d terms of the glossary: %s%s", line, len(entries), named, more
+        "line %d: its translation lacks %d term%s of the glossary: %s%s",
+        *(line, len(entries), "s" * (len(entries) != 1), named, more),
     )
+
+
+def _named(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_OF_A_TERM else f"{text[: SHOWN_OF_A_TERM - 1]}…")
 
 
 def _opens_word(tokenizer: Tokenizer) -> Bool[Tensor, "vocabulary"]:

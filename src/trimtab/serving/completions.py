@@ -59,9 +59,7 @@ def completion_work(
             raise _unsupported(key)
     fields = Fields(given, known=KEYS, ignored=(*IGNORED, *WITHOUT_EFFECT))
     if (asked := fields.text("model")) is not None and asked != name:
-        raise refused(
-            404, "model: not served here", got=asked, allowed=name, fix=f"name {name}, or leave it out"
-        )
+        raise _not_served(asked, name)
     prompts = fields.text_or_texts("prompt")
     if prompts is None:
         raise refused(
@@ -120,7 +118,24 @@ async def _parts(work: Work, request: CompletionRequest, *, wanted: list[WantedT
 
 def models_answer(name: str) -> Answer:
     """`/v1/models`: the one model that is served."""
-    return json_answer({"object": "list", "data": [{"id": name, "object": "model", "owned_by": "trimtab"}]})
+    return json_answer({"object": "list", "data": [_model(name)]})
+
+
+def model_answer(name: str, *, asked: str) -> Answer:
+    """`/v1/models/NAME`: the model itself. Raises Refused for another name."""
+    if asked != name:
+        raise _not_served(asked, name)
+    return json_answer(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "owned_by": "trimtab"}
+
+
+def _not_served(asked: str, name: str) -> Refused:
+    return refused(
+        404, "model: not served here", got=asked, allowed=name, fix=f"name {name}, or leave it out"
+    )
 
 
 def no_chat(name: str) -> Refused:

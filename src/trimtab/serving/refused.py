@@ -1,6 +1,7 @@
 """A request that gets an error in place of an answer."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ NAMES = {
 }
 """What clients of OpenAI's interface sort errors by."""
 MOST_PROBLEMS = 20
+_KEY = re.compile(r"(?P<key>[a-z_]+): ")
 
 
 class Refused(Exception):
@@ -39,14 +41,17 @@ def refused(
 
 
 def error_object(status: int, problems: Sequence[Problem]) -> dict[str, Any]:
-    """`{"error": {"message", "type", "code", "what", "got", "allowed", "fix"}}`, and `problems` for more than one."""
+    """`{"error": {"message", "type", "param", "code", "what", "got", "allowed", "fix"}}`, and `problems` for more than
+    one; `param` is the key that is wrong, as OpenAI's interface names it, or null."""
     found = [_plain(problem) for problem in problems[:MOST_PROBLEMS]]
     first = found[0]
     message = "; ".join(
         [first["what"], *(f"{name} {first[name]}" for name in ("got", "allowed", "fix") if first[name])]
     )
     kind = NAMES.get(status, NAMES[400] if status < 500 else "server_error")
-    error = {"message": message, "type": kind, "code": status, **first}
+    key = _KEY.match(problems[0].what)
+    param = key["key"] if key else None
+    error = {"message": message, "type": kind, "param": param, "code": status, **first}
     return {"error": error | ({"problems": found} if len(found) > 1 else {})}
 
 

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import assert_never
+from urllib.parse import unquote
 
 from trimtab.serving.batcher import Batcher
-from trimtab.serving.completions import complete, completion_work, models_answer, no_chat
+from trimtab.serving.completions import complete, completion_work, model_answer, models_answer, no_chat
 from trimtab.serving.connection import Answer, Events, Request
 from trimtab.serving.counters import Counters
 from trimtab.serving.fields import json_object
@@ -24,10 +25,12 @@ OF_LANGUAGE_MODELS = {
     **SHARED,
     "/generate": WRITE,
     "/v1/models": READ,
+    "/v1/models/NAME": READ,
     "/v1/completions": WRITE,
     "/v1/chat/completions": WRITE,
 }
 """The methods of each path."""
+ONE_MODEL = "/v1/models/"
 
 
 @dataclass
@@ -62,6 +65,8 @@ class Service:
                 )
             case "/v1/models":
                 return models_answer(self.about.name)
+            case path if (asked := path.removeprefix(ONE_MODEL)) != path:
+                return model_answer(self.about.name, asked=unquote(asked))
             case "/v1/chat/completions":
                 raise no_chat(self.about.name)
             case _:
@@ -87,7 +92,8 @@ class Service:
 
     def _check_route(self, request: Request) -> None:
         routes = OF_TRANSLATORS if isinstance(self.model, ServedTranslator) else OF_LANGUAGE_MODELS
-        methods = routes.get(request.path)
+        named = request.path.startswith(ONE_MODEL) and request.path != ONE_MODEL
+        methods = routes.get(f"{ONE_MODEL}NAME" if named else request.path)
         if methods is None:
             raise refused(
                 404,

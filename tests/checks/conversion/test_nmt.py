@@ -27,6 +27,28 @@ def test_a_command_of_marian_becomes_a_recipe_with_its_vocabulary():
     assert lacking(MARIAN, "run.sh") == ["beam-size", "normalize"]
 
 
+@pytest.mark.parametrize(
+    ("options", "any_of", "all_of"),
+    [
+        ("", ("loss",), ()),
+        ("--valid-metrics chrf perplexity", ("chrf",), ()),
+        ("--valid-metrics bleu-detok ce-mean-words perplexity --early-stopping-on any", ("bleu", "loss"), ()),
+        ("--valid-metrics chrf cross-entropy --early-stopping-on all", (), ("chrf", "loss")),
+    ],
+)
+def test_the_metrics_that_stop_marian_early_stop_the_run(options, any_of, all_of):
+    command = f"marian --type transformer -t a.en a.de --valid-sets d.en d.de --early-stopping 7 {options}\n"
+    evaluate = recipe(command, "run.sh").evaluate
+    assert evaluate.patience == 7
+    assert (evaluate.stop_on.any, evaluate.stop_on.all) == (any_of, all_of)
+
+
+@pytest.mark.parametrize("options", ["", "--early-stopping 7 --valid-metrics valid-script"])
+def test_what_is_not_measured_here_stops_nothing(options):
+    command = f"marian --type transformer -t a.en a.de --valid-sets d.en d.de --early-stopping 0 {options}\n"
+    assert recipe(command, "run.sh").evaluate.stop_on is None
+
+
 def test_a_command_of_sockeye_becomes_a_recipe_with_the_texts_that_were_prepared():
     told = recipe(SOCKEYE, "run.sh")
     assert (told.data.train[0].source, told.data.valid["valid"].target) == ("corpus.en", "dev.de")

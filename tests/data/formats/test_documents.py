@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data.formats.documents import open_documents
+from trimtab.data.formats.documents import MOST_PROBLEMS, open_documents
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.errors import InputError
 
@@ -75,8 +75,18 @@ def test_ten_thousand_sentences_are_one_document(tmp_path):
 )
 def test_a_document_that_is_none_is_named_by_its_line(tmp_path, line, said):
     with pytest.raises(InputError, match=said) as told:
-        opened(tmp_path, [line_of([("a", "b")]), line])
+        opened(tmp_path, [line_of([("a", "b")]), line]).refuse_broken()
     assert "line 2" in str(told.value)
+
+
+def test_ten_of_the_broken_documents_are_named_and_the_others_are_there(tmp_path):
+    whole = line_of([("a", "b")])
+    corpus = opened(tmp_path, [whole, *["{"] * 12, "", whole])
+    assert [corpus.pair(line) for line in range(len(corpus))] == [("a", "b")] * 2
+    assert (corpus.broken.tolist(), corpus.empty_documents) == (list(range(1, 13)), [13])
+    with pytest.raises(InputError) as told:
+        corpus.refuse_broken()
+    assert len(told.value.problems) == MOST_PROBLEMS
 
 
 def test_a_number_is_no_field(tmp_path):
@@ -102,5 +112,5 @@ def test_the_lists_may_be_inside_another_field(tmp_path):
     corpus = open_documents(path, source="doc.src", target="tgt", cache=tmp_path / "cache")
     assert [corpus.pair(line) for line in range(2)] == [("a", "c"), ("b", "d")]
     with pytest.raises(InputError, match=r"has no field 'doc.trg'") as caught:
-        open_documents(path, source="doc.src", target="doc.trg", cache=tmp_path / "cache")
+        open_documents(path, source="doc.src", target="doc.trg", cache=tmp_path / "cache").refuse_broken()
     assert caught.value.problems[0].got == "doc.src, tgt"

@@ -85,6 +85,25 @@ def test_only_the_named_states_are_read(tmp_path):
     assert (wrong.got, wrong.allowed) == ("done", "final, initial, translated")
 
 
+def test_what_a_group_or_file_says_of_translation_counts_for_units_that_say_nothing(tmp_path):
+    one = '<trans-unit id="{0}" {1}><source>{0}</source><target>t{0}</target></trans-unit>'
+    two = '<unit id="{0}" {1}><segment><source>{0}</source><target>t{0}</target></segment></unit>'
+    for unit, whole in ((one, version_1), (two, version_2)):
+        body = (
+            f'<group id="g" translate="no">{unit.format("a", "")}'
+            f'<group id="h">{unit.format("b", "")}</group>{unit.format("c", TRANSLATED)}'
+            f'<group id="i" {TRANSLATED}>{unit.format("d", "")}</group>{unit.format("e", "")}</group>'
+            f"{unit.format('f', '')}"
+        )
+        assert [pair[0] for pair in pairs_in(tmp_path, whole(body))] == ["c", "d", "f"]
+        kept = f'<group id="j" {TRANSLATED}>{unit.format("g", "")}</group>'
+        closed = whole(body + kept).replace("<file ", '<file translate="no" ')
+        assert [pair[0] for pair in pairs_in(tmp_path, closed)] == ["c", "d", "g"]
+
+
+TRANSLATED = 'translate="yes"'
+
+
 def test_units_that_are_no_pairs_are_counted(tmp_path):
     def passed_over(content, states=(), source="en"):
         (tmp_path / "job.xlf").write_text(content)

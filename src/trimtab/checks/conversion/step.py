@@ -159,6 +159,8 @@ def _write_patience(draft: Draft) -> None:
     """Evaluations without a new best, after which the run ends."""
     if (told := draft.take("patience")) is not None:
         draft.put("patience", told.value, level=1, source=told)
+        if (watched := draft.take("stop_on")) is not None:
+            draft.say(f"stop_on: {watched.value}", level=1, comment=draft.origin(watched))
         return
     names = ("early_stopping", "early_stopping_patience", "patience")
     patience = draft.key(*names, *(f"training.{name}" for name in names))

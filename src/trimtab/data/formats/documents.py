@@ -15,11 +15,15 @@ from trimtab.data.formats.json_line import field_at, field_paths, has_half_chara
 from trimtab.data.formats.pairs import field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
-from trimtab.errors import InputError, input_error
+from trimtab.errors import InputError, Problem, input_error
 
 _REPAIR = "repair or remove the line"
 _MOST_KEPT = 16
 """Documents kept as read, since neighbours are asked for one after another."""
+_BROKEN = -1
+"""Stands in the cache for the number of sentences of a document that cannot be read."""
+MOST_PROBLEMS = 10
+"""Broken documents that one error names."""
 
 Sentences = list[tuple[str, str]]
 
@@ -34,6 +38,8 @@ class DocumentPairs:
     fingerprint: str
     first: np.ndarray
     """Number of the first pair of each document, and one past the last pair of all, int64."""
+    broken: np.ndarray
+    """Lines, from 0, of documents that cannot be read; they have no pairs. See `refuse_broken`."""
     _kept: "OrderedDict[int, Sentences]" = field(default_factory=OrderedDict, compare=False, repr=False)
 
     def __len__(self) -> int:
@@ -47,7 +53,20 @@ class DocumentPairs:
     @property
     def empty_documents(self) -> list[int]:
         """The lines, from 0, of documents without a sentence, blank lines too."""
-        return np.flatnonzero(np.diff(self.first) == 0).tolist()
+        return np.setdiff1d(np.flatnonzero(np.diff(self.first) == 0), self.broken).tolist()
+
+    def problem(self, number: int) -> Problem:
+        """What is wrong with a broken document."""
+        try:
+            self.document(number)
+        except InputError as error:
+            return error.problems[0]
+        raise AssertionError(f"{self.lines.path}: document {number} is not broken")
+
+    def refuse_broken(self) -> None:
+        """InputError with what is wrong with the first ten broken documents; nothing where there are none."""
+        if len(self.broken):
+            raise InputError(*map(self.problem, self.broken[:MOST_PROBLEMS].tolist()))
 
     def document(self, number: int) -> Sentences:
         """All sentence pairs of a document."""
@@ -99,21 +118,26 @@ class DocumentPairs:
 def open_documents(path: Path, *, source: str | int, target: str | int, cache: Path) -> DocumentPairs:
     """The file, read once for the number of sentences of each document; later openings find it in the cache.
 
-    Raises InputError, with the line, for a document that is malformed or has unequal sides.
+    A document that is malformed or has unequal sides is one of `broken`.
     """
     names = field_names(path, source=source, target=target)
     lines = open_lines(path, cache=cache)
-    key = json.dumps(["documents", lines.fingerprint, *names])
+    key = json.dumps(["documents 2", lines.fingerprint, *names])
     fingerprint = hashlib.sha256(key.encode()).hexdigest()
-    first = _load(cache / f"{fingerprint}.npy", len(lines))
-    if first is None:
-        counts = [
-            len(read_document(lines, line, source=names[0], target=names[1])) for line in range(len(lines))
-        ]
-        first = np.cumsum([0, *counts], dtype=np.int64)
+    counts = _load(cache / f"{fingerprint}.npy", len(lines))
+    if counts is None:
+        counts = np.array([_num_sentences(lines, line, names) for line in range(len(lines))], dtype=np.int64)
         with committed(writable_folder(cache) / f"{fingerprint}.npy") as file:
-            np.save(file, first, allow_pickle=False)
-    return DocumentPairs(lines, *names, fingerprint, first)
+            np.save(file, counts, allow_pickle=False)
+    first = np.append(0, np.maximum(counts, 0).cumsum()).astype(np.int64)
+    return DocumentPairs(lines, *names, fingerprint, first, np.flatnonzero(counts == _BROKEN))
+
+
+def _num_sentences(lines: Lines, line: int, names: Sequence[str]) -> int:
+    try:
+        return len(read_document(lines, line, source=names[0], target=names[1]))
+    except InputError:
+        return _BROKEN
 
 
 def read_document(lines: Lines, line: int, *, source: str, target: str) -> Sentences:
@@ -171,7 +195,7 @@ def _problem(lines: Lines, line: int, what: str, *, got: str, allowed: str = "")
 
 def _load(path: Path, documents: int) -> np.ndarray | None:
     try:
-        first = np.load(path, allow_pickle=False)
+        counts = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return first if first.dtype == np.int64 and first.shape == (documents + 1,) else None
+    return counts if counts.dtype == np.int64 and counts.shape == (documents,) else None

@@ -34,6 +34,8 @@ _NATIVE_CODES = frozenset({"bpt", "ept", "it", "ph", "x", "bx", "ex", "sc", "ec"
 _LAYOUT = "xliff 1"
 """Another way to read the files needs another word here."""
 _NO_STATE = "none"
+_HOLDERS = ("file", "group")
+"""Elements around units, whose `translate` counts for those that say nothing themselves (XLIFF 2.0, 4.3.1.29)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def open_xliff(
     """The translated segments of a .xlf or .xliff file (also .gz, .xz, .zst) between two languages, by their codes, in
     either direction: `en` also means `en-GB`. A language that the file does not name is taken for the one asked for.
 
-    Segments without a target, of other languages, marked as not to be translated, or in none of the `states` (where
+    Segments without a target, of other languages, marked as not to be translated (or in a group or
+    file that is, unless they say otherwise), or in none of the `states` (where
     there are some) are passed over. In 1.2 the state of an approved unit is also `approved`, and `none` where the file
     says nothing. Raises InputError if the file is no XML, a language is a number, or nothing is left.
     """
@@ -93,10 +96,15 @@ class _Here:
 
     passed_over: Counter[str]
     languages: list[str] = field(default_factory=lambda: ["", ""])
+    translated: list[bool] = field(default_factory=lambda: [True])
+    """Of the files and groups around, the innermost last, whether their units are to be translated."""
 
     def enter(self, element: Element) -> None:
-        """Notes the languages of a file."""
-        match name_of(element):
+        """Notes the languages of a file, and what a file or group says of the units inside."""
+        name = name_of(element)
+        if name in _HOLDERS:
+            self.translated.append(self._is_translated(element))
+        match name:
             case "file" if "source-language" in element.attrib:
                 self.languages = [
                     code_of(element.get(f"{side}-language", "")) for side in ("source", "target")
@@ -109,15 +117,22 @@ class _Here:
     def unit(self, element: Element) -> list[_Segment] | None:
         """The translated segments of a unit; None where the element is none."""
         name = name_of(element)
+        if name in _HOLDERS:
+            self.translated.pop()
         if name not in ("trans-unit", "unit"):
             return None
-        if element.get("translate") == "no":
+        if not self._is_translated(element):
             self.passed_over[NOT_TO_TRANSLATE] += 1
             return []
         found = self._of_version_1(element) if name == "trans-unit" else self._of_version_2(element)
         translated = [each for each in found if each.target.strip()]
         self.passed_over[NOT_TRANSLATED] += not translated
         return translated
+
+    def _is_translated(self, element: Element) -> bool:
+        """As it says, else as what it lies in."""
+        said = element.get("translate")
+        return self.translated[-1] if said is None else said != "no"
 
     def _of_version_1(self, unit: Element) -> Iterator[_Segment]:
         source, target = _child(unit, "source"), _child(unit, "target")

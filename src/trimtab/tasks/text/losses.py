@@ -64,13 +64,7 @@ class GuidedLoss(OutputMatrixLoss):
         layer = self.config.layer_of(len(model.decoder.blocks))
         hidden, queries, keys = forward_aligned(model, batch, layer=layer, head=self.config.head)
         found = self.loss(hidden, model.output_matrix, batch.labels)
-        aligned = alignment_loss(
-            queries,
-            keys,
-            batch.links,
-            target_segments=batch.target.segments,
-            source_segments=batch.source.segments,
-        )
+        aligned = alignment_loss(queries, keys, batch.links, target=batch.target, source=batch.source)
         return replace(found, objective=found.objective + self.config.weight * aligned)
 
 

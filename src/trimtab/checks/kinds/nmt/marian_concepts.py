@@ -31,6 +31,12 @@ SCHEDULE = "lr-decay-inv-sqrt"
 IMPLIED_SMOOTHING = 1e-4
 """What `--exponential-smoothing` without a value stands for."""
 
+METRICS = {
+    "cross-entropy": "loss", "ce-mean": "loss", "ce-sum": "loss", "ce-mean-words": "loss", "perplexity": "loss",
+    "bleu": "bleu", "bleu-detok": "bleu", "bleu-segmented": "bleu", "chrf": "chrf",
+}  # fmt: skip
+"""Of `valid-metrics`, as `evaluate.metrics` calls them; perplexity has its best where the loss has."""
+
 
 def with_presets(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
     """The table with the defaults that `task` and other shortcuts put in the place of Marian's own."""
@@ -218,6 +224,7 @@ def _put_length(told: Told, written: Written) -> None:
 
 def _put_watch(told: Told, written: Written) -> None:
     put(told, "patience", positive(written.get("early-stopping")))
+    _put_stop_on(told, written)
     average = written.get("exponential-smoothing")
     put(
         told,
@@ -225,6 +232,20 @@ def _put_watch(told: Told, written: Written) -> None:
         average,
         IMPLIED_SMOOTHING if average and average.value is True else average and average.value,
     )
+
+
+def _put_stop_on(told: Told, written: Written) -> None:
+    """The metrics that `early-stopping` counts for: the first of `valid-metrics`, any or all of them; those that are
+    measured here too."""
+    if (patience := told.get("patience")) is None:
+        return
+    mode, named = written.get("early-stopping-on"), written.get("valid-metrics")
+    metrics = (text_list(named.value) if named is not None else None) or ["cross-entropy"]
+    which = mode.value if mode is not None else "first"
+    watched = [METRICS.get(metric) for metric in (metrics[:1] if which == "first" else metrics)]
+    if measured := list(dict.fromkeys(filter(None, watched))):
+        said = f"{{{'all' if which == 'all' else 'any'}: [{', '.join(measured)}]}}"
+        put(told, "stop_on", mode or named or patience, said)
 
 
 def _put_files(told: Told, written: Written) -> None:
