@@ -132,10 +132,13 @@ def build(
 
 def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.device) -> Any:
     """The model with its first weights and, where the recipe asks for one, an adapter that changes nothing yet."""
-    model = task.build_model(recipe, datasets, device=device)
-    if recipe.adapter is not None:
-        add_lora(model, recipe.adapter, seed=recipe.seed)
-    return model
+    if recipe.adapter is None:
+        return task.build_model(recipe, datasets, device=device)
+    # Matrices that will be packed in 4 bits are not on the device before.
+    place = torch.device("cpu") if recipe.adapter.quantize_base == "nf4" else device
+    model = task.build_model(recipe, datasets, device=place)
+    add_lora(model, recipe.adapter, seed=recipe.seed, device=device)
+    return model.to(device)
 
 
 def build_stepper(

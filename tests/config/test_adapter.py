@@ -12,7 +12,8 @@ from trimtab.errors import InputError
 def test_the_scale_is_one_unless_something_else_is_written():
     assert LoraAdapter(rank=64).scale == 1.0
     assert LoraAdapter(rank=64, alpha=16).scale == 0.25
-    assert LoraAdapter(rank=64, rslora=True).scale == 64 / math.sqrt(64)
+    assert LoraAdapter(rank=64, rslora=True).scale == 16 / math.sqrt(64)
+    assert LoraAdapter(rank=64, rslora=True, alpha=64).scale == math.sqrt(64)
     assert LoraAdapter().names == ALL_LINEAR
 
 

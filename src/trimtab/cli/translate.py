@@ -8,6 +8,7 @@ import typer
 
 from trimtab.cli.arguments import (
     DEFAULT_BEAM,
+    Adapter,
     BatchTokens,
     Beam,
     Device,
@@ -109,6 +110,7 @@ def translate(
     candidates: Candidates = None,
     rerank: Rerank = None,
     reverse_tag: ReverseTag = None,
+    adapter: Adapter = None,
     device: Device = None,
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
@@ -128,6 +130,7 @@ def translate(
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
         loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
+        loaded["adapter"] = adapter
         translator = _opened(runs, shortlist, threads, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         if at_once := interactive or is_typed(source):

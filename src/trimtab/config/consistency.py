@@ -209,13 +209,34 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _adapter(recipe: Recipe) -> Iterator[Complaint]:
-    if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
+    lora_b = recipe.step.optimizer.learning_rate_multipliers.lora_b
+    if recipe.adapter is None and lora_b != 1:
+        yield Complaint(
+            path="step.optimizer.learning_rate_multipliers.lora_b",
+            what="there is no adapter whose second matrices it would be for",
+            got=f"{lora_b:g}",
+            allowed="1, or an `adapter`",
+            fix="leave it out, or train an adapter: `adapter: {kind: lora, rank: 16}`",
+        )
+    if recipe.adapter is None:
+        return
+    if not recipe.begins_trained:
+        texts = recipe.facts.continues_texts
         yield Complaint(
             path="adapter",
             what="an adapter adapts trained weights, and this model begins with none",
             got=f"adapter, with `model.kind: {recipe.model.kind}`",
-            allowed="an adapter with `model.kind: pretrained`",
-            fix="remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",
+            allowed="an adapter with `model.warm_start`" + (", or with `model.kind: pretrained`" if texts else ""),
+            fix="remove it to train all weights, or "
+            + ("set `model: {kind: pretrained, path: ...}`" if texts else "name a run: `model.warm_start: RUN`"),
+        )
+    elif not recipe.facts.writes_text:
+        yield Complaint(
+            path="adapter",
+            what="adapters are for models that translate or generate text",
+            got=f"adapter, with `task: {recipe.task}`",
+            allowed="`task: translation` or `task: language_model`",
+            fix="remove it to train all weights",
         )
 
 

@@ -79,8 +79,11 @@ class Transformer(nn.Module):
         return role_in(self, name)
 
     def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
-        """A copy with weights in half precision; angles of rotary positions keep theirs."""
-        narrow = copy.deepcopy(self).to(dtype)
+        """A copy with weights in half precision; angles of rotary positions keep theirs. Frozen weights that are in it
+        already are shared."""
+        named = dict(self.named_parameters())
+        shared = {id(named[name]): named[name] for name in self.frozen if named[name].dtype == dtype}
+        narrow = copy.deepcopy(self, shared).to(dtype)
         for module, original in zip(narrow.modules(), self.modules(), strict=True):
             if isinstance(module, Positions) and isinstance(original, Positions):
                 module.keep_precision(original)
