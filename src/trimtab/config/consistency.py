@@ -36,6 +36,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _two_vocabularies,
         _start,
         _adapter,
+        _freeze,
         _output_multiplier,
         moving_average_contradictions,
     )
@@ -237,6 +238,27 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
             got=f"adapter, with `task: {recipe.task}`",
             allowed="`task: translation` or `task: language_model`",
             fix="remove it to train all weights",
+        )
+
+
+def _freeze(recipe: Recipe) -> Iterator[Complaint]:
+    if not recipe.freeze:
+        return
+    if recipe.adapter is not None:
+        yield Complaint(
+            path="freeze",
+            what="an adapter freezes all weights of its model already",
+            got=f"[{', '.join(recipe.freeze)}], with `adapter`",
+            allowed="one of the two",
+            fix="leave `freeze` out",
+        )
+    elif not recipe.begins_trained:
+        yield Complaint(
+            path="freeze",
+            what="frozen weights would keep their random first values",
+            got=f"[{', '.join(recipe.freeze)}], and a model that begins with no trained weights",
+            allowed="a model with `path` or `warm_start`",
+            fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
         )
 
 

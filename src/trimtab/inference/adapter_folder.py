@@ -12,6 +12,7 @@ from torch import nn
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.errors import InputError, input_error, unreadable
 from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.model.decoder_only import DecoderOnly
@@ -25,17 +26,18 @@ RECIPE = "recipe.yaml"
 MOST_BYTES = 1_000_000
 
 
-def with_adapter(model: Model, folder: Path, *, base: str) -> Model:
+def with_adapter(model: Model, folder: Path, *, base: str, sha256: str | None = None) -> Model:
     """A model with an adapter that shares every weight with the one without, which stays as it is; see `put_adapter`."""
     tensors = [*model.parameters(), *model.buffers()]
     other = copy.deepcopy(model, {id(each): each for each in tensors})
-    put_adapter(other, folder, base=base)
+    put_adapter(other, folder, base=base, sha256=sha256)
     return other.eval()
 
 
-def put_adapter(model: nn.Module, folder: Path, *, base: str) -> None:
+def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None = None) -> None:
     """Gives a model the adapter in a folder that PEFT or `trimtab export --to peft` wrote, or the one that a run
-    trained; it computes in the precision of the model. `base` is what messages call the model.
+    trained; it computes in the precision of the model. `base` is what messages call the model, and `sha256` that of its
+    weights, where it is known: an adapter of a run says which it was trained on.
 
     Raises InputError where the folder holds none, it is no LoRA of linear maps, or not of this model, and where the
     model has one already.
@@ -48,7 +50,7 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str) -> None:
             fix="leave --adapter out, or name the model that the adapter was trained on",
         )
     if (folder / RECIPE).is_file():
-        _put_that_of_run(model, folder, base=base)
+        _put_that_of_run(model, folder, base=base, sha256=sha256)
         return
     if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
         raise input_error(
@@ -78,10 +80,22 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str) -> None:
     take_peft_tensors(model, tensors, name=str(folder / WEIGHTS))
 
 
-def _put_that_of_run(model: DecoderOnly | EncoderDecoder, folder: Path, *, base: str) -> None:
+def _put_that_of_run(
+    model: DecoderOnly | EncoderDecoder, folder: Path, *, base: str, sha256: str | None
+) -> None:
     recipe = load_recipe(RunFolder(folder).recipe).recipe
     if recipe.adapter is None or recipe.adapter.embeddings == "train":
         raise _not_apart(folder, "its embeddings too" if recipe.adapter is not None else "all weights")
+    own = recipe.model
+    wanted = own.sha256 if isinstance(own, PretrainedModel) else own.warm_start_sha256
+    if sha256 is not None and wanted is not None and sha256 != wanted:
+        raise input_error(
+            f"--adapter: {folder} was trained on other weights than those of {base}",
+            got=f"sha256 {sha256[:16]}",
+            allowed=f"sha256 {wanted[:16]}, of "
+            + str(own.path if isinstance(own, PretrainedModel) else own.warm_start),
+            fix="name the model that it was trained on",
+        )
     checkpoint = resolve_checkpoint(str(folder))
     # The base is the one that is given, in the precision that it has.
     add_lora(model, recipe.adapter.model_copy(update={"quantize_base": "none"}), seed=0)

@@ -85,7 +85,8 @@ class LoadedModel:
 
         Raises InputError where there is no adapter, or it is not one of this model.
         """
-        return replace(self, model=with_adapter(self.model, Path(folder), base=self.name))
+        sha256 = weights_sha256(self.checkpoint, self.recipe)
+        return replace(self, model=with_adapter(self.model, Path(folder), base=self.name, sha256=sha256))
 
     def merged(self) -> "LoadedModel":
         """The same model without an adapter: its products are in the matrices."""
@@ -138,7 +139,7 @@ def load_model(spec: Path | str, *, device: str | None = None, adapter: str | No
         begin_adapter(model)
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if adapter is not None:
-        put_adapter(model, Path(adapter), base=spec)
+        put_adapter(model, Path(adapter), base=str(spec), sha256=weights_sha256(checkpoint, recipe))
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)

@@ -14,7 +14,6 @@ MOST = 1e-3
 """Of a hidden vector's largest number: what rounding may change in half precision, where DoRA adds a product."""
 
 
-@torch.no_grad()
 def adapter_begins_as_base(parts: Checked) -> Iterator[Finding]:
     """Looks at a model whose adapter has learned nothing yet, its second matrices being zero; one that goes on is
     passed over."""
@@ -23,7 +22,7 @@ def adapter_begins_as_base(parts: Checked) -> Iterator[Finding]:
         return
     parts.model.eval()
     batch = parts.examples.few()
-    with autocast(parts.precision, parts.device):
+    with torch.no_grad(), autocast(parts.precision, parts.device):
         found = parts.model(batch).float()
         with without_adapter(parts.model):
             base = parts.model(batch).float()
