@@ -13,8 +13,8 @@ from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
-from trimtab.errors import input_error
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.errors import input_error
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip

@@ -23,6 +23,13 @@ def test_what_means_nothing_is_refused(given):
         LoraAdapter(**given)
 
 
+@pytest.mark.parametrize("targets", [["q_proj", "embed_tokens"], "lm_head"])
+def test_a_thin_product_on_embeddings_is_refused_with_its_reason(targets):
+    with pytest.raises(ValidationError, match="cannot stand for single rows") as caught:
+        LoraAdapter(targets=targets)
+    assert "adapter.embeddings: train" in str(caught.value.errors())
+
+
 def test_an_adapter_needs_trained_weights_beside_it(tmp_path):
     with pytest.raises(InputError, match="adapter: an adapter adapts trained weights"):
         load_recipe(text_recipe(tmp_path, adapter={"rank": 4}))

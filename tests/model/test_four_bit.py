@@ -44,7 +44,8 @@ def test_fused_maps_are_packed_one_by_one_as_in_transformers():
     together = FourBitLinear(linear, (64, 16, 16), device=torch.device("cpu"))
     together.pack()
     parts = [
-        unpacked([(len(each), 64)], torch.float32, code(), *packed(each)) for each in linear.weight.split([64, 16, 16])
+        unpacked([(len(each), 64)], torch.float32, code(), *packed(each))
+        for each in linear.weight.split([64, 16, 16])
     ]
     assert torch.equal(together.matrix(torch.float32), torch.cat(parts))
 

@@ -103,7 +103,7 @@ def test_dora_is_the_formula_of_its_paper():
     whole = fused.weight.detach().clone()
     for rows, number in ((slice(0, 32), 0), (slice(48, 64), 1)):
         changed = fused.weight[rows] + 2.0 * fused.lora_b[number].weight @ a[number]
-        lengths = fused.magnitude[: 32] if number == 0 else fused.magnitude[32:]
+        lengths = fused.magnitude[:32] if number == 0 else fused.magnitude[32:]
         whole[rows] = lengths.unsqueeze(1) * changed / changed.norm(dim=1, keepdim=True)
     torch.testing.assert_close(fused(x), x @ whole.T, atol=1e-5, rtol=1e-5)
 

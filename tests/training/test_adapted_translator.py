@@ -30,12 +30,18 @@ def adapted(trained_run, tmp_path_factory):
 
 
 def translated(*args, **given):
-    return [each.text if hasattr(each, "text") else each for each in load_translator(*args, **given).translate(LINES)]
+    return [
+        each.text if hasattr(each, "text") else each
+        for each in load_translator(*args, **given).translate(LINES)
+    ]
 
 
 def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base(adapted, trained_run):
     assert all(".lora_" in name for name in resolve_checkpoint(str(adapted)).load_model())
-    assert {".cross.q.lora_a" in name for name in resolve_checkpoint(str(adapted)).load_model()} == {True, False}
+    assert {".cross.q.lora_a" in name for name in resolve_checkpoint(str(adapted)).load_model()} == {
+        True,
+        False,
+    }
     by_itself = translated(str(adapted), device="cpu")
     assert by_itself == translated(str(trained_run), adapter=str(adapted), device="cpu")
     base, both = load_model(str(trained_run), device="cpu"), load_model(str(adapted), device="cpu")
@@ -68,11 +74,15 @@ def test_new_pieces_need_embeddings_that_are_trained(trained_run, tmp_path):
     """Hazard: rows of new tokens that nothing trains."""
     smaller = {"data.tokenizer": {"kind": "sentencepiece", "vocabulary_size": 290}}
     with pytest.raises(InputError, match="its rows would not be trained") as caught:
-        train(recipe_on(trained_run, tmp_path / "frozen", {"rank": 4}, **smaller), out=tmp_path / "frozen_run")
+        train(
+            recipe_on(trained_run, tmp_path / "frozen", {"rank": 4}, **smaller), out=tmp_path / "frozen_run"
+        )
     assert "adapter.embeddings: train" in str(caught.value)
     trained = recipe_on(trained_run, tmp_path / "trained", {"rank": 4, "embeddings": "train"}, **smaller)
     run = train(trained, out=tmp_path / "run").run
-    one, other = (resolve_checkpoint(f"{run}@{step}").load_model()["embedding.weight"] for step in ("last", "4"))
+    one, other = (
+        resolve_checkpoint(f"{run}@{step}").load_model()["embedding.weight"] for step in ("last", "4")
+    )
     assert torch.equal(one, other)
     assert len(translated(str(run), device="cpu")) == len(LINES)
     with pytest.raises(InputError, match="no adapter that goes with another model"):

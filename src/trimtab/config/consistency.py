@@ -7,7 +7,6 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
-from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -227,9 +226,14 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
             path="adapter",
             what="an adapter adapts trained weights, and this model begins with none",
             got=f"adapter, with `model.kind: {recipe.model.kind}`",
-            allowed="an adapter with `model.warm_start`" + (", or with `model.kind: pretrained`" if texts else ""),
+            allowed="an adapter with `model.warm_start`"
+            + (", or with `model.kind: pretrained`" if texts else ""),
             fix="remove it to train all weights, or "
-            + ("set `model: {kind: pretrained, path: ...}`" if texts else "name a run: `model.warm_start: RUN`"),
+            + (
+                "set `model: {kind: pretrained, path: ...}`"
+                if texts
+                else "name a run: `model.warm_start: RUN`"
+            ),
         )
     elif not recipe.facts.writes_text:
         yield Complaint(

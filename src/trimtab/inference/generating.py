@@ -14,7 +14,6 @@ from trimtab.decode.continuing import Continues
 from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
-from trimtab.errors import InputError, input_error
 from trimtab.export.open_export import is_export
 from trimtab.inference.adapter_folder import with_adapter as adapted_copy
 from trimtab.inference.chat_prompts import ChatPrompts

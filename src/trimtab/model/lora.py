@@ -22,7 +22,6 @@ from trimtab.model.feed_forward import GATED, FeedForward
 from trimtab.model.four_bit import FourBitLinear, four_bit_maps, pack_maps, set_plain
 from trimtab.model.transformer import Transformer
 
-
 Own = TypeVar("Own", bound=Transformer)
 
 
@@ -96,10 +95,7 @@ class LoraLinear(nn.Linear):
             return adapted
         pieces = list(adapted.split([part.rows for part in self.parts if part.adapted]))
         return torch.cat(
-            [
-                pieces.pop(0) if part.adapted else adapted.new_full((part.rows,), other)
-                for part in self.parts
-            ]
+            [pieces.pop(0) if part.adapted else adapted.new_full((part.rows,), other) for part in self.parts]
         )
 
     @torch.no_grad()
@@ -164,9 +160,7 @@ class LoraLinear(nn.Linear):
         if self.magnitude is None:
             return matrix
         lengths = matrix.norm(dim=1).split([part.rows for part in self.parts])
-        adapted = torch.cat(
-            [each for part, each in zip(self.parts, lengths, strict=True) if part.adapted]
-        )
+        adapted = torch.cat([each for part, each in zip(self.parts, lengths, strict=True) if part.adapted])
         return matrix * self._of_all_rows(self.magnitude.to(wide) / adapted, 1.0).unsqueeze(1)
 
 
@@ -288,13 +282,12 @@ def described(model: Transformer, config: LoraAdapter) -> str:
     maps = [*adapted_maps(model)]
     packed = four_bit_maps(model)
     count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-    total = model.num_parameters() + sum(each.in_features * each.out_features for each in packed)
     kind = "DoRA" if config.dora else "rsLoRA" if config.rslora else "LoRA"
     also = ", and the embeddings in full" if config.embeddings == "train" else ""
     bits = f"; {len(packed)} frozen matrices are kept in 4 bits" if packed else ""
     return (
         f"{kind} of rank {config.rank} on {sum(len(each.linear.lora_b) for each in maps)} maps, times "
-        f"{config.scale:g}{also}: {count:,} of {total:,} parameters are trained{bits}"
+        f"{config.scale:g}{also}: {count:,} of {model.num_parameters():,} parameters are trained{bits}"
     )
 
 

@@ -36,9 +36,7 @@ def peft_tensors(model: DecoderOnly | EncoderDecoder) -> Iterator[tuple[str, Ten
         return
     for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for number, block in enumerate(stack.blocks):
-            yield from _of_block(
-                block, f"{PREFIX}.model.{side}.layers.{number}", inner="", other=OF_MARIAN
-            )
+            yield from _of_block(block, f"{PREFIX}.model.{side}.layers.{number}", inner="", other=OF_MARIAN)
 
 
 def _of_block(

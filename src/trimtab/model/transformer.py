@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.config.optimizers import Role
 from trimtab.model.attention import Kernel
+from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.positions.kind import Positions
 from trimtab.model.roles import role_in
@@ -71,8 +72,9 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def num_parameters(self) -> int:
-        """Numbers in its weights, tied ones once."""
-        return sum(parameter.numel() for parameter in self.parameters())
+        """Numbers in its weights, tied ones once, packed ones too."""
+        packed = sum(each.in_features * each.out_features for each in four_bit_maps(self))
+        return sum(parameter.numel() for parameter in self.parameters()) + packed
 
     def role_of(self, name: str) -> Role:
         """What a parameter is for, by its name in `named_parameters`."""

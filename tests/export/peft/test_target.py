@@ -75,7 +75,12 @@ def test_gradients_are_those_of_peft(exported, lora_run):
 
 @pytest.mark.parametrize(
     "adapter",
-    [{"dora": True}, {"quantize_base": "nf4"}, {"quantize_base": "nf4", "dora": True}, {"embeddings": "train"}],
+    [
+        {"dora": True},
+        {"quantize_base": "nf4"},
+        {"quantize_base": "nf4", "dora": True},
+        {"embeddings": "train"},
+    ],
     ids=["dora", "nf4", "nf4_dora", "embeddings"],
 )
 def test_every_kind_computes_in_peft_and_merged_what_it_does_in_the_trainer(adapter, tmp_path):

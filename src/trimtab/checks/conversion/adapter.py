@@ -54,10 +54,14 @@ def write_adapter(draft: Draft) -> None:
         )
     dropout = draft.take("lora_dropout")
     if dropout is not None and dropout.value > 0:
-        draft.note(f"{dropout.key} ({dropout.value:g}) is left out: where an adapter overfits, train for less time")
+        draft.note(
+            f"{dropout.key} ({dropout.value:g}) is left out: where an adapter overfits, train for less time"
+        )
     start = draft.take("lora_init")
     if start is not None and start.value not in ("default", "true", True):
-        draft.note(f"the adapter begins there by {start.value}; here B is zero and A is drawn, as PEFT does by default")
+        draft.note(
+            f"the adapter begins there by {start.value}; here B is zero and A is drawn, as PEFT does by default"
+        )
 
 
 def _write_targets(draft: Draft) -> None:
@@ -69,8 +73,16 @@ def _write_targets(draft: Draft) -> None:
         return
     from trimtab.config.adapter import Target
 
-    known = [each for name in names if (each := NATIVE.get(last_part(str(name)), last_part(str(name)))) in get_args(Target)]
-    left = [str(name) for name in names if NATIVE.get(last_part(str(name)), last_part(str(name))) not in get_args(Target)]
+    known = [
+        each
+        for name in names
+        if (each := NATIVE.get(last_part(str(name)), last_part(str(name)))) in get_args(Target)
+    ]
+    left = [
+        str(name)
+        for name in names
+        if NATIVE.get(last_part(str(name)), last_part(str(name))) not in get_args(Target)
+    ]
     if left:
         draft.note(
             f"{', '.join(left)} cannot have an adapter here"

@@ -60,7 +60,7 @@ def _note_form(draft: Draft, each: DataSet) -> None:
     elif not each.is_file and each.key:
         draft.note(
             f"the data set {each.name} has to be a file: "
-            f"`datasets.load_dataset({json.dumps(each.name)}, split=\"train\").to_json({json.dumps(each.file)})` in Python"
+            f'`datasets.load_dataset({json.dumps(each.name)}, split="train").to_json({json.dumps(each.file)})` in Python'
         )
     if each.form == ALPACA and draft.run.tool == "axolotl":
         draft.note(
@@ -79,12 +79,16 @@ def _note_rest(draft: Draft, *, has_corpora: bool) -> None:
         draft.take(concept)
     template = draft.take("chat_template")
     if template is not None and template.is_written and template.value not in ("tokenizer_default", None):
-        draft.note(f"{template.key} ({str(template.value)[:40]}) is left out: the template of the model's tokenizer is used")
+        draft.note(
+            f"{template.key} ({str(template.value)[:40]}) is left out: the template of the model's tokenizer is used"
+        )
     if not has_corpora:
         draft.note("no data set is named there: name your files in `data.train`")
     if draft.run.value("validation"):
         draft.account(draft.run.setting("validation"))
-        draft.note("name a validation file in `data.valid`, as `{text: dev.jsonl, learn: answers}`: a share is not split off here")
+        draft.note(
+            "name a validation file in `data.valid`, as `{text: dev.jsonl, learn: answers}`: a share is not split off here"
+        )
 
 
 def _data_sets(draft: Draft, corpora: Setting | None) -> Iterator[DataSet]:

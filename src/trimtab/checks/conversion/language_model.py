@@ -26,7 +26,9 @@ def write_language_model(draft: Draft) -> None:
     if name is not None:
         draft.say(f"model: {{kind: pretrained, path: {scalar(name.value)}}}", comment=draft.origin(name))
     else:
-        draft.note("no model is named there: name the folder of a Llama, Mistral or Qwen model in `model.path`")
+        draft.note(
+            "no model is named there: name the folder of a Llama, Mistral or Qwen model in `model.path`"
+        )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
     _write_loss(draft)
