@@ -1,12 +1,12 @@
-"""LoRA, DoRA and QLoRA on the same documents, by trimtab and by Hugging Face's Trainer with PEFT (and bitsandbytes): real
-tokens a second and peak memory.
+"""LoRA, DoRA and QLoRA on the same documents, by trimtab and by Hugging Face's Trainer with PEFT (and bitsandbytes):
+real tokens a second and peak memory.
 
     python benchmarks/lora_speed.py --model DIR_OR_GGUF --out results/lora_speed.json
     python benchmarks/lora_speed.py --model DIR_OR_GGUF --methods lora dora qlora --seconds 30 --tries 6 --batches 64
     python benchmarks/lora_speed.py --model DIR_OR_GGUF --random 7b --methods qlora --memory-fraction 0.17 \\
         --tokens 4096 --batches 4 16 --out results/qlora_7b.json
 
-The last caps what each side may allocate: 0.17 of the 141 GB of an H200 are 24 GB. What does not fit is recorded as such.
+The last caps what each side may allocate: 0.17 of the 141 GB of an H200 are 24 GB. What does not fit is recorded.
 
 Documents of the package's own sample (about 210 tokens of SmolLM2 each, cut at 512), all linear layers, rank 32, bf16.
 Trainer groups by length and takes the best of several batch sizes; trimtab packs. Eight minutes on an H200 with the

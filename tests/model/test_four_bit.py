@@ -8,10 +8,9 @@ from trimtab.model.four_bit import FourBitLinear, packed, unpacked
 from trimtab.model.lora import begin_adapter, checkpoint_weights, merged_copy, weight_of
 
 pytest.importorskip("bitsandbytes")
-NF4 = torch.tensor(
-    [-1.0, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.0910500, 0.0]
-    + [0.0795803, 0.1609302, 0.2461123, 0.3379152, 0.4407098, 0.5626170, 0.7229568, 1.0]
-)
+BELOW = [-1.0, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.0910500, 0.0]
+ABOVE = [0.0795803, 0.1609302, 0.2461123, 0.3379152, 0.4407098, 0.5626170, 0.7229568, 1.0]
+NF4 = torch.tensor([*BELOW, *ABOVE])
 """The values of four bits, from appendix E of the paper."""
 
 

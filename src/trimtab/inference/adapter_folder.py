@@ -27,7 +27,8 @@ MOST_BYTES = 1_000_000
 
 
 def with_adapter(model: Model, folder: Path, *, base: str, sha256: str | None = None) -> Model:
-    """A model with an adapter that shares every weight with the one without, which stays as it is; see `put_adapter`."""
+    """A model with an adapter that shares every weight with the one without, which stays as it is; see
+    `put_adapter`."""
     tensors = [*model.parameters(), *model.buffers()]
     other = copy.deepcopy(model, {id(each): each for each in tensors})
     put_adapter(other, folder, base=base, sha256=sha256)

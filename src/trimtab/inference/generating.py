@@ -63,8 +63,8 @@ def load_generator(
 ) -> Generator:
     """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
     text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
-    on pairs alone. `adapter` is a folder in PEFT's format, or a run, whose adapter is used without merging it; with `chat` each
-    prompt is a question, which the chat template of a pretrained tokenizer writes out."""
+    on pairs alone. `adapter` is a folder in PEFT's format, or a run, whose adapter is used without merging it; with
+    `chat` each prompt is a question, which the chat template of a pretrained tokenizer writes out."""
     found = _loaded(path_text(spec, name="run", allowed=RUN), device=device, adapter=adapter)
     if not chat:
         return found

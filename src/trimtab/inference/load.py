@@ -118,8 +118,8 @@ class LoadedModel:
 
 def load_model(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
-    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, or a run that trained an
-    adapter on this very model, which must have none of its own.
+    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, or
+    a run that trained an adapter on this very model, which must have none of its own.
 
     Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.

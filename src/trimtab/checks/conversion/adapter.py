@@ -103,6 +103,6 @@ def _write_embeddings(draft: Draft) -> None:
     tokens = draft.run.setting("added_tokens")
     if tokens is not None and tokens.value:
         draft.note(
-            f"the run adds tokens to the vocabulary ({', '.join(map(str, tokens.value[:3]))}): extend the model before, "
-            "and set `adapter.embeddings: train`, so that their rows are trained"
+            f"the run adds tokens to the vocabulary ({', '.join(map(str, tokens.value[:3]))}): extend the model "
+            "before, and set `adapter.embeddings: train`, so that their rows are trained"
         )

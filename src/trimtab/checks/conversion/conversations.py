@@ -58,19 +58,20 @@ def _note_form(draft: Draft, each: DataSet) -> None:
     if not each.is_file and each.name.endswith(".json"):
         draft.note(f"a recipe reads an object a line: `jq -c '.[]' {each.name} > {each.file}`")
     elif not each.is_file and each.key:
+        name, file = json.dumps(each.name), json.dumps(each.file)
         draft.note(
             f"the data set {each.name} has to be a file: "
-            f'`datasets.load_dataset({json.dumps(each.name)}, split="train").to_json({json.dumps(each.file)})` in Python'
+            f'`datasets.load_dataset({name}, split="train").to_json({file})` in Python'
         )
     if each.form == ALPACA and draft.run.tool == "axolotl":
         draft.note(
-            f"{each.key}: Axolotl writes `### Instruction:` around the text of an Alpaca row; here the model's own chat "
-            "template is used"
+            f"{each.key}: Axolotl writes `### Instruction:` around the text of an Alpaca row; here the model's own "
+            "chat template is used"
         )
     elif each.form and each.form not in OF_CHATS | OF_TEXTS | {ALPACA}:
         draft.note(
-            f"rows of the form `{each.form}` are not read here ({each.key}): write each as `prompt` and `completion`, or "
-            "as `messages`"
+            f"rows of the form `{each.form}` are not read here ({each.key}): write each as `prompt` and `completion`, "
+            "or as `messages`"
         )
 
 
@@ -87,7 +88,8 @@ def _note_rest(draft: Draft, *, has_corpora: bool) -> None:
     if draft.run.value("validation"):
         draft.account(draft.run.setting("validation"))
         draft.note(
-            "name a validation file in `data.valid`, as `{text: dev.jsonl, learn: answers}`: a share is not split off here"
+            "name a validation file in `data.valid`, as `{text: dev.jsonl, learn: answers}`: a share is not split off "
+            "here"
         )
 
 

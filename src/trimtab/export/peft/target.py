@@ -89,8 +89,8 @@ class Peft:
         )
 
     def as_users_open_it(self, folder: Path) -> OpenedText:
-        """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32; its base is in 4 bits
-        where it was."""
+        """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32; its base is in 4
+        bits where it was."""
         from peft import PeftModel
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig, GenerationConfig
 

@@ -29,6 +29,6 @@ def adapter_begins_as_base(parts: Checked) -> Iterator[Finding]:
     differs, most = float((found - base).abs().max()), float(base.abs().max())
     if not differs <= MOST * most:
         yield ADAPTER_CHANGES_BASE.found(
-            f"with the new adapter a hidden vector differs by {differs:.2g} from that of the base, whose largest number "
-            f"is {most:.2g}"
+            f"with the new adapter a hidden vector differs by {differs:.2g} from that of the base, whose largest "
+            f"number is {most:.2g}"
         )
