@@ -8,9 +8,11 @@ import torch
 from tests.short_run import SHORT
 from tests.small_run import small_recipe
 from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.inference import load_model, load_translator
+from trimtab.inference.together import load_adapted_translator
 from trimtab.launch import train
 
 LINES = ["the small ship turns", "never the wind pulls", "red boat"]
@@ -29,11 +31,11 @@ def adapted(trained_run, tmp_path_factory):
     return train(recipe_on(trained_run, folder, {"rank": 4}, **more), out=folder / "run").run
 
 
-def translated(*args, **given):
-    return [
-        each.text if hasattr(each, "text") else each
-        for each in load_translator(*args, **given).translate(LINES)
-    ]
+def translated(run, adapter=None):
+    if adapter is None:
+        return [*load_translator(run, device="cpu").translate(LINES)]
+    beside = load_adapted_translator([run], adapter=adapter, search=Search(beam=4), device="cpu")
+    return [*beside.translate(LINES)]
 
 
 def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base(adapted, trained_run):
@@ -42,8 +44,8 @@ def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base
         True,
         False,
     }
-    by_itself = translated(str(adapted), device="cpu")
-    assert by_itself == translated(str(trained_run), adapter=str(adapted), device="cpu")
+    by_itself = translated(str(adapted))
+    assert by_itself == translated(str(trained_run), adapter=str(adapted))
     base, both = load_model(str(trained_run), device="cpu"), load_model(str(adapted), device="cpu")
     beside = base.with_adapter(adapted)
     assert beside.model.embedding.weight is base.model.embedding.weight
@@ -51,6 +53,11 @@ def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base
         x = torch.randn(3, base.model.dim)
         assert torch.equal(block.attention.out(x), other.attention.out(x))
         assert not torch.equal(block.attention.out(x), plain.attention.out(x))
+
+
+def test_an_adapter_goes_with_one_run(adapted, trained_run):
+    with pytest.raises(InputError, match="belongs to one model"):
+        load_adapted_translator([trained_run, trained_run], adapter=adapted, search=Search(beam=1))
 
 
 def test_a_merge_is_proven_by_transformers(adapted, tmp_path):
@@ -84,6 +91,6 @@ def test_new_pieces_need_embeddings_that_are_trained(trained_run, tmp_path):
         resolve_checkpoint(f"{run}@{step}").load_model()["embedding.weight"] for step in ("last", "4")
     )
     assert torch.equal(one, other)
-    assert len(translated(str(run), device="cpu")) == len(LINES)
+    assert len(translated(str(run))) == len(LINES)
     with pytest.raises(InputError, match="no adapter that goes with another model"):
         load_model(str(trained_run), device="cpu").with_adapter(run)

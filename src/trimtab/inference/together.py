@@ -25,7 +25,6 @@ def load_translator(
     tags: Sequence[str] = (),
     device: str | None = None,
     ensemble: EnsembleMode = "linear",
-    adapter: Path | str | None = None,
 ) -> Translator:
     """A translator for `RUN`, `RUN@last`, `RUN@500` or the folder of an export, which puts `tags` before every line
     as training did.
@@ -33,27 +32,41 @@ def load_translator(
     Several of them translate together, their distributions averaged as `ensemble` says; see `decode.ensemble`. Where
     `search` is given it says everything about the search, in place of `beam` and `length_penalty`.
 
-    `adapter` is a folder in PEFT's format, or a run that trained an adapter on this very model; it is used without
-    merging it.
-
     Raises InputError for a tag that the vocabulary does not have and for models of different vocabularies, besides
     what `load_model` raises.
     """
     search = search or Search(beam=beam, length_penalty=length_penalty)
     specs = path_texts(spec, name="run", allowed=f"{RUN}; or a list of them")
-    if adapter is not None and len(specs) > 1:
+    models = [open_model(each, device=device) for each in specs]
+    translator = models[0].translator(search=search, tags=tuple(tags))
+    if len(models) > 1:
+        translator.setup = together(models, translator.setup, mode=ensemble)
+        translator.open_aligner = None  # each of them has attention of its own
+    return translator
+
+
+def load_adapted_translator(
+    specs: Sequence[Path | str],
+    *,
+    adapter: Path | str,
+    search: Search,
+    tags: Sequence[str] = (),
+    device: str | None = None,
+) -> Translator:
+    """A translator for one run with an adapter, which is not merged: a folder in PEFT's format, or a run that trained
+    an adapter on this very model.
+
+    Raises InputError for several runs, and for an export, besides what `load_translator` and `load_model` raise.
+    """
+    if len(specs) > 1:
         raise input_error(
             "--adapter: an adapter belongs to one model",
             got=f"{len(specs)} runs",
             allowed="one run beside --adapter",
             fix="name one; a run that trained an adapter can be in an ensemble by itself, without --adapter",
         )
-    models = [open_model(each, device=device, adapter=adapter) for each in specs]
-    translator = models[0].translator(search=search, tags=tuple(tags))
-    if len(models) > 1:
-        translator.setup = together(models, translator.setup, mode=ensemble)
-        translator.open_aligner = None  # each of them has attention of its own
-    return translator
+    model = open_model(specs[0], device=device, adapter=adapter)
+    return model.translator(search=search, tags=tuple(tags))
 
 
 def together(
