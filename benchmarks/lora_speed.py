@@ -1,6 +1,12 @@
-"""LoRA on the same documents, by trimtab and by Hugging Face's Trainer with PEFT: real tokens a second and peak memory.
+"""LoRA, DoRA and QLoRA on the same documents, by trimtab and by Hugging Face's Trainer with PEFT (and bitsandbytes):
+real tokens a second and peak memory.
 
     python benchmarks/lora_speed.py --model DIR_OR_GGUF --out results/lora_speed.json
+    python benchmarks/lora_speed.py --model DIR_OR_GGUF --methods lora dora qlora --seconds 30 --tries 6 --batches 64
+    python benchmarks/lora_speed.py --model DIR_OR_GGUF --random 7b --methods qlora --memory-fraction 0.17 \\
+        --tokens 4096 --batches 4 16 --out results/qlora_7b.json
+
+The last caps what each side may allocate: 0.17 of the 141 GB of an H200 are 24 GB. What does not fit is recorded.
 
 Documents of the package's own sample (about 210 tokens of SmolLM2 each, cut at 512), all linear layers, rank 32, bf16.
 Trainer groups by length and takes the best of several batch sizes; trimtab packs. Eight minutes on an H200 with the
@@ -29,6 +35,14 @@ from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
 
 SHAPES = {
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4},
+    "7b": {
+        "hidden_size": 4096,
+        "intermediate_size": 11008,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+        "tie_word_embeddings": False,
+    },
     "3b": {
         "vocab_size": 128256,
         "hidden_size": 3072,
@@ -41,7 +55,13 @@ SHAPES = {
         "rope_theta": 500000.0,
     },
 }
-"""Of `--random`: the last is that of Llama-3.2-3B."""
+"""Of `--random`: those of Llama-2-7B and of Llama-3.2-3B."""
+METHODS = {
+    "lora": ({}, {}),
+    "dora": ({"dora": True}, {"use_dora": True}),
+    "qlora": ({"quantize_base": "nf4"}, {}),
+}
+"""What each is in a recipe's `adapter`, and in PEFT's LoraConfig."""
 LONGEST = 512
 RATE = 2e-4
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -62,10 +82,10 @@ def random_model(args, folder):
 
     place = find_pretrained(args.model, folder=Path.cwd())
     tokenizer = read_pretrained(PretrainedTokenizer(path=str(place.path)), key="--model")
-    shape = {"vocab_size": tokenizer.num_ids, **SHAPES[args.random]}
+    shape = {"vocab_size": tokenizer.num_ids, "tie_word_embeddings": True, **SHAPES[args.random]}
     torch.manual_seed(1)
     with torch.device(args.device):
-        model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=8192, tie_word_embeddings=True))
+        model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=8192))
     model.to(torch.bfloat16).save_pretrained(folder)
     write_pretrained_tokenizer(tokenizer, Path(folder), window=8192)
     return folder
@@ -81,7 +101,7 @@ def rows_of(model, texts):
     return rows, tokenizer.pad
 
 
-def ours(args, tokens):
+def ours(args, tokens, method):
     """A run of trimtab with steps of so many tokens, each one pack."""
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "train.txt"
@@ -90,7 +110,7 @@ def ours(args, tokens):
             "task": "language_model",
             "data": {"train": [{"text": str(text)}], "max_tokens": LONGEST},
             "model": {"kind": "pretrained", "path": str(Path(args.model).absolute())},
-            "adapter": {"kind": "lora", "rank": args.rank},
+            "adapter": {"kind": "lora", "rank": args.rank, **METHODS[method][0]},
             "step": {
                 "tokens_per_step": tokens,
                 "tokens_per_micro_batch": tokens,
@@ -106,20 +126,33 @@ def ours(args, tokens):
         return timed_run([], warm_steps=args.warm, seconds=args.seconds, recipe=recipe, checked=False)
 
 
-def peft_model(args):
-    """The base in bf16 with PEFT's LoRA on all linear layers, as its users load it."""
-    from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
+def peft_model(args, method):
+    """The base in bf16, or in 4 bits, with PEFT's adapter on all linear layers, as its users load it."""
+    from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
     place = find_pretrained(args.model, folder=Path.cwd()).path
     given = {"gguf_file": place.name} if place.suffix == GGUF else {}
     cuda = args.device.type == "cuda"
+    dtype = torch.bfloat16 if cuda else torch.float32
+    if method == "qlora":
+        given["device_map"] = {"": args.device}
+        given["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+        )
     model = AutoModelForCausalLM.from_pretrained(
-        place.parent if given else place,
-        dtype=torch.bfloat16 if cuda else torch.float32,
+        place.parent if place.suffix == GGUF else place,
+        dtype=dtype,
         attn_implementation="sdpa",
         **given,
-    ).to(args.device)
+    )
+    if method == "qlora":
+        model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+    else:
+        model = model.to(args.device)
     model.config.use_cache = False
     config = LoraConfig(
         r=args.rank,
@@ -127,6 +160,7 @@ def peft_model(args):
         lora_dropout=0.0,
         target_modules=list(TARGETS),
         task_type="CAUSAL_LM",
+        **METHODS[method][1],
     )
     return get_peft_model(model, config)
 
@@ -147,7 +181,7 @@ class Clock:
         return [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairs]
 
 
-def trained(args, rows, pad, *, batch, windows, seconds):
+def trained(args, rows, pad, *, method, batch, windows, seconds):
     """The rate of each window of so many seconds, with this many rows in a batch."""
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -176,7 +210,7 @@ def trained(args, rows, pad, *, batch, windows, seconds):
         return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, -100)}
 
     cuda = args.device.type == "cuda"
-    model = peft_model(args)
+    model = peft_model(args, method)
     if cuda:
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as folder:
@@ -213,18 +247,26 @@ def freed(args):
         torch.cuda.empty_cache()
 
 
-def theirs(args, rows, pad):
+def theirs(args, rows, pad, method):
     """A short window for each size of a batch, then long ones with the best."""
     tried = []
     for batch in args.batches:
         try:
-            tried.append(trained(args, rows, pad, batch=batch, windows=1, seconds=args.tries))
+            tried.append(trained(args, rows, pad, method=method, batch=batch, windows=1, seconds=args.tries))
         except torch.cuda.OutOfMemoryError:
             tried.append({"batch": batch, "each": [0], "error": "out of memory"})
         freed(args)
-        print("HF + PEFT", tried[-1], flush=True)
+        print("HF + PEFT", method, tried[-1], flush=True)
     best = max(tried, key=lambda each: each["each"][0])["batch"]
-    found = trained(args, rows, pad, batch=best, windows=REPETITIONS, seconds=args.seconds / REPETITIONS)
+    found = trained(
+        args,
+        rows,
+        pad,
+        method=method,
+        batch=best,
+        windows=REPETITIONS,
+        seconds=args.seconds / REPETITIONS,
+    )
     freed(args)
     return {"tokens_per_second": round(statistics.median(found["each"])), **found, "tried": tried}
 
@@ -246,8 +288,17 @@ def main():
         "--random", choices=[*SHAPES], help="random weights of this shape, the tokenizer of --model"
     )
     parser.add_argument("--only", choices=["ours", "theirs"])
+    parser.add_argument("--methods", choices=[*METHODS], nargs="+", default=["lora"])
+    parser.add_argument(
+        "--memory-fraction", type=float, help="of the card's memory that each side may allocate"
+    )
     args = parser.parse_args()
-    record = Record(args.out, question="LoRA: trimtab against HF Trainer + PEFT", rank=args.rank)
+    record = Record(
+        args.out,
+        question="adapters: trimtab against HF Trainer + PEFT",
+        rank=args.rank,
+        memory_fraction=args.memory_fraction,
+    )
     args.device = record.device
     with tempfile.TemporaryDirectory() as folder:
         if args.random:
@@ -262,26 +313,34 @@ def measured(args, record):
     lengths = [len(row) for row in rows]
     record.result["shape"] = args.random or "as it is"
     record.result["rows"] = {"count": len(rows), "mean": statistics.mean(lengths), "longest": max(lengths)}
-    for tokens in args.tokens if args.only != "theirs" else ():
-        record.arm(f"trimtab {tokens}", lambda tokens=tokens: ours(args, tokens))
-        freed(args)
-    if args.only != "ours":
-        record.arm("HF Trainer + PEFT", lambda: theirs(args, rows, pad))
-    compare(record)
+    if args.memory_fraction is not None and args.device.type == "cuda":
+        torch.cuda.set_per_process_memory_fraction(args.memory_fraction)
+    for method in args.methods:
+        for tokens in args.tokens if args.only != "theirs" else ():
+            record.arm(
+                f"{method}: trimtab {tokens}",
+                lambda tokens=tokens, method=method: ours(args, tokens, method),
+            )
+            freed(args)
+        if args.only != "ours":
+            record.arm(f"{method}: HF Trainer + PEFT", lambda method=method: theirs(args, rows, pad, method))
+            freed(args)
+        compare(record, method)
 
 
-def compare(record):
+def compare(record, method):
     """How many times as fast, and with what share of the memory."""
-    peer = record.arms.get("HF Trainer + PEFT")
-    mine = [each for name, each in record.arms.items() if name.startswith("trimtab")]
+    peer = record.arms.get(f"{method}: HF Trainer + PEFT")
+    mine = [each for name, each in record.arms.items() if name.startswith(f"{method}: trimtab")]
     if not peer or not mine:
         return
     best = max(mine, key=lambda each: each["tokens_per_second"])
-    record.result["times_as_fast"] = round(best["tokens_per_second"] / peer["tokens_per_second"], 2)
+    found = {"times_as_fast": round(best["tokens_per_second"] / max(1, peer["tokens_per_second"]), 2)}
     if "peak_gib" in peer:
-        record.result["share_of_its_memory"] = round(best["peak_gib"] / peer["peak_gib"], 3)
+        found["share_of_its_memory"] = round(best["peak_gib"] / peer["peak_gib"], 3)
+    record.result.setdefault("compared", {})[method] = found
     record.write()
-    print({key: record.result.get(key) for key in ("times_as_fast", "share_of_its_memory")}, flush=True)
+    print(method, found, flush=True)
 
 
 if __name__ == "__main__":

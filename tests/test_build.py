@@ -68,3 +68,19 @@ def test_every_piece_is_made_from_the_recipe(parts):
     assert set(built.learning_rate.multipliers) == {name for name, _ in built.model.named_parameters()}
     assert built.stepper.objective.model is built.model is built.evaluation_model.model
     assert built.stepper.graphs is None
+
+
+def test_weights_that_match_a_pattern_keep_their_values(parts):
+    def frozen(*patterns):
+        model = {"warm_start": "runs/base"}
+        return build(recipe_with(parts, freeze=list(patterns), model=model), parts.datasets, device=CPU)
+
+    built = frozen("encoder.*", "embedding.weight")
+    named = dict(built.model.named_parameters())
+    wanted = {name for name in named if name.startswith("encoder.") or name == "embedding.weight"}
+    assert wanted == built.model.frozen == {name for name, each in named.items() if not each.requires_grad}
+    assert len(built.stepper.optimizer.parameters) == len(named) - len(wanted)
+    with pytest.raises(InputError, match="no weight of the model has such a name"):
+        frozen("layers.*")
+    with pytest.raises(InputError, match="nothing is left to train"):
+        frozen("*")

@@ -35,4 +35,7 @@ def export_model(
     quantized = quantized_by(quantized)
     target = build_target(to, quantized.kind)
     given = GivenText(source=source, reference=reference, tags=tuple(tags))
-    return write_export(load_model(run, device="cpu"), target, Path(out), given=given, quantized=quantized)
+    trained = load_model(run, device="cpu")
+    # What is proven is the export of the merged matrices, against the adapter beside its base.
+    written = trained if to == "peft" else trained.merged()
+    return write_export(trained, target, Path(out), given=given, quantized=quantized, written=written)

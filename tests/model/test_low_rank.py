@@ -39,6 +39,15 @@ def test_a_second_matrix_of_zeros_changes_no_bit():
     assert torch.equal(with_low_rank(input, weight, first, torch.zeros(40, 4)), F.linear(input, weight))
 
 
+def test_a_trained_map_is_refused_since_its_gradient_would_be_missing():
+    input, first, second = torch.randn(3, 4), torch.randn(2, 4), torch.randn(5, 2)
+    trained = torch.randn(5, 4, requires_grad=True)
+    with pytest.raises(ValueError, match="frozen"):
+        with_low_rank(input, trained, first, second)
+    with torch.no_grad():
+        assert with_low_rank(input, trained, first, second).shape == (3, 5)
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_an_input_without_gradient_costs_none(asked):
     input = torch.randn(3, 4, requires_grad=asked)

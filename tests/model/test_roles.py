@@ -52,7 +52,7 @@ def test_an_output_that_is_tied_is_an_embedding(build, tied, outputs):
     ("name", "role"),
     [
         ("model.layers.0.self_attn.q_proj.lora_A.default.weight", "hidden"),
-        ("model.layers.0.self_attn.q_proj.lora_B.default.weight", "hidden"),
+        ("model.layers.0.self_attn.q_proj.lora_B.default.weight", "lora_b"),
         ("model.embed_tokens.lora_embedding_A.default", "embedding"),
         ("model.layers.0.mlp.gate.weight", "hidden"),
         ("model.layers.0.mlp.router.weight", "hidden"),

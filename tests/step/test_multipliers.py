@@ -179,3 +179,18 @@ def test_a_rate_of_the_device_stays_there_and_is_itself_where_it_is_not_multipli
     assert multiplied(rate, 1.0) is rate
     assert torch.equal(multiplied(rate, 0.25), rate * 0.25)
     assert multiplied(0.3, 0.25) == 0.3 * 0.25
+
+
+def test_second_matrices_of_adapters_and_each_layer_have_factors_of_their_own():
+    """LoRA+, and rates that fall from the last layer down; what lies outside of the layers is above them, or below."""
+    names = {
+        "embedding.weight": ("embedding", 0.5**3),
+        "decoder.blocks.0.attention.out.weight": ("hidden", 0.5**2),
+        "decoder.blocks.2.attention.out.lora_b.0.weight": ("lora_b", 16.0),
+        "decoder.blocks.2.attention.out.lora_a.weight": ("hidden", 1.0),
+        "decoder.norm.weight": ("vector", 1.0),
+        "model.layers.1.mlp.up_proj.weight": ("hidden", 0.5),
+    }
+    config = LearningRateMultipliers(lora_b=16, layer_decay=0.5)
+    found = multipliers_of(config, names, role_of=lambda name: names[name][0])
+    assert found == {name: wanted for name, (_, wanted) in names.items()}

@@ -3,6 +3,7 @@
 from pathlib import Path
 from shlex import quote
 
+from trimtab.checks.conversion.adapter import refuse_adapter
 from trimtab.checks.conversion.draft import Draft, plain
 from trimtab.checks.conversion.language_model import write_language_model
 from trimtab.checks.conversion.tasks import other_task
@@ -81,7 +82,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
         raise input_error(
             f"{document.path}: it {other}, and no recipe can say that",
             got=chosen.title,
-            allowed="training of a translation model; a language model is written as a draft",
+            allowed="training of a translation model, or of a language model on texts and conversations",
             fix="keep it in its own tool; `trimtab check` looks at it there",
         )
     return _converted(trained[0], chosen)
@@ -90,8 +91,9 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
 def _converted(run: Description, kind: Kind) -> Conversion:
     draft = Draft(run, TITLES.get(run.tool, run.tool))
     is_translation = _is_translation(run)
+    refuse_adapter(draft, title=draft.title)
     (write_translation if is_translation else write_language_model)(draft)
-    problems = _problems(draft) if is_translation else ()
+    problems = _problems(draft)
     for problem in problems:
         draft.note(f"the recipe does not load as it stands: {problem}")
     unmatched = draft.unmatched()
@@ -108,7 +110,7 @@ def _converted(run: Description, kind: Kind) -> Conversion:
         unmatched=unmatched,
         notes=tuple(draft.notes),
         kind=kind.name,
-        is_trainable=is_translation and not problems,
+        is_trainable=not problems,
     )
 
 
@@ -129,9 +131,12 @@ def _problems(draft: Draft) -> tuple[str, ...]:
     from trimtab.config.load import parse_recipe
 
     try:
-        parse_recipe("\n".join(draft.lines) + "\n")
+        parse_recipe("\n".join(draft.lines) + "\n", path=Path(draft.run.document.path))
     except InputError as error:
-        return tuple(f"{problem.what}, got {problem.got}" for problem in error.problems)
+        return tuple(
+            f"{problem.what}, got {problem.got}" + (f"; to mend it, {problem.fix}" if problem.fix else "")
+            for problem in error.problems
+        )
     return ()
 
 

@@ -64,6 +64,13 @@ Tag = Annotated[
     list[str] | None,
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
 ]
+Adapter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="An adapter to use with the model, unmerged: in PEFT's format (LoRA, DoRA), or the run that trained it.",
+    ),
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")]
 Threads = Annotated[
     int | None,

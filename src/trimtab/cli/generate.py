@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from trimtab.cli.arguments import BatchTokens, Device, MaxLength, Model, Output, Threads, sized, take_threads
+from trimtab.cli.arguments import (
+    Adapter,
+    BatchTokens,
+    Device,
+    MaxLength,
+    Model,
+    Output,
+    Threads,
+    sized,
+    take_threads,
+)
 from trimtab.cli.generate_options import MinP, Temperature, TopP, choice_of
 from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.output_place import check_output
@@ -55,10 +65,6 @@ Prompt = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")]
 Chat = Annotated[
     bool, typer.Option("--chat", help="Prompts are questions, written out by the model's chat template.")
-]
-Adapter = Annotated[
-    str | None,
-    typer.Option(metavar="DIR", help="An adapter in PEFT's format (LoRA) to use with the model, unmerged."),
 ]
 
 

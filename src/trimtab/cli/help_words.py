@@ -66,6 +66,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/my < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --beam 8",
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
+        "trimtab translate runs/my --adapter runs/medicine < text.en > text.de",
         "trimtab translate runs/my --mbr chrf < text.en > text.de",
         "trimtab translate runs/my --beam 16 --rerank reverse=runs/back:0.5 < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",

@@ -8,6 +8,7 @@ import typer
 
 from trimtab.cli.arguments import (
     DEFAULT_BEAM,
+    Adapter,
     BatchTokens,
     Beam,
     Device,
@@ -109,6 +110,7 @@ def translate(
     candidates: Candidates = None,
     rerank: Rerank = None,
     reverse_tag: ReverseTag = None,
+    adapter: Adapter = None,
     device: Device = None,
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
@@ -128,12 +130,11 @@ def translate(
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
         loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
-        translator = _opened(runs, shortlist, threads, **loaded)
+        translator = _opened(runs, shortlist, threads, adapter=adapter, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         if at_once := interactive or is_typed(source):
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
-        if documents is None:
-            asked["prefixes"] = prefixes
+        asked |= {"prefixes": prefixes} if documents is None else {}
         progress = _progress(translator, source, hidden=at_once or is_shown(output))
         with opened_output(output) as text, opened_alignments(alignments, asked), progress:
             if choice.weights is None:
@@ -143,11 +144,22 @@ def translate(
         report_terms(translator, glossary)
 
 
-def _opened(runs: list[str], shortlist: Path | None, threads: int | None, **loaded: Any) -> "Translator":
-    from trimtab.inference import load_translator
+def _opened(
+    runs: list[str],
+    shortlist: Path | None,
+    threads: int | None,
+    *,
+    adapter: str | None,
+    ensemble: EnsembleMode,
+    **loaded: Any,
+) -> "Translator":
+    from trimtab.inference.together import load_adapted_translator, load_translator
 
     take_threads(threads)
-    translator = load_translator(runs, **loaded)
+    if adapter is not None:
+        translator = load_adapted_translator(runs, adapter=adapter, **loaded)
+    else:
+        translator = load_translator(runs, ensemble=ensemble, **loaded)
     return translator if shortlist is None else translator.with_shortlist(shortlist)
 
 

@@ -7,7 +7,6 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
-from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -36,6 +35,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _two_vocabularies,
         _start,
         _adapter,
+        _freeze,
         _output_multiplier,
         moving_average_contradictions,
     )
@@ -209,13 +209,60 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _adapter(recipe: Recipe) -> Iterator[Complaint]:
-    if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
+    lora_b = recipe.step.optimizer.learning_rate_multipliers.lora_b
+    if recipe.adapter is None and lora_b != 1:
+        yield Complaint(
+            path="step.optimizer.learning_rate_multipliers.lora_b",
+            what="there is no adapter whose second matrices it would be for",
+            got=f"{lora_b:g}",
+            allowed="1, or an `adapter`",
+            fix="leave it out, or train an adapter: `adapter: {kind: lora, rank: 16}`",
+        )
+    if recipe.adapter is None:
+        return
+    if not recipe.begins_trained:
+        texts = recipe.facts.continues_texts
         yield Complaint(
             path="adapter",
             what="an adapter adapts trained weights, and this model begins with none",
             got=f"adapter, with `model.kind: {recipe.model.kind}`",
-            allowed="an adapter with `model.kind: pretrained`",
-            fix="remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",
+            allowed="an adapter with `model.warm_start`"
+            + (", or with `model.kind: pretrained`" if texts else ""),
+            fix="remove it to train all weights, or "
+            + (
+                "set `model: {kind: pretrained, path: ...}`"
+                if texts
+                else "name a run: `model.warm_start: RUN`"
+            ),
+        )
+    elif not recipe.facts.writes_text:
+        yield Complaint(
+            path="adapter",
+            what="adapters are for models that translate or generate text",
+            got=f"adapter, with `task: {recipe.task}`",
+            allowed="`task: translation` or `task: language_model`",
+            fix="remove it to train all weights",
+        )
+
+
+def _freeze(recipe: Recipe) -> Iterator[Complaint]:
+    if not recipe.freeze:
+        return
+    if recipe.adapter is not None:
+        yield Complaint(
+            path="freeze",
+            what="an adapter freezes all weights of its model already",
+            got=f"[{', '.join(recipe.freeze)}], with `adapter`",
+            allowed="one of the two",
+            fix="leave `freeze` out",
+        )
+    elif not recipe.begins_trained:
+        yield Complaint(
+            path="freeze",
+            what="frozen weights would keep their random first values",
+            got=f"[{', '.join(recipe.freeze)}], and a model that begins with no trained weights",
+            allowed="a model with `path` or `warm_start`",
+            fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
         )
 
 

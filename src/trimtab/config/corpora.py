@@ -131,8 +131,9 @@ class TrainCorpus(ParallelFiles):
     model learns to write the language; give such a corpus a tag."""
     learn: Learn = "all"
     """What of a `text` counts in the loss: `all`, or, in conversations, the `answers` alone. A line of the .jsonl file
-    then has `messages`, or `prompt` and `completion`; the chat template of the pretrained tokenizer writes them out,
-    each answer in a row of its own behind the whole conversation up to it, and the symbol that ends it counts too."""
+    then has `messages`, or `prompt` and `completion`, or Alpaca's `instruction`, `input` and `output`; the chat
+    template of the pretrained tokenizer writes them out, each answer in a row of its own behind the whole conversation
+    up to it, and the symbol that ends it counts too."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Factor on the natural sampling rate of the corpus: 2 shows each line twice per epoch. Never changes the loss."""
     both_directions: bool = False

@@ -122,8 +122,12 @@ class Recipe(Settings):
     """The architecture: an encoder-decoder, a decoder or a pretrained model for language models, or an encoder for
     classification."""
     adapter: LoraAdapter | None = None
-    """Train an adapter beside frozen weights of a pretrained model: `adapter: {kind: lora, rank: 16}`. By default all
-    weights are trained."""
+    """Train an adapter beside frozen weights of a pretrained model, or of the run that `model.warm_start` names:
+    `adapter: {kind: lora, rank: 16}`. By default all weights are trained."""
+    freeze: tuple[str, ...] = ()
+    """Weights that keep the values that they begin with, by patterns over their names: `[embedding.weight,
+    "decoder.blocks.[0-5].*"]`, or `["encoder.*"]`. They need no gradient and no optimizer state. Only for a model that
+    begins with trained weights, and without `adapter`, which freezes the model by itself."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()

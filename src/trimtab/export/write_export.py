@@ -127,9 +127,16 @@ def proof_of(trained: Trained, given: GivenText) -> LinesProof | TextsProof:
 
 
 def write_export(
-    trained: Trained, target: Target, place: Path, *, given: GivenText, quantized: Quantized
+    trained: Trained,
+    target: Target,
+    place: Path,
+    *,
+    given: GivenText,
+    quantized: Quantized,
+    written: Trained | None = None,
 ) -> ExportReport:
-    """Writes the model in the form of the target's library and proves it on 200 real samples.
+    """Writes the model in the form of the target's library and proves it on 200 real samples. `written` is the model
+    in the form in which the target takes it, an adapter merged, where that is another.
 
     Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
@@ -140,7 +147,7 @@ def write_export(
         raise InputError(*problems)
     samples = proof.samples()
     with draft_folder(place) as draft:
-        target.write(trained, draft)
+        target.write(written or trained, draft)
         write_recipe(trained, draft)
         report = ExportReport(
             folder=place,

@@ -1,5 +1,6 @@
-"""An adapter in PEFT's format on a language model, without merging it."""
+"""An adapter in PEFT's format, or of a run, on a model, without merging it."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -8,38 +9,57 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
-from trimtab.errors import input_error, unreadable
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.load import load_recipe
+from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.errors import InputError, input_error, unreadable
+from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.lora import adapted_maps, add_lora
+from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import Model
+from trimtab.model.lora import adapted_maps, add_lora, cast_adapter, load_checkpoint_weights
 from trimtab.model.peft_tensors import settings_of_peft, take_peft_tensors
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+RECIPE = "recipe.yaml"
 MOST_BYTES = 1_000_000
 
 
-def put_adapter(model: nn.Module, folder: Path, *, base: str) -> None:
-    """Gives a model in float32 the adapter in a folder that PEFT or `trimtab export --to peft` wrote; `base` is what
-    messages call the model.
+def with_adapter(model: Model, folder: Path, *, base: str, sha256: str | None = None) -> Model:
+    """A model with an adapter that shares every weight with the one without, which stays as it is; see
+    `put_adapter`."""
+    tensors = [*model.parameters(), *model.buffers()]
+    other = copy.deepcopy(model, {id(each): each for each in tensors})
+    put_adapter(other, folder, base=base, sha256=sha256)
+    return other.eval()
 
-    Raises InputError where the folder holds none, it is not plain LoRA, or not of this model, and where the model has
-    one already.
+
+def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None = None) -> None:
+    """Gives a model the adapter in a folder that PEFT or `trimtab export --to peft` wrote, or the one that a run
+    trained; it computes in the precision of the model. `base` is what messages call the model, and `sha256` that of its
+    weights, where it is known: an adapter of a run says which it was trained on.
+
+    Raises InputError where the folder holds none, it is no LoRA of linear maps, or not of this model, and where the
+    model has one already.
     """
-    if not isinstance(model, DecoderOnly) or any(True for _ in adapted_maps(model)):
+    if not isinstance(model, DecoderOnly | EncoderDecoder) or any(True for _ in adapted_maps(model)):
         raise input_error(
             f"--adapter: {base} takes none",
-            got="a model that translates"
-            if not isinstance(model, DecoderOnly)
-            else "a run with an adapter of its own",
-            allowed="a language model without an adapter",
+            got="a run with an adapter of its own",
+            allowed="a model without an adapter",
             fix="leave --adapter out, or name the model that the adapter was trained on",
         )
+    if (folder / RECIPE).is_file():
+        _put_that_of_run(model, folder, base=base, sha256=sha256)
+        return
     if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
         raise input_error(
             f"--adapter: {folder} holds no adapter",
             got=", ".join(sorted(each.name for each in folder.iterdir())[:5])
             if folder.is_dir()
             else "no folder",
-            allowed=f"a folder with {CONFIG} and {WEIGHTS}",
+            allowed=f"a folder with {CONFIG} and {WEIGHTS}, or a run that trained an adapter",
             fix="write one: `trimtab export RUN --to peft --out DIR`",
         )
     config = settings_of_peft(_read(folder / CONFIG), name=str(folder / CONFIG))
@@ -52,7 +72,53 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str) -> None:
             fix="write the adapter again",
         ) from None
     add_lora(model, config, seed=0)
+    cast_adapter(model, model.output_matrix.dtype)
+    if config.embeddings == "train":
+        for name, table in [*model.named_children()]:
+            if isinstance(table, nn.Embedding):  # its own, since the base keeps its rows
+                setattr(model, name, nn.Embedding.from_pretrained(table.weight.detach().clone()))
+                getattr(model, name).weight.requires_grad = True
     take_peft_tensors(model, tensors, name=str(folder / WEIGHTS))
+
+
+def _put_that_of_run(
+    model: DecoderOnly | EncoderDecoder, folder: Path, *, base: str, sha256: str | None
+) -> None:
+    recipe = load_recipe(RunFolder(folder).recipe).recipe
+    if recipe.adapter is None or recipe.adapter.embeddings == "train":
+        raise _not_apart(folder, "its embeddings too" if recipe.adapter is not None else "all weights")
+    own = recipe.model
+    wanted = own.sha256 if isinstance(own, PretrainedModel) else own.warm_start_sha256
+    if sha256 is not None and wanted is not None and sha256 != wanted:
+        raise input_error(
+            f"--adapter: {folder} was trained on other weights than those of {base}",
+            got=f"sha256 {sha256[:16]}",
+            allowed=f"sha256 {wanted[:16]}, of "
+            + str(own.path if isinstance(own, PretrainedModel) else own.warm_start),
+            fix="name the model that it was trained on",
+        )
+    checkpoint = resolve_checkpoint(str(folder))
+    # The base is the one that is given, in the precision that it has.
+    add_lora(model, recipe.adapter.model_copy(update={"quantize_base": "none"}), seed=0)
+    cast_adapter(model, model.output_matrix.dtype)
+    try:
+        load_checkpoint_weights(model, chosen_weights(checkpoint, recipe))
+    except RuntimeError as error:
+        raise input_error(
+            f"--adapter: {folder} is not an adapter of {base}",
+            got=" ".join(str(error).split(":", 1)[-1].split())[:200],
+            allowed="the adapter of a run on a model of the same shape",
+            fix="use it with the model that it was trained on",
+        ) from None
+
+
+def _not_apart(folder: Path, what: str) -> InputError:
+    return input_error(
+        f"--adapter: {folder} is no adapter that goes with another model",
+        got=f"a run that trained {what}",
+        allowed="a run with `adapter` and frozen embeddings",
+        fix=f"use it by itself: it is a model, as in `trimtab translate {folder}`",
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

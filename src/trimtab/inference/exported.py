@@ -77,11 +77,25 @@ class ExportedModel:
         return [sum(row) for row in self.engine.log_probabilities(source, target)]
 
 
-def open_model(spec: Path | str, *, device: str | None = None) -> LoadedModel | ExportedModel:
+def open_model(
+    spec: Path | str, *, device: str | None = None, adapter: Path | str | None = None
+) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
-    return (
-        load_exported(Path(spec), device=device) if is_export(Path(spec)) else load_model(spec, device=device)
+    if not is_export(Path(spec)):
+        return load_model(spec, device=device, adapter=None if adapter is None else str(adapter))
+    if adapter is not None:
+        raise takes_no_adapter(spec)
+    return load_exported(Path(spec), device=device)
+
+
+def takes_no_adapter(spec: str) -> InputError:
+    """The error for an adapter beside an export."""
+    return input_error(
+        f"--adapter: {spec} is an export, which trimtab opens as it is",
+        got="an export and an adapter",
+        allowed="an adapter beside the run or the pretrained model that it was trained on",
+        fix="name that model, or leave --adapter out",
     )
 
 

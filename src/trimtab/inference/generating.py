@@ -14,13 +14,14 @@ from trimtab.decode.continuing import Continues
 from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.given_texts import checked_texts
 from trimtab.decode.sampling import Sampling
-from trimtab.errors import InputError, input_error
 from trimtab.export.open_export import is_export
+from trimtab.inference.adapter_folder import with_adapter as adapted_copy
 from trimtab.inference.chat_prompts import ChatPrompts
-from trimtab.inference.exported import load_exported_text, translates
+from trimtab.inference.exported import load_exported_text, takes_no_adapter, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
 from trimtab.inference.pretrained import is_pretrained, load_pretrained
+from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
@@ -62,8 +63,8 @@ def load_generator(
 ) -> Generator:
     """The language model of a run, an export or a pretrained model, ready to generate; for many calls, or to see a
     text as it is written (`Generator.stream`). Raises InputError for a model that translates, and one that was trained
-    on pairs alone. `adapter` is a folder in PEFT's format, whose adapter is used without merging it; with `chat` each
-    prompt is a question, which the chat template of a pretrained tokenizer writes out."""
+    on pairs alone. `adapter` is a folder in PEFT's format, or a run, whose adapter is used without merging it; with
+    `chat` each prompt is a question, which the chat template of a pretrained tokenizer writes out."""
     found = _loaded(path_text(spec, name="run", allowed=RUN), device=device, adapter=adapter)
     if not chat:
         return found
@@ -71,10 +72,23 @@ def load_generator(
     return replace(found, tokenizer=ChatPrompts.of(inner, name=found.name))
 
 
+def with_adapter(generator: Generator, folder: Path | str) -> Generator:
+    """The same language model with the adapter of a folder in PEFT's format, or of a run. The weights of the base are
+    shared and stay as they are, so that one base serves several adapters, each by the generator that this gives.
+
+    Raises InputError for a generator of an export, and where there is no adapter or it is not one of this model.
+    """
+    if not isinstance(generator.model, Prompted):
+        raise takes_no_adapter(generator.name)
+    model = adapted_copy(generator.model.model, Path(folder), base=generator.name)
+    assert isinstance(model, DecoderOnly), "a copy is of the same class"
+    return replace(generator, model=Prompted(model))
+
+
 def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
     if is_export(Path(spec)):
         if adapter is not None:
-            raise _takes_none(spec)
+            raise takes_no_adapter(spec)
         exported = load_exported_text(Path(spec), device=device)
         return _generator(
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
@@ -105,13 +119,4 @@ def _generator(
         device=device,
         window=window,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS,
-    )
-
-
-def _takes_none(spec: str) -> InputError:
-    return input_error(
-        f"--adapter: {spec} is an export, which trimtab opens as it is",
-        got="an export and an adapter",
-        allowed="a run or a pretrained model, and an adapter",
-        fix="name the run that was exported",
     )

@@ -1,7 +1,7 @@
 """A checkpoint's model on its device, with the tokenizers and the recipe that belong to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,15 +24,22 @@ from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import InputError, input_error
-from trimtab.inference.adapter_folder import put_adapter
+from trimtab.inference.adapter_folder import put_adapter, with_adapter
 from trimtab.inference.aligner import aligner_for
-from trimtab.inference.chosen_weights import chosen_weights
+from trimtab.inference.chosen_weights import chosen_weights, weights_sha256
 from trimtab.inference.recorded import recorded
 from trimtab.inference.setup import document_context, opener_of, translation_setup
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator
 from trimtab.model.kinds import Model
-from trimtab.model.lora import add_lora, load_checkpoint_weights
+from trimtab.model.lora import (
+    add_lora,
+    base_weights,
+    begin_adapter,
+    load_checkpoint_weights,
+    merged_copy,
+    merged_weights,
+)
 from trimtab.model.pretrained import take_pretrained
 from trimtab.model.text_model import build_model
 from trimtab.step.precision import resolve_precision
@@ -72,6 +79,19 @@ class LoadedModel:
         """Where it computes."""
         return self.model.output_matrix.device
 
+    def with_adapter(self, folder: Path | str) -> "LoadedModel":
+        """The same model with the adapter of a folder in PEFT's format, or of a run. The weights of the base are shared
+        and stay as they are, so that one base serves several adapters, each by the model that this gives.
+
+        Raises InputError where there is no adapter, or it is not one of this model.
+        """
+        sha256 = weights_sha256(self.checkpoint, self.recipe)
+        return replace(self, model=with_adapter(self.model, Path(folder), base=self.name, sha256=sha256))
+
+    def merged(self) -> "LoadedModel":
+        """The same model without an adapter: its products are in the matrices."""
+        return replace(self, model=merged_copy(self.model))
+
     def translator(self, *, search: Search, tags: tuple[str, ...] = ()) -> Translator:
         """Ready to translate; logs a warning where no line of the training was tagged so.
 
@@ -98,8 +118,8 @@ class LoadedModel:
 
 def load_model(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
-    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, for a
-    language model without an adapter of its own.
+    evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, or
+    a run that trained an adapter on this very model, which must have none of its own.
 
     Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.
@@ -114,17 +134,42 @@ def load_model(spec: Path | str, *, device: str | None = None, adapter: str | No
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
     if recipe.adapter is not None:
-        add_lora(model, recipe.adapter, seed=recipe.seed)
-        assert isinstance(recipe.model, PretrainedModel), "other adapters are refused with the recipe"
-        take_pretrained(model, recipe.model.path, sha256=recipe.model.sha256)
+        add_lora(model, recipe.adapter, seed=recipe.seed, device=place)
+        take_base(model, recipe, run=run)
+        begin_adapter(model)
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if adapter is not None:
-        put_adapter(model, Path(adapter), base=spec)
+        put_adapter(model, Path(adapter), base=str(spec), sha256=weights_sha256(checkpoint, recipe))
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)
         model.kernel = "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
+
+
+def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
+    """Puts the weights that a run's adapter adapts into its model, from where the run took them.
+
+    Raises InputError where they are gone or others by now.
+    """
+    if isinstance(recipe.model, PretrainedModel):
+        take_pretrained(model, recipe.model.path, sha256=recipe.model.sha256)
+        return
+    assert recipe.model.warm_start is not None, "an adapter adapts trained weights"
+    base = load_model(recipe.model.warm_start, device="cpu")
+    found, wanted = weights_sha256(base.checkpoint, base.recipe), recipe.model.warm_start_sha256
+    if wanted not in (None, found):
+        raise input_error(
+            f"{run.path}: the run that its adapter adapts holds other weights",
+            got=f"sha256 {found[:16]} in {recipe.model.warm_start}",
+            allowed=f"sha256 {str(wanted)[:16]}",
+            fix="put back the checkpoint that it was trained on, or train the adapter again",
+        )
+    weights = merged_weights(base.model)
+    with torch.no_grad():
+        for name, tensor in base_weights(model).items():
+            if name in model.frozen or name not in dict(model.named_parameters()):
+                tensor.copy_(weights[name])
 
 
 def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:

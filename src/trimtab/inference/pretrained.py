@@ -50,9 +50,9 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
     tokenizer = read_pretrained(told, key="model")
     window = min(found.window, MOST_POSITIONS)
     model = DecoderOnly(config, num_ids=config.num_ids, max_positions=window, seed=0)
-    take_pretrained(model, config.path)
+    taken = take_pretrained(model, config.path)
     if adapter is not None:
-        put_adapter(model, Path(adapter), base=spec)
+        put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
     if device_.type == "cuda":
         half = torch.float16 if resolve_precision("auto", device_) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)

@@ -45,6 +45,30 @@ def load_translator(
     return translator
 
 
+def load_adapted_translator(
+    specs: Sequence[Path | str],
+    *,
+    adapter: Path | str,
+    search: Search,
+    tags: Sequence[str] = (),
+    device: str | None = None,
+) -> Translator:
+    """A translator for one run with an adapter, which is not merged: a folder in PEFT's format, or a run that trained
+    an adapter on this very model.
+
+    Raises InputError for several runs, and for an export, besides what `load_translator` and `load_model` raise.
+    """
+    if len(specs) > 1:
+        raise input_error(
+            "--adapter: an adapter belongs to one model",
+            got=f"{len(specs)} runs",
+            allowed="one run beside --adapter",
+            fix="name one; a run that trained an adapter can be in an ensemble by itself, without --adapter",
+        )
+    model = open_model(specs[0], device=device, adapter=adapter)
+    return model.translator(search=search, tags=tuple(tags))
+
+
 def together(
     models: Sequence[LoadedModel | ExportedModel], setup: TranslationSetup, *, mode: EnsembleMode
 ) -> TranslationSetup:

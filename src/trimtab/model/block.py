@@ -118,16 +118,19 @@ class CrossAttention(nn.Module):
         """Queries and keys of one head, counted from 0."""
         kept = head * self.kv_heads // self.heads
         rows, kept_rows = (slice(each * self.size, (each + 1) * self.size) for each in (head, kept))
-        q_bias, k_bias = (
-            None if bias is None else bias[part]
-            for bias, part in ((self.q.bias, rows), (self.kv.bias, kept_rows))
-        )
-        return F.linear(x, self.q.weight[rows], q_bias), F.linear(memory, self.kv.weight[kept_rows], k_bias)
+        return _some_rows(self.q, x, rows), _some_rows(self.kv, memory, kept_rows)
 
     def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, each `sources kv_heads size`."""
         keys, values = self.kv(memory).view(len(memory), 2, self.kv_heads, self.size).unbind(1)
         return keys, values
+
+
+def _some_rows(linear: nn.Linear, x: Tensor, rows: slice) -> Tensor:
+    """What some rows of a map give; a map that is more than its weight, as one with an adapter, is taken whole."""
+    if type(linear) is not nn.Linear:
+        return linear(x)[..., rows]
+    return F.linear(x, linear.weight[rows], None if linear.bias is None else linear.bias[rows])
 
 
 class Residual(nn.Module):

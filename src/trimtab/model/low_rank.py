@@ -22,8 +22,10 @@ def with_low_rank(
 
     `weight` and `bias` are constants: gradients go to the input and to the thin matrices alone. In half precision on a
     GPU a map that widens is one product with the second thin matrix; elsewhere the thin product is added to the frozen
-    one, so that a thin matrix of zeros changes no bit.
+    one, so that a thin matrix of zeros changes no bit. ValueError where a gradient of a constant would be left out.
     """
+    if torch.is_grad_enabled() and (weight.requires_grad or (bias is not None and bias.requires_grad)):
+        raise ValueError("the weight or the bias is trained; allowed is a frozen map")
     device = input.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else input.dtype
     rows = input.to(dtype).flatten(0, -2)

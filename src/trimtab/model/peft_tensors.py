@@ -1,47 +1,81 @@
 """The matrices of an adapter under the names that PEFT gives them in transformers' models, and back."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trimtab.config.adapter import LoraAdapter
 from trimtab.errors import InputError, input_error
-from trimtab.model.block import DecoderBlock
+from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.lora import LoraLinear
 
-PREFIX = "base_model.model.model.layers"
+PREFIX = "base_model.model"
+OF_MARIAN = {"o_proj": "out_proj", "up_proj": "fc1", "down_proj": "fc2"}
+"""What MarianMT and Pegasus call the maps that have other names there."""
+TO_NATIVE = {theirs: ours for ours, theirs in OF_MARIAN.items()}
+TABLES = {"model.embed_tokens": "embedding", "lm_head": "output"}
+"""Embeddings and output matrix of a language model, by their names in transformers."""
+HEAD = f"{PREFIX}.lm_head.weight"
 MOST_NAMED = 3
 
 
-def peft_tensors(model: DecoderOnly) -> Iterator[tuple[str, Tensor]]:
-    """Every matrix of the adapter by its name in PEFT, as a view of the rows that hold it here."""
-    for number, block in enumerate(model.decoder.blocks):
-        assert isinstance(block, DecoderBlock)
-        for owner, linear in (
-            ("self_attn", block.attention.qkv),
-            ("self_attn", block.attention.out),
-            ("mlp", block.feed_forward.up),
-            ("mlp", block.feed_forward.down),
-        ):
-            if isinstance(linear, LoraLinear):
-                yield from _of_map(linear, f"{PREFIX}.{number}.{owner}")
+def peft_tensors(model: DecoderOnly | EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
+    """Every matrix of the adapter by its name in PEFT, as a view of the rows that hold it here; and the embeddings
+    where they are trained beside it."""
+    if isinstance(model, DecoderOnly):
+        for number, block in enumerate(model.decoder.blocks):
+            yield from _of_block(block, f"{PREFIX}.model.layers.{number}", inner="mlp.", other={})
+        for theirs, ours in TABLES.items():
+            table = getattr(model, ours)
+            if table is not None and table.weight.requires_grad and f"{ours}.weight" not in model.frozen:
+                yield f"{PREFIX}.{theirs}.weight", table.weight[: model.num_ids]
+        return
+    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+        for number, block in enumerate(stack.blocks):
+            yield from _of_block(block, f"{PREFIX}.model.{side}.layers.{number}", inner="", other=OF_MARIAN)
 
 
-def _of_map(linear: LoraLinear, name: str) -> Iterator[tuple[str, Tensor]]:
+def _of_block(
+    block: nn.Module, name: str, *, inner: str, other: Mapping[str, str]
+) -> Iterator[tuple[str, Tensor]]:
+    assert isinstance(block, DecoderBlock | EncoderBlock)
+    found = [("self_attn.", block.attention.qkv), ("self_attn.", block.attention.out)]
+    if isinstance(block, DecoderBlock) and block.cross is not None:
+        found += [("encoder_attn.", each) for each in (block.cross.q, block.cross.kv, block.cross.out)]
+    found += [(inner, block.feed_forward.up), (inner, block.feed_forward.down)]
+    for owner, linear in found:
+        if isinstance(linear, LoraLinear):
+            yield from _of_map(linear, f"{name}.{owner}", other)
+
+
+def _of_map(linear: LoraLinear, owner: str, other: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
     adapted = [part for part in linear.parts if part.adapted]
     first = linear.lora_a.weight.split(linear.rank)
-    for part, a, b in zip(adapted, first, linear.lora_b, strict=True):
-        yield f"{name}.{part.name}.lora_A.weight", a
+    lengths = [None] * len(adapted)
+    if linear.magnitude is not None:
+        lengths = linear.magnitude.split([part.rows for part in adapted])
+    for part, a, b, length in zip(adapted, first, linear.lora_b, lengths, strict=True):
+        name = owner + other.get(part.name, part.name)
+        yield f"{name}.lora_A.weight", a
         assert isinstance(b, torch.nn.Linear)
-        yield f"{name}.{part.name}.lora_B.weight", b.weight
+        yield f"{name}.lora_B.weight", b.weight
+        if length is not None:
+            yield f"{name}.lora_magnitude_vector", length
 
 
 @torch.no_grad()
-def take_peft_tensors(model: DecoderOnly, tensors: Mapping[str, Tensor], *, name: str) -> None:
+def take_peft_tensors(
+    model: DecoderOnly | EncoderDecoder, tensors: Mapping[str, Tensor], *, name: str
+) -> None:
     """Fills the adapter of a model; InputError where matrices are missing, left over or of another shape."""
     wanted = dict(peft_tensors(model))
+    tensors = {**tensors}
+    if HEAD not in wanted and f"{PREFIX}.model.embed_tokens.weight" in wanted:
+        tensors.pop(HEAD, None)  # PEFT saves a tied matrix under both of its names
     missing, left = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
     other = [key for key in wanted.keys() & tensors.keys() if wanted[key].shape != tensors[key].shape]
     told = {"missing": missing, "left over": left, "of another shape": sorted(other)}
@@ -51,24 +85,32 @@ def take_peft_tensors(model: DecoderOnly, tensors: Mapping[str, Tensor], *, name
         )
         raise _unlike(name, got)
     for key, rows in wanted.items():
+        if not tensors[key].isfinite().all():
+            raise _unlike(name, f"numbers that are not finite in {key}")
         rows.copy_(tensors[key])
 
 
-def peft_settings(config: LoraAdapter, *, base: str) -> dict[str, object]:
-    """What `adapter_config.json` says of an adapter."""
+def peft_settings(
+    config: LoraAdapter, *, base: str, translates: bool = False, tied: bool = True
+) -> dict[str, object]:
+    """What `adapter_config.json` says of an adapter; `tied` is whether the base has one matrix for embeddings and
+    output."""
+    other = OF_MARIAN if translates else {}
+    trained = ["embed_tokens"] if tied else ["embed_tokens", "lm_head"]
     return {
         "peft_type": "LORA",
-        "task_type": "CAUSAL_LM",
+        "task_type": "SEQ_2_SEQ_LM" if translates else "CAUSAL_LM",
         "base_model_name_or_path": base,
         "r": config.rank,
         "lora_alpha": config.alpha_used,
         "lora_dropout": 0.0,
         "use_rslora": config.rslora,
-        "use_dora": False,
-        "target_modules": list(config.names),
+        "use_dora": config.dora,
+        "target_modules": [other.get(name, name) for name in config.names],
         "bias": "none",
         "fan_in_fan_out": False,
-        "modules_to_save": None,
+        "modules_to_save": trained if config.embeddings == "train" else None,
+        "ensure_weight_tying": tied and config.embeddings == "train",
         "rank_pattern": {},
         "alpha_pattern": {},
         "inference_mode": True,
@@ -79,43 +121,45 @@ def peft_settings(config: LoraAdapter, *, base: str) -> dict[str, object]:
 PLAIN = {
     "peft_type": ("LORA",),
     "bias": ("none",),
-    "use_dora": (False, None),
     "fan_in_fan_out": (False, None),
-    "modules_to_save": (None, []),
+    "modules_to_save": (None, [], ["embed_tokens"], ["embed_tokens", "lm_head"], ["lm_head", "embed_tokens"]),
     "rank_pattern": ({}, None),
     "alpha_pattern": ({}, None),
     "layers_to_transform": (None,),
     "trainable_token_indices": (None,),
     "target_parameters": (None, []),
 }
-"""Settings of PEFT, and which values of them mean plain LoRA."""
+"""Settings of PEFT, and which values of them mean LoRA as it is here."""
 
 
 def settings_of_peft(said: Mapping[str, object], *, name: str) -> LoraAdapter:
-    """The adapter that an `adapter_config.json` describes; InputError with the first setting that is not plain LoRA on
-    linear maps of the layers."""
+    """The adapter that an `adapter_config.json` describes; InputError with the first setting that is not LoRA or DoRA
+    on linear maps of the layers."""
     for key, allowed in PLAIN.items():
         if key in said and said[key] not in allowed:
             raise input_error(
-                f"{name}: trimtab reads plain LoRA alone",
+                f"{name}: trimtab reads plain LoRA and DoRA alone",
                 got=f"{key}: {str(said[key])[:80]}",
                 allowed=f"{key}: {allowed[0]}",
                 fix="merge it into its model with PEFT's merge_and_unload, and use that model",
             )
-    targets = said.get("target_modules")
+    targets: Any = said.get("target_modules")
     names = sorted(map(str, targets)) if isinstance(targets, list | tuple | set) else []
+    native = tuple(TO_NATIVE.get(each, each) for each in names)
     try:
         return LoraAdapter.model_validate(
             {
                 "rank": said.get("r"),
                 "alpha": said.get("lora_alpha"),
                 "rslora": bool(said.get("use_rslora", False)),
-                "targets": tuple(names),
+                "dora": bool(said.get("use_dora", False)),
+                "targets": native,
+                "embeddings": "train" if said.get("modules_to_save") else "frozen",
             }
         )
     except ValueError as error:
         raise input_error(
-            f"{name}: not an adapter that fits the layers of a language model",
+            f"{name}: not an adapter that fits the layers of this model",
             got=f"r {said.get('r')}, lora_alpha {said.get('lora_alpha')}, target_modules {names or targets}"[
                 :200
             ],
@@ -128,6 +172,6 @@ def _unlike(name: str, got: str) -> InputError:
     return input_error(
         f"{name}: not an adapter of this model",
         got=got,
-        allowed="two matrices for each map that adapter_config.json names, in each layer",
+        allowed="the matrices of each map that adapter_config.json names, in each layer",
         fix="use it with the model that it was trained on",
     )

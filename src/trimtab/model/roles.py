@@ -11,6 +11,7 @@ from trimtab.config.optimizers import Role
 
 NORM = re.compile(r"(^|_)(norm|ln|layer_?norm|rms_?norm)", re.IGNORECASE)
 EMBEDDING = re.compile(r"embed|^wte$|^wpe$|positions$|(^|_)tokens?$", re.IGNORECASE)
+LORA_B = re.compile(r"(^|\.)lora_[bB](\.|$)")
 OUTPUTS = {"output", "lm_head", "embed_out", "output_projection", "classifier", "score"}
 """Modules outside the layers that score what is predicted."""
 VECTORS = {"bias", "gain", "gamma", "beta"}
@@ -21,12 +22,15 @@ def role_of(name: str, *, module: nn.Module | None = None, ndim: int | None = No
     and by its number of dimensions, which decide before the name does.
 
     A gain or a bias is a `vector`. A matrix that is tied to the output has the name of an embedding, and is one.
-    Adapters (`lora_A`, `lora_B`), routers and convolutions are `hidden`, as every weight is that is nothing else.
+    The second matrices of adapters (`lora_B`) are `lora_b`; their first ones, routers and convolutions are `hidden`, as
+    every weight is that is nothing else.
     """
     path, _, own = name.rpartition(".")
     *outer, part = path.split(".")
     if own in VECTORS or NORM.search(part) or (ndim is not None and ndim < 2):
         return "vector"
+    if LORA_B.search(path):
+        return "lora_b"
     if part in OUTPUTS and not any(each.isdigit() for each in outer):
         return "output"
     if isinstance(module, nn.Embedding):

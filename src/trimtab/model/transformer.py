@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.config.optimizers import Role
 from trimtab.model.attention import Kernel
+from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.positions.kind import Positions
 from trimtab.model.roles import role_in
@@ -71,16 +72,20 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def num_parameters(self) -> int:
-        """Numbers in its weights, tied ones once."""
-        return sum(parameter.numel() for parameter in self.parameters())
+        """Numbers in its weights, tied ones once, packed ones too."""
+        packed = sum(each.in_features * each.out_features for each in four_bit_maps(self))
+        return sum(parameter.numel() for parameter in self.parameters()) + packed
 
     def role_of(self, name: str) -> Role:
         """What a parameter is for, by its name in `named_parameters`."""
         return role_in(self, name)
 
     def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
-        """A copy with weights in half precision; angles of rotary positions keep theirs."""
-        narrow = copy.deepcopy(self).to(dtype)
+        """A copy with weights in half precision; angles of rotary positions keep theirs. Frozen weights that are in it
+        already are shared."""
+        named = dict(self.named_parameters())
+        shared = {id(named[name]): named[name] for name in self.frozen if named[name].dtype == dtype}
+        narrow = copy.deepcopy(self, shared).to(dtype)
         for module, original in zip(narrow.modules(), self.modules(), strict=True):
             if isinstance(module, Positions) and isinstance(original, Positions):
                 module.keep_precision(original)

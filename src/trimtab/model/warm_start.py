@@ -9,9 +9,10 @@ from torch import Tensor
 
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
-from trimtab.errors import InputError, Problem
+from trimtab.errors import InputError, Problem, input_error
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.lora import base_weights, merged_weights
 
 TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
 MAY_DIFFER = {"preset", "tie_embeddings", "warm_start", "warm_start_sha256", "prefix", "residual"}
@@ -55,7 +56,9 @@ def take_weights(
     problems = [*differences(old.config, model.config, name=name)]
     if problems:
         raise InputError(*problems)
-    found, here = old.state_dict(), model.state_dict()
+    if "embedding.weight" in model.frozen:
+        _refuse_new_rows(source, target, old=old, name=name)
+    found, here = merged_weights(old), base_weights(model)
     if unlike := [*unlike_tensors(found, here, name=name)]:
         raise InputError(*unlike)
     for key, tensor in here.items():
@@ -67,6 +70,20 @@ def take_weights(
         model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
     if model.output is not None:
         model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
+
+
+def _refuse_new_rows(source: RowMap, target: RowMap, *, old: EncoderDecoder | DecoderOnly, name: str) -> None:
+    """Rows that are frozen stand for what they stood for; new ones would stay as they are drawn."""
+    sides = (target,) if isinstance(old, DecoderOnly) else (source, target)
+    others = max(sum(found != id for id, found in enumerate(side.same)) for side in sides)
+    if others:
+        raise input_error(
+            "adapter.embeddings: the vocabulary is another than that of the model to start from, and its rows would "
+            "not be trained",
+            got=f"{others:,} pieces that are new or have another id than in {name}, with `adapter.embeddings: frozen`",
+            allowed="`adapter.embeddings: train`, or the same vocabulary",
+            fix="set `adapter.embeddings: train`, or leave `data.tokenizer` out to keep that of the run",
+        )
 
 
 def mapped_rows(

@@ -156,6 +156,24 @@ WEIGHT_FROZEN = RunFinding(
     ),
 )
 
+ADAPTER_CHANGES_BASE = RunFinding(
+    code="M210",
+    name="adapter-changes-base",
+    severity="error",
+    when="before the first step",
+    seen="a new adapter changes what the model computes before it has learned anything",
+    why=(
+        "An adapter begins as nothing: the second matrices are zero, and with DoRA each row has the length that it "
+        "has in the base. Where it does not, training first repairs the damage, and forgets on the way."
+    ),
+    fix="report it: the adapter was fitted to other weights than those that it lies beside",
+    home="training/preflight/adapter.py",
+    symptoms=(
+        "high loss at the first step",
+        "model forgot everything",
+    ),
+)
+
 TIED_WEIGHTS_APART = RunFinding(
     code="M207",
     name="tied-weights-apart",
@@ -378,6 +396,7 @@ ALL = (
     EXAMPLE_DIFFERS_ALONE,
     WEIGHT_WITHOUT_GRADIENT,
     WEIGHT_FROZEN,
+    ADAPTER_CHANGES_BASE,
     TIED_WEIGHTS_APART,
     WEIGHTS_LOST_IN_LOADING,
     DROPOUT_NOT_AS_SAID,

@@ -1,5 +1,6 @@
 """Learning rates of single weights, as multiples of the rate of a step."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -11,6 +12,8 @@ from trimtab.errors import input_error
 
 RoleOf = Callable[[str], Role]
 """Says of a parameter, by its name, what it is for."""
+OF_LAYER = re.compile(r"(^|\.)(?:blocks|layers|layer|h)\.(\d+)\.")
+"""A layer's number in the name of its parameters, here and in transformers' models."""
 Rate = TypeVar("Rate", float, Float[Tensor, ""], float | Float[Tensor, ""])
 
 
@@ -29,7 +32,16 @@ def multipliers_of(
             allowed="multipliers of 1, or a function from a parameter's name to its role",
             fix="give build_optimizer a `role_of`, which answers embedding, hidden, output or vector",
         )
-    return {name: getattr(config, role_of(name)) for name in names}
+    names = list(names)
+    depths = {name: int(found[2]) for name in names if (found := OF_LAYER.search(name))}
+    last = max(depths.values(), default=-1)
+    factors: dict[str, float] = {}
+    for name in names:
+        role = role_of(name)
+        # Tables lie below all layers; what is outside of the layers otherwise, behind them.
+        depth = depths.get(name, -1 if role == "embedding" else last)
+        factors[name] = getattr(config, role) * config.layer_decay ** (last - depth)
+    return factors
 
 
 def names_by_multiplier(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:

@@ -2,10 +2,10 @@
 
 from trimtab.build import Parts
 from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.model.lora import described
+from trimtab.model.lora import begin_adapter, described
 from trimtab.model.pretrained import take_pretrained
 from trimtab.progress import Progress
-from trimtab.training.warm_start import warm_start
+from trimtab.training.warm_start import take_frozen_start, warm_start
 
 
 def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
@@ -18,6 +18,10 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
         warm_start(parts, progress=progress)
     elif isinstance(parts.recipe.model, PretrainedModel):
         _pretrained_start(parts, parts.recipe.model, progress=progress)
+    if parts.recipe.adapter is not None:
+        begin_adapter(parts.model)
+        parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+        progress.message(described(parts.model, parts.recipe.adapter))
 
 
 def load_frozen_weights(parts: Parts) -> None:
@@ -26,15 +30,18 @@ def load_frozen_weights(parts: Parts) -> None:
     Raises InputError where they are gone, or are not those that the run began with.
     """
     model = parts.recipe.model
-    if parts.recipe.adapter is not None and isinstance(model, PretrainedModel):
+    if parts.recipe.adapter is None:
+        return
+    if isinstance(model, PretrainedModel):
         take_pretrained(parts.model, model.path, sha256=model.sha256)
+    else:
+        take_frozen_start(parts)
+    begin_adapter(parts.model)
 
 
 def _pretrained_start(parts: Parts, model: PretrainedModel, *, progress: Progress) -> None:
     taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {model.path}: {taken}")
-    if parts.recipe.adapter is not None:
-        progress.message(described(parts.model, parts.recipe.adapter))
     named = model.model_copy(update={"sha256": taken.sha256})
     parts.recipe = parts.recipe.model_copy(update={"model": named})

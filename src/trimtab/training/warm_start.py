@@ -20,21 +20,35 @@ def warm_start(parts: Parts, *, progress: Progress) -> None:
     """
     model = parts.recipe.model
     assert model.warm_start is not None, "a recipe without warm_start begins from nothing"
-    old = parts.task.load_predictor(model.warm_start, device="cpu")
-    place = named_place(model.warm_start, old.checkpoint, old.recipe)
-    found = weights_sha256(old.checkpoint, old.recipe)
-    if model.warm_start_sha256 not in (None, found):
-        raise input_error(
-            f"model.warm_start_sha256: {place} holds other weights",
-            got=found,
-            allowed=model.warm_start_sha256 or "",
-            fix="name the checkpoint that is meant, or leave model.warm_start_sha256 out",
-        )
-    told = parts.task.take_weights(old, parts.datasets, parts.model, name=place)
+    place, found, told = _taken(parts, model.warm_start)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {place}: {told}")
     named = model.model_copy(update={"warm_start": place, "warm_start_sha256": found})
     parts.recipe = parts.recipe.model_copy(update={"model": named})
+
+
+def take_frozen_start(parts: Parts) -> None:
+    """Puts the weights that an adapter adapts into the model of a run that goes on, whose checkpoints lack them. Raises
+    InputError where they are gone, or are not those that the run began with."""
+    start = parts.recipe.model.warm_start
+    assert start is not None, "an adapter adapts trained weights"
+    _taken(parts, start)
+
+
+def _taken(parts: Parts, start: str) -> tuple[str, str, str]:
+    """Fills the model; gives the one checkpoint that was meant, the sha256 of its weights, and what was mapped."""
+    old = parts.task.load_predictor(start, device="cpu")
+    place = named_place(start, old.checkpoint, old.recipe)
+    found = weights_sha256(old.checkpoint, old.recipe)
+    wanted = parts.recipe.model.warm_start_sha256
+    if wanted not in (None, found):
+        raise input_error(
+            f"model.warm_start_sha256: {place} holds other weights",
+            got=found,
+            allowed=wanted or "",
+            fix="name the checkpoint that is meant, or leave model.warm_start_sha256 out",
+        )
+    return place, found, parts.task.take_weights(old, parts.datasets, parts.model, name=place)
 
 
 def started_as(recipe: Recipe, begun: Recipe) -> Recipe:

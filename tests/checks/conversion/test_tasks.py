@@ -32,7 +32,7 @@ def test_a_script_that_trains_another_head_is_refused_by_its_class(model):
 @pytest.mark.parametrize("model", ["AutoModelForCausalLM", "GPT2LMHeadModel"])
 def test_a_language_model_is_written_as_a_draft(model):
     conversion = made(SCRIPT.format(model=model), "train.py")
-    assert "this is a draft and no recipe" in conversion.notes[0]
+    assert any("the recipe does not load as it stands" in note for note in conversion.notes)
     assert not conversion.is_trainable
 
 
@@ -47,26 +47,6 @@ def test_learning_from_preferences_or_rewards_is_refused(text):
 def test_supervised_training_is_not_refused():
     assert made(FACTORY + "sft\n").notes
     assert made(AXOLOTL).notes
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (
-            "adapter: lora\nlora_r: 8\n",
-            "only an adapter (lora) is trained there; a recipe trains all weights",
-        ),
-        (
-            "adapter: qlora\nload_in_4bit: true\n",
-            "only an adapter (qlora) is trained there over weights of 4 bits",
-        ),
-    ],
-)
-def test_that_an_adapter_becomes_a_training_of_all_weights_is_said_with_the_rate(more, says):
-    notes = made(AXOLOTL + more).notes
-    assert notes[1].startswith(says)
-    assert "the learning rate 0.0002 is the adapter's" in notes[2]
-    assert not any("adapter" in note for note in made(AXOLOTL).notes)
 
 
 def test_that_a_task_is_assumed_is_said():

@@ -2,10 +2,13 @@ import json
 
 import pytest
 
+from tests.pretrained_folder import pretrained_folder
+from tests.pretrained_run import pretrained_recipe
 from trimtab.decode.generation_config import GenerationConfig
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
-from trimtab.inference.generating import load_generator
+from trimtab.inference.generating import load_generator, with_adapter
+from trimtab.launch import train
 
 pytest.importorskip("peft")
 
@@ -68,6 +71,80 @@ def test_gradients_are_those_of_peft(exported, lora_run):
     assert found.keys() == {name.replace(".default.", ".") for name in wanted}
     for name, gradient in wanted.items():
         torch.testing.assert_close(found[name.replace(".default.", ".")], gradient, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        {"dora": True},
+        {"quantize_base": "nf4"},
+        {"quantize_base": "nf4", "dora": True},
+        {"embeddings": "train"},
+    ],
+    ids=["dora", "nf4", "nf4_dora", "embeddings"],
+)
+def test_every_kind_computes_in_peft_and_merged_what_it_does_in_the_trainer(adapter, tmp_path):
+    """The gate compares all logits within 1e-4; that of a merge is read from the saved files again."""
+    pytest.importorskip("bitsandbytes")
+    pretrained_folder(tmp_path / "base")
+    fast = {"step.optimizer": {"kind": "adamw", "learning_rate": 0.01}, "length": "2 steps"}
+    recipe = pretrained_recipe(tmp_path, adapter={"rank": 4, **adapter}, **fast)
+    run = train(recipe, out=tmp_path / "run").run
+    few = tmp_path / "few.txt"
+    few.write_text("the red ship\n\nturns the wind\n")
+    for to in ("peft", "hf"):
+        report = export_model(str(run), to=to, out=tmp_path / to, source=few)
+        assert report.gate.worst_logit < 1e-5
+    if adapter.get("quantize_base") == "nf4":
+        return
+    base = load_generator(str(tmp_path / "base"))
+    own, beside = load_generator(str(run)), with_adapter(base, tmp_path / "peft")
+    asked = GenerationConfig(max_tokens=9)
+    assert _text(own, asked) == _text(beside, asked) != _text(base, asked)
+
+
+def _text(generator, asked):
+    return next(iter(generator.generate(["the"], asked))).text
+
+
+@pytest.mark.parametrize("given", [{}, {"dora": True}])
+def test_gradients_of_each_kind_are_those_of_peft(given, tmp_path):
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    from trimtab.config.adapter import LoraAdapter
+    from trimtab.export.trainer import row_logits
+    from trimtab.inference.pretrained import load_pretrained
+    from trimtab.model.lora import add_lora
+    from trimtab.model.peft_tensors import peft_tensors
+
+    pretrained_folder(tmp_path / "base")
+    ours = load_pretrained(str(tmp_path / "base"), device="cpu").model.train()
+    add_lora(ours, LoraAdapter(rank=4, alpha=8, **given), seed=1)
+    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", use_dora=bool(given))
+    theirs = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(tmp_path / "base", dtype=torch.float32), config
+    ).train()
+    named = {name.replace(".default", ""): weight for name, weight in theirs.named_parameters()}
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for name, rows in peft_tensors(ours):
+            drawn = torch.randn(rows.shape, generator=generator) * 0.1
+            rows.copy_(rows + drawn if "magnitude" in name else drawn)
+            named[_in_model(name)].copy_(rows)
+    row = [1, 7, 30, 99, 12, 2]
+    (logits,) = row_logits(ours, [row])
+    found = theirs(input_ids=torch.tensor([row])).logits[0]
+    torch.testing.assert_close(logits, found, atol=1e-5, rtol=1e-5)
+    for each in (logits, found):
+        torch.nn.functional.cross_entropy(each[:-1], torch.tensor(row[1:]), reduction="sum").backward()
+    for name, gradient in gradients_by_name(ours, peft_tensors).items():
+        torch.testing.assert_close(gradient, named[_in_model(name)].grad, atol=1e-5, rtol=1e-4)
+
+
+def _in_model(name):
+    return name + ".weight" if name.endswith("magnitude_vector") else name
 
 
 def gradients_by_name(model, names):

@@ -139,11 +139,14 @@ def _warmup(draft: Draft, kind: str) -> str:
     if draft.run.value("schedule") == "rsqrt":
         draft.key("warmup_steps", "training.warmup_steps")
         steps = _warmup_steps(draft)
+    epochs = draft.run.value("epochs") if length is None else None
     if steps is None and share and length:
         steps = round(share * length)
+    if not steps and share and epochs and 0 < share < 1:
+        return f", warmup: {share * epochs:.4g} epochs"
     if not steps:
         # All but a constant rate have a warm-up by default; one step is as good as none.
-        return "" if kind == "constant" or not length else ", warmup: 1 steps"
+        return "" if kind == "constant" or not (length or epochs) else ", warmup: 1 steps"
     if length is not None and steps > length:
         shorter = max(1, length // 20)
         draft.note(

@@ -2,7 +2,6 @@
 
 import re
 
-from trimtab.checks.conversion.draft import Draft, number
 from trimtab.checks.description import Description
 
 OTHER_TASKS = {
@@ -46,24 +45,6 @@ def _of_nmt(run: Description) -> str:
         if chosen is not None and isinstance(chosen.value, str) and (run.tool == "fairseq" or name == "type"):
             return f"trains for another task (`{chosen.value}`)"
     return ""
-
-
-def note_adapter(draft: Draft) -> None:
-    """Says, before all else, that an adapter's run would become one of all weights, at the adapter's rate."""
-    adapter, rate = draft.run.setting("adapter"), draft.run.value("learning_rate")
-    if adapter is None or adapter.value == "none":
-        return
-    bits = draft.run.value("quantization_bits")
-    base = f" over weights of {bits} bits" if bits is not None else ""
-    draft.note(
-        f"only an adapter ({adapter.value}) is trained there{base}; a recipe trains all weights, which needs "
-        "memory for gradients and optimizer state of each, unless it has `adapter: {kind: lora, rank: 16}`"
-    )
-    if rate is not None and rate > 0:
-        draft.note(
-            f"the learning rate {number(rate)} is the adapter's: all weights want about a tenth of it "
-            f"({number(rate / 10)})"
-        )
 
 
 def _classes(run: Description) -> list[str]:

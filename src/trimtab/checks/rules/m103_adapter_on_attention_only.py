@@ -40,6 +40,7 @@ RULE = Rule(
 _WAYS = {
     "axolotl": "set `lora_target_linear: true`",
     "llamafactory": "set `lora_target: all`",
+    "trimtab": "set `adapter.targets: all_linear`",
 }
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from trimtab.config.settings import Settings
 
-Role = Literal["embedding", "hidden", "output", "vector"]
+Role = Literal["embedding", "hidden", "output", "vector", "lora_b"]
 """The purpose of a weight, derived from its name."""
 
 
@@ -23,4 +23,11 @@ class LearningRateMultipliers(Settings):
     output: float = Field(default=1.0, ge=1e-4, le=1e4)
     """The output matrix, if `model.tie_embeddings` leaves it separate."""
     vector: float = Field(default=1.0, ge=1e-4, le=1e4)
-    """Gains of norms, and biases."""
+    """Gains of norms, and biases; of DoRA, the lengths of rows."""
+    lora_b: float = Field(default=1.0, ge=1e-4, le=1e4)
+    """The second matrices of an adapter, which begin at zero. LoRA+ (arXiv 2402.12354) lets them learn faster, its
+    default being 16; choose the learning rate anew then."""
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """Factor from each layer to the one below it, beside that of the role: the last layer of a stack has 1, the one
+    before it this, and so on; embeddings have that of a layer below the first. 0.75 to 0.95 is usual for fine-tuning
+    (ULMFiT, arXiv 1801.06146, section 3.2; BEiT, arXiv 2106.08254)."""

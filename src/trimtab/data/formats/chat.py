@@ -6,6 +6,8 @@ FIELDS = ("messages", "conversations")
 """The fields that hold the messages, in the forms of OpenAI (`role`, `content`) and of ShareGPT (`from`, `value`)."""
 PROMPT, COMPLETION = "prompt", "completion"
 """A question and its answer, each a text or messages, as TRL has them."""
+INSTRUCTION, INPUT, OUTPUT = "instruction", "input", "output"
+"""An instruction, what it is about (which may be empty or absent), and the answer, as Alpaca has them."""
 ROLES = {"human": "user", "gpt": "assistant"}
 """ShareGPT's names of roles, in ChatML."""
 USER, ASSISTANT = "user", "assistant"
@@ -24,12 +26,23 @@ def chat_field(fields: dict[str, Any]) -> str:
 
 
 def messages_of(fields: dict[str, Any]) -> list[Message]:
-    """The messages of an object: its chat, or its prompt and completion. ValueError, whose text says what it lacks."""
+    """The messages of an object: its chat, its prompt and completion, or its instruction and output, with the input on
+    a line of its own behind the instruction, as LLaMA-Factory joins them. ValueError, whose text says what it lacks."""
     if name := chat_field(fields):
         return read_messages(fields[name])
     if PROMPT in fields and COMPLETION in fields:
         return [*_side(fields[PROMPT], USER), *_side(fields[COMPLETION], ASSISTANT)]
-    raise ValueError(f"no {FIELDS[0]}, and no {PROMPT} and {COMPLETION}: only {', '.join(fields)[:100]}")
+    if INSTRUCTION in fields and OUTPUT in fields:
+        asked = [fields[INSTRUCTION], *([fields[INPUT]] if fields.get(INPUT) else [])]
+        if not all(isinstance(each, str) for each in (*asked, fields[OUTPUT])):
+            raise ValueError(f"{INSTRUCTION}, {INPUT} or {OUTPUT} is no text")
+        system = fields.get("system")
+        before = [Message("system", system)] if isinstance(system, str) and system else []
+        return [*before, Message(USER, "\n".join(asked)), Message(ASSISTANT, fields[OUTPUT])]
+    raise ValueError(
+        f"no {FIELDS[0]}, no {PROMPT} and {COMPLETION}, no {INSTRUCTION} and {OUTPUT}: only "
+        f"{', '.join(fields)[:100]}"
+    )
 
 
 def read_messages(messages: Any) -> list[Message]:

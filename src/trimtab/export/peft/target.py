@@ -21,23 +21,34 @@ from trimtab.export.hf.llama_opened import OpenedText
 from trimtab.export.hf.llama_shape import class_name, generation
 from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
 from trimtab.export.target import TargetCard, Trained, decoder_of
-from trimtab.model.peft_tensors import peft_settings, peft_tensors
+from trimtab.model.peft_tensors import HEAD, PREFIX, peft_settings, peft_tensors
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Peft:
     """The adapter of a language model, without its base."""
 
     name: str = "peft"
     files: tuple[str, ...] = (WEIGHTS,)
+    bits: int = 32
+    """Of the base that the adapter was trained on, for the proof."""
 
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that prevents the export."""
         require_transformers()
         require_peft()
         found = obstacles("peft", model=recipe.model, transforms=recipe.data.transforms)
+        if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
+            found.append(
+                Problem(
+                    what="model: PEFT loads an adapter onto a model of transformers, and this one adapts a run",
+                    got=f"model.warm_start: {recipe.model.warm_start}",
+                    allowed="a run with `model.kind: pretrained`",
+                    fix="use the run as it is, `--adapter RUN` beside its base, or merge it: `--to hf`",
+                )
+            )
         if recipe.adapter is None:
             found.append(
                 Problem(
@@ -55,12 +66,16 @@ class Peft:
         assert recipe.adapter is not None, "runs without one are refused"
         assert isinstance(recipe.model, PretrainedModel), "an adapter needs a pretrained model"
         tensors = {name: each.detach().float().cpu().contiguous() for name, each in peft_tensors(model)}
+        if (table := tensors.get(f"{PREFIX}.model.embed_tokens.weight")) is not None and HEAD not in tensors:
+            tensors[HEAD] = table.clone()  # where PEFT looks for a tied matrix that was trained
         (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-        settings = peft_settings(recipe.adapter, base=recipe.model.path)
+        tied = bool(recipe.model.tie_embeddings)
+        settings = peft_settings(recipe.adapter, base=recipe.model.path, tied=tied)
         (folder / CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         assert isinstance(trained.tokenizer, FastTokenizer), "a pretrained model has its own"
         write_pretrained_tokenizer(trained.tokenizer, folder, window=recipe.data.max_tokens)
         _write_generation(trained, folder)
+        self.bits = 4 if recipe.adapter.quantize_base == "nf4" else 32
 
     def open(
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
@@ -74,13 +89,22 @@ class Peft:
         )
 
     def as_users_open_it(self, folder: Path) -> OpenedText:
-        """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32."""
+        """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32; its base is in 4
+        bits where it was."""
         from peft import PeftModel
-        from transformers import AutoModelForCausalLM, GenerationConfig
+        from transformers import AutoModelForCausalLM, BitsAndBytesConfig, GenerationConfig
 
         base = Path(json.loads((folder / CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
         given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False, "dtype": torch.float32}
         given |= {"gguf_file": base.name} if base.suffix == GGUF else {"use_safetensors": True}
+        if self.bits == 4:
+            given["quantization_config"] = BitsAndBytesConfig(
+                load_in_4bit=True,
+                bnb_4bit_quant_type="nf4",
+                bnb_4bit_use_double_quant=True,
+                bnb_4bit_compute_dtype=torch.float32,
+            )
+            given["device_map"] = "cpu"
         with quiet():
             network = AutoModelForCausalLM.from_pretrained(
                 base.parent if base.suffix == GGUF else base, **given
@@ -107,11 +131,23 @@ class Peft:
                 "print(tokenizer.batch_decode(written, skip_special_tokens=True)[0])"
             ),
             limits=(
+                *_of_bits(trained),
                 f"It was trained on rows of at most {trained.recipe.data.max_tokens} tokens.",
                 "It fits the very weights that it was trained on, whose sha256 is in `trimtab/trained.yaml`.",
             ),
             class_name=class_name(model),
         )
+
+
+def _of_bits(trained: Trained) -> tuple[str, ...]:
+    adapter = trained.recipe.adapter
+    if adapter is None or adapter.quantize_base == "none":
+        return ()
+    return (
+        "Its base was in 4 bits in training (NF4, double quantization): load it with `BitsAndBytesConfig("
+        'load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)`. Onto other weights it fits '
+        "less exactly.",
+    )
 
 
 def _write_generation(trained: Trained, folder: Path) -> None:

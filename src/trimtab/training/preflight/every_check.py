@@ -6,6 +6,7 @@ from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import plainly
 from trimtab.tasks.task import Check
+from trimtab.training.preflight.adapter import adapter_begins_as_base
 from trimtab.training.preflight.cut import cut_two_ways, first_loss
 from trimtab.training.preflight.decay import decay_where_it_belongs
 from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
@@ -41,6 +42,8 @@ def preflight(parts: Checked) -> Iterator[Finding]:
     """What every check found, cheapest first; weights, moments, gradients, modes and random numbers stay as they
     were."""
     yield from of_the_data(parts)
+    with state_restored(parts), plainly():
+        yield from adapter_begins_as_base(parts)
     for check in of_the_model(parts):
         found = run_check(check, parts)
         yield from found

@@ -66,3 +66,35 @@ def test_adafactor_has_no_step_of_its_own():
 
 def test_lengths_are_told_in_their_unit():
     assert values(run(length="3 epochs"), "steps", "epochs") == (None, 3.0)
+
+
+PAIRS = "task: translation\ndata: {train: [{source: a.en, target: a.de}]}\nlength: 100 steps\n"
+ON_A_RUN = PAIRS + "model: {preset: tiny, warm_start: runs/base}\nadapter: "
+
+
+def test_an_adapter_is_told_as_those_of_other_tools():
+    whole = told(KIND, ON_A_RUN + "{rank: 8, quantize_base: nf4, dora: true, targets: [q_proj]}\n")
+    names = ("adapter", "lora_rank", "lora_alpha", "lora_targets", "dora", "quantization_bits")
+    assert values(whole, *names) == ("qlora", 8, 8.0, ["q_proj"], True, 4)
+    assert whole.value("frozen_embeddings") is True
+    assert whole.setting("lora_alpha").origin == "default"
+    assert values(told(KIND, PAIRS + "model: {preset: tiny}\n"), "adapter", "from_scratch") == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "codes"),
+    [
+        ("{rank: 256, rslora: true, alpha: 256}", {"M104"}),
+        ("{rank: 256, rslora: true}", set()),
+        ("{rank: 16, alpha: 512}", {"M104"}),
+        ("{rank: 16, targets: [q_proj, v_proj]}", {"M103"}),
+        ("{rank: 16, embeddings: train}", set()),
+    ],
+)
+def test_rules_for_adapters_of_others_read_that_of_a_recipe(adapter, codes, tmp_path):
+    from trimtab.checks.check import check
+
+    (tmp_path / "recipe.yaml").write_text(ON_A_RUN + adapter + "\n", encoding="utf-8")
+    found = [each.finding for each in check(tmp_path / "recipe.yaml").diagnoses]
+    assert {each.code for each in found if each.code.startswith("M1")} == codes
+    assert all("adapter.targets" in str(each.fix) for each in found if each.code == "M103")

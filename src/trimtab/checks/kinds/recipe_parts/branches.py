@@ -8,6 +8,7 @@ from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
+from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.units import Duration
@@ -45,6 +46,7 @@ def put_branches(told: Told, tree: Branches) -> None:
     """Tells the whole recipe."""
     _put_data(told, tree)
     _put_model(told, tree)
+    _put_adapter(told, tree)
     _put_step(told, tree)
     _put_optimizer(told, tree)
     _put_schedule(told, tree)
@@ -68,7 +70,9 @@ def _put_data(told: Told, tree: Branches) -> None:
 
 def _put_model(told: Told, tree: Branches) -> None:
     model = tree.recipe.model
-    put(told, "from_scratch", tree.where("model", True))
+    put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
+    if isinstance(model, PretrainedModel):
+        put(told, "model_name", tree.at("model.path"))
     put(told, "encoder_decoder", tree.where("model.kind", model.kind == "encoder_decoder"))
     for concept, key in (
         ("hidden_size", "dim"),
@@ -87,6 +91,29 @@ def _put_model(told: Told, tree: Branches) -> None:
         tree.where("model.norm_position", "pre" if model.norm_position == "before" else "post"),
     )
     put(told, "tied_embeddings", tree.where("model.tie_embeddings", model.tie_embeddings is not False))
+
+
+def _put_adapter(told: Told, tree: Branches) -> None:
+    adapter = tree.recipe.adapter
+    if adapter is None:
+        if tree.recipe.begins_trained:
+            put(told, "adapter", tree.where("adapter", "none"))
+        return
+    is_packed = adapter.quantize_base == "nf4"
+    put(told, "adapter", tree.where("adapter.kind", "qlora" if is_packed else "lora"))
+    put(told, "lora_rank", tree.at("adapter.rank"))
+    put(told, "lora_alpha", tree.where("adapter.alpha", adapter.alpha_used))
+    put(told, "lora_dropout", tree.at("adapter.dropout"))
+    targets = ["all-linear"] if adapter.targets == "all_linear" else list(adapter.targets)
+    put(told, "lora_targets", tree.where("adapter.targets", targets))
+    put(told, "rslora", tree.at("adapter.rslora"))
+    put(told, "dora", tree.at("adapter.dora"))
+    put(told, "ensure_weight_tying", tree.where("adapter.embeddings", True))
+    is_trained = adapter.embeddings == "train"
+    put(told, "modules_to_save", tree.where("adapter.embeddings", ["embed_tokens"] if is_trained else []))
+    put(told, "frozen_embeddings", tree.where("adapter.embeddings", not is_trained))
+    if is_packed:
+        put(told, "quantization_bits", tree.where("adapter.quantize_base", 4))
 
 
 def _put_step(told: Told, tree: Branches) -> None:

@@ -1,0 +1,54 @@
+import json
+
+from tests.checks.conversion.made import made
+from tests.checks.conversion.test_language_model import AXOLOTL
+from tests.pretrained_folder import pretrained_folder
+from trimtab.checks.convert import convert
+from trimtab.config.load import load_recipe
+
+FACTORY = """
+model_name_or_path: base
+stage: sft
+do_train: true
+finetuning_type: lora
+lora_rank: 8
+lora_target: q_proj,v_proj
+dataset: mine
+dataset_dir: .
+cutoff_len: 128
+output_dir: out
+per_device_train_batch_size: 1
+learning_rate: 1.0e-4
+num_train_epochs: 4.0
+lr_scheduler_type: cosine
+warmup_ratio: 0.1
+"""
+
+
+def test_what_is_done_otherwise_is_said():
+    text = AXOLOTL.replace("chats.jsonl, type: chat_template", "tatsu-lab/alpaca, type: alpaca")
+    notes = "\n".join(made(text + "lora_dropout: 0.05\ntokens: [<x>]\nval_set_size: 0.1\n").notes)
+    assert 'load_dataset("tatsu-lab/alpaca"' in notes
+    assert "### Instruction:" in notes
+    assert "lora_dropout (0.05) is left out" in notes
+    assert "extend the model before" in notes
+    assert "name a validation file" in notes
+
+
+def test_a_configuration_of_llamafactory_becomes_a_recipe_that_trains(tmp_path):
+    from trimtab.launch import train
+
+    pretrained_folder(tmp_path / "base")
+    rows = [{"instruction": "say the", "input": word, "output": f"the {word}"} for word in "abcdefgh"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "dataset_info.json").write_text('{"mine": {"file_name": "rows.jsonl"}}')
+    (tmp_path / "sft.yaml").write_text(FACTORY)
+    conversion = convert(tmp_path / "sft.yaml")
+    assert conversion.is_trainable, conversion.notes
+    (tmp_path / "recipe.yaml").write_text(conversion.recipe_text)
+    recipe = load_recipe(tmp_path / "recipe.yaml").recipe
+    assert recipe.adapter.names == ("q_proj", "v_proj")
+    assert (recipe.adapter.scale, str(recipe.step.schedule.warmup)) == (2.0, "0.4 epochs")
+    short = ["length=2 steps", "step.schedule.warmup=1 steps", "step.precision=fp32"]
+    report = train(tmp_path / "recipe.yaml", overrides=short, out=tmp_path / "run")
+    assert report.run.is_dir()
