@@ -201,8 +201,8 @@ def _failed(report: ExportReport, quantized: Quantized) -> RunFailed:
         )
         if "int8" in quantized.kind and largest_weight() < FULL:
             fix += (
-                ".\n          This processor has no VNNI: sums of products of bytes may spill over, and int8 "
-                "loses more.\n          With CT2_USE_MKL=1 the sums of CTranslate2 are exact, as on a processor that has it"
+                ".\n          This processor has no VNNI: sums of products of bytes may spill over, and int8 loses"
+                "\n          more. With CT2_USE_MKL=1 CTranslate2's sums are exact, as on a processor that has it"
             )
     return RunFailed(
         f"the export of step {report.step} for {report.target} differs from the trainer; nothing was written\n"
