@@ -14,9 +14,17 @@ from tokenizers import Tokenizer
 from trimtab.errors import input_error
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.merges import LONGEST, one_kind
-from trimtab.vocabulary.piece_training import SURPLUS, Split, most_used, proposed, scored, unigram_splitter
+from trimtab.vocabulary.piece_training import (
+    SURPLUS,
+    Split,
+    most_used,
+    proposed,
+    scored,
+    split_rows,
+    unigram_splitter,
+)
 from trimtab.vocabulary.split import ancestors, bpe_split, wordpiece_split, words_of
-from trimtab.vocabulary.vocabulary import Proposal, Text
+from trimtab.vocabulary.vocabulary import Proposal, Text, missing_characters
 
 KINDS = {"BPE": "BPE", "Unigram": "unigram", "WordPiece": "WordPiece"}
 
@@ -149,18 +157,13 @@ class FastVocabulary:
 
     def propose(self, lines: Sequence[str], number: int) -> Proposal:
         """`number` new pieces, those first that shorten these lines most."""
-        words = self._words(lines)
-        prefix = self._prefix
-        asked = number if self.algorithm == "BPE" else int(number * SURPLUS) + 8
-        if self.is_byte_level:
-            held: Collection[str] = byte_alphabet()
-        else:
-            held = {each for each in self._plain if len(each) == 1 and (not prefix or prefix + each in self._plain)}
+        words, prefix = self._words(lines), self._prefix
+        held = {*byte_alphabet()} if self.is_byte_level else {*self._plain}
+        characters = missing_characters(words, held, most=number // 2, prefix=prefix)
         proposal = proposed(
-            words,
-            asked,
-            split=self._split,
-            held=held,
+            self._rows(words, characters),
+            number if self.algorithm == "BPE" else int(number * SURPLUS) + 8,
+            characters=characters,
             known=self.ids,
             join=lambda left, right: left + right.removeprefix(prefix),
             # Its pre-tokenizer has cut letters from digits where it was to.
@@ -191,7 +194,10 @@ class FastVocabulary:
         if self.algorithm == "BPE":
             as_text = bool(self._model["merges"]) and isinstance(self._model["merges"][0], str)
             new = [(each.left, each.right) for each in proposal.merges]
-            model["merges"] = [*self._model["merges"], *(" ".join(each) if as_text else [*each] for each in new)]
+            model["merges"] = [
+                *self._model["merges"],
+                *(" ".join(each) if as_text else [*each] for each in new),
+            ]
         spelled = [self.spelled(piece) for piece in pieces]
         origins = (*range(first), *spelled, *range(first, self.num_ids))
         return self._with(tree, old), VocabularyChange(origins)
@@ -207,7 +213,9 @@ class FastVocabulary:
                 continue
             found += [self.ids[each] for each in (self._split(run) or []) if each in self.ids] if run else []
             run = ""
-            found += [id for byte in character.encode() if (id := self.ids.get(f"<0x{byte:02X}>")) is not None]
+            found += [
+                id for byte in character.encode() if (id := self.ids.get(f"<0x{byte:02X}>")) is not None
+            ]
         return tuple(found)
 
     def write(self, folder: Path) -> None:
@@ -229,7 +237,9 @@ class FastVocabulary:
     @cached_property
     def _scores(self) -> dict[str, float]:
         rows = enumerate(self._model["vocab"])
-        return {piece: score for id, (piece, score) in rows if id not in self._added and id not in self._bytes}
+        return {
+            piece: score for id, (piece, score) in rows if id not in self._added and id not in self._bytes
+        }
 
     @cached_property
     def _bytes(self) -> frozenset[int]:
@@ -241,8 +251,8 @@ class FastVocabulary:
         return [(left, right) for left, right in pairs]
 
     @cached_property
-    def _ranks(self) -> dict[tuple[str, str], int]:
-        return {pair: rank for rank, pair in enumerate(self._merges)}
+    def _ranks(self) -> dict[tuple[str, str], float]:
+        return {pair: float(rank) for rank, pair in enumerate(self._merges)}
 
     def _rank(self, left: str, right: str) -> float | None:
         return self._ranks.get((left, right))
@@ -264,6 +274,16 @@ class FastVocabulary:
             case _:
                 return lambda word: wordpiece_split(word, self._plain, prefix=self._prefix)
 
+    def _rows(self, words: Counter[str], characters: Collection[str]) -> Counter[tuple[str, ...]]:
+        if self.algorithm == "WordPiece":
+            everything = {**self._plain, **dict.fromkeys(characters, 0)}
+            rows: Counter[tuple[str, ...]] = Counter()
+            for word, count in words.items():
+                rows[tuple(wordpiece_split(word, everything, prefix=self._prefix) or ())] += count
+            return rows
+        held = {*byte_alphabet()} if self.is_byte_level else {each for each in self._plain if len(each) == 1}
+        return split_rows(words, self._split, alone=characters, held=held)
+
     def _split_with(self, proposal: Proposal) -> Split:
         if self.algorithm == "unigram":
             return unigram_splitter({**self._scores, **scored(proposal, self._scores)})
@@ -276,7 +296,11 @@ class FastVocabulary:
         words: Counter[str] = Counter()
         for line in lines:
             text = made.normalizer.normalize_str(line) if made.normalizer else line
-            parts = [each for each, _ in made.pre_tokenizer.pre_tokenize_str(text)] if made.pre_tokenizer else [text]
+            parts = (
+                [each for each, _ in made.pre_tokenizer.pre_tokenize_str(text)]
+                if made.pre_tokenizer
+                else [text]
+            )
             words.update(word for part in parts for word in (words_of(part) if "▁" in part else [part]))
         return words
 
@@ -285,7 +309,8 @@ class FastVocabulary:
         tree = {key: value for key, value in self.tree.items() if key != "model"}
         tree = copy.deepcopy(tree) | {"model": {**self._model}}
         tree["added_tokens"] = sorted(
-            ({**each, "id": new[each["id"]]} for each in tree.get("added_tokens") or []), key=lambda each: each["id"]
+            ({**each, "id": new[each["id"]]} for each in tree.get("added_tokens") or []),
+            key=lambda each: each["id"],
         )
         if tree.get("padding"):
             tree["padding"]["pad_id"] = new[tree["padding"]["pad_id"]]

@@ -29,7 +29,19 @@ TABLE, MARIAN, M2M100 = "vocab.json", ("source.spm", "target.spm"), "sentencepie
 OLD_FORMS = ("vocab.txt", "vocab.json", "merges.txt")
 """What `tokenizer.json` holds too, and older readers take."""
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".ckpt", ".onnx_data")
+_WEIGHTS = (
+    ".safetensors",
+    ".bin",
+    ".pt",
+    ".pth",
+    ".h5",
+    ".msgpack",
+    ".onnx",
+    ".gguf",
+    ".ot",
+    ".ckpt",
+    ".onnx_data",
+)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -134,14 +146,20 @@ def write_settings(folder: Path, out: Path, change: VocabularyChange, *, rows: i
     """Settings of the model, of generation and of the tokenizer, with new ids and sizes."""
     for name in SETTINGS:
         if told := read_json(folder / name):
-            write_json(out / name, resized(renumbered(told, change.new_ids.get), old=rows, size=len(change.origins)))
+            write_json(
+                out / name, resized(renumbered(told, change.new_ids.get), old=rows, size=len(change.origins))
+            )
     if told := read_json(folder / TOKENIZER_CONFIG):
         if isinstance(decoder := told.get("added_tokens_decoder"), dict):
-            new = {change.new_ids[int(id)]: token for id, token in decoder.items() if int(id) in change.new_ids}
+            new = {
+                change.new_ids[int(id)]: token for id, token in decoder.items() if int(id) in change.new_ids
+            }
             told["added_tokens_decoder"] = {str(id): new[id] for id in sorted(new)}
         write_json(out / TOKENIZER_CONFIG, told)
     if told := read_json(folder / ADDED):
-        write_json(out / ADDED, {word: change.new_ids[id] for word, id in told.items() if id in change.new_ids})
+        write_json(
+            out / ADDED, {word: change.new_ids[id] for word, id in told.items() if id in change.new_ids}
+        )
 
 
 def write_old_forms(folder: Path, out: Path, vocabulary: FastVocabulary) -> tuple[str, ...]:
@@ -155,7 +173,9 @@ def write_old_forms(folder: Path, out: Path, vocabulary: FastVocabulary) -> tupl
         write_json(out / "vocab.json", model["vocab"] if isinstance(model["vocab"], dict) else pieces)
     if (folder / "merges.txt").is_file():
         lines = [each if isinstance(each, str) else " ".join(each) for each in model.get("merges", ())]
-        (out / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{each}\n" for each in lines), encoding="utf-8")
+        (out / "merges.txt").write_text(
+            "#version: 0.2\n" + "".join(f"{each}\n" for each in lines), encoding="utf-8"
+        )
     return tuple(name for name in SENTENCEPIECE if (folder / name).is_file())
 
 

@@ -5,7 +5,7 @@ gate, and nothing else.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +72,9 @@ class FolderModel:
         if kind not in MODEL_TYPES or not isinstance(rows, int):
             raise input_error(
                 f"{folder / CONFIG}: the vocabulary of this architecture cannot be changed",
-                got=f"model_type {kind}" if isinstance(rows, int) else f"model_type {kind} without vocab_size",
+                got=f"model_type {kind}"
+                if isinstance(rows, int)
+                else f"model_type {kind} without vocab_size",
                 allowed=", ".join(MODEL_TYPES),
                 fix="name a model of one of these families",
             )
@@ -136,11 +138,18 @@ class FolderModel:
             ids = torch.tensor([[*row][: longest - 2]])
             more = {"decoder_input_ids": ids} if network.config.is_encoder_decoder else {}
             told = network(input_ids=ids, **more)
-            found.append((told.logits if getattr(told, "logits", None) is not None else told.last_hidden_state)[0])
+            found.append(
+                (told.logits if getattr(told, "logits", None) is not None else told.last_hidden_state)[0]
+            )
         return found
 
     def write(
-        self, folder: Path, vocabularies: Mapping[Side, Vocabulary], changes: Mapping[Side, VocabularyChange], *, init: Init
+        self,
+        folder: Path,
+        vocabularies: Mapping[Side, Vocabulary],
+        changes: Mapping[Side, VocabularyChange],
+        *,
+        init: Init,
     ) -> tuple[str, ...]:
         """See `EditableModel`."""
         vocabulary, change = vocabularies[SHARED], changes[SHARED]
@@ -151,7 +160,9 @@ class FolderModel:
         left = copy_others(self.folder, folder, skip=frozenset(own))
         write_settings(self.folder, folder, change, rows=self._rows)
         vocabulary.write(folder)
-        dropped = write_old_forms(self.folder, folder, vocabulary) if isinstance(vocabulary, FastVocabulary) else ()
+        dropped = (
+            write_old_forms(self.folder, folder, vocabulary) if isinstance(vocabulary, FastVocabulary) else ()
+        )
         self._write_weights(folder, change, init=init)
         ours = {file.name for file in self._weights.files} | {INDEX}
         notes = [f"{each} has the old vocabulary and was left out" for each in left if each not in ours]
@@ -166,7 +177,7 @@ class FolderModel:
         return FolderModel.open(folder)
 
     def read_otherwise(
-        self, other: EditableModel, lines: Sequence[str], map: Callable[[Sequence[int]], list[int] | None]
+        self, other: EditableModel, lines: Sequence[str], change: VocabularyChange
     ) -> tuple[str, ...]:
         """By the tokenizers of transformers, symbols before and behind a line among the ids."""
         assert isinstance(other, FolderModel)
@@ -174,14 +185,16 @@ class FolderModel:
             old, new = open_tokenizer(self.folder), open_tokenizer(other.folder)
             wrong: list[str] = []
             for line in lines:
-                wanted = map(old(line).input_ids)
-                if wanted is not None and new(line).input_ids != wanted:
+                wanted, found = change.map(old(line).input_ids), new(line).input_ids
+                if wanted is not None and found != wanted and not {*change.added} & {*found}:
                     wrong.append(line)
         return tuple(wrong)
 
     def check_tables(self) -> None:
         """InputError unless every tensor that has as many rows as the vocabulary has ids is one that is known."""
-        others = [name for name, shape in self._shapes.items() if self._rows in shape and name not in self._tables]
+        others = [
+            name for name, shape in self._shapes.items() if self._rows in shape and name not in self._tables
+        ]
         bad = [name for name, shape in self._tables.items() if self._rows not in shape]
         if others or bad or not self._tables:
             raise input_error(
@@ -236,7 +249,11 @@ class FolderModel:
             )
         with quiet():
             return kind.from_pretrained(
-                self.folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
+                self.folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
             ).eval()
 
     @property

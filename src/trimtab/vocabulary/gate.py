@@ -4,7 +4,7 @@ Comparing logits alone is not enough: a broken tie and a piece too many in the t
 tokenizer, rows and ties are compared as well.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ def check_changed(
         lines, same = lines + split, same + kept
         faults += wrong
         sample = [line for text in texts[side] for line in evenly(text.lines, LINES)]
-        if otherwise := old.read_otherwise(new, sample, _only_old(here, there, change, side, texts)):
+        if otherwise := old.read_otherwise(new, sample, change):
             faults.append(_told("tokens: transformers splits lines otherwise", otherwise))
     positions, worst = 0, 0.0
     if not any(each.startswith(("rows", "pieces")) for each in faults):
@@ -151,7 +151,11 @@ def splits_differ(
             # A new piece may stand for what was unknown, and what is dropped may be spelled otherwise or not at all.
             if back != now and (wanted is not None or lossless) and not _better(back, now, line):
                 written.append(line)
-    faults = [_told(f"tokens: {len(otherwise)} lines of kept pieces are split otherwise", otherwise)] if otherwise else []
+    faults = (
+        [_told(f"tokens: {len(otherwise)} lines of kept pieces are split otherwise", otherwise)]
+        if otherwise
+        else []
+    )
     if written:
         faults.append(_told(f"text: {len(written)} lines do not come back as before", written))
     return total, same, faults
@@ -177,7 +181,10 @@ def logits_differ(
         change = changes.get(side)
         after[side] = [[change.new_ids[id] for id in row] for row in rows] if change else rows
     least = min(map(len, before.values()))
-    one, two = (model.logits({side: rows[:least] for side, rows in given.items()}) for model, given in ((old, before), (new, after)))
+    one, two = (
+        model.logits({side: rows[:least] for side, rows in given.items()})
+        for model, given in ((old, before), (new, after))
+    )
     change = changes.get(old.writes) if old.writes is not None else None
     worst, positions = 0.0, 0
     for here, there in zip(one, two, strict=True):
@@ -204,36 +211,6 @@ def _rows(vocabulary: Vocabulary, texts: Sequence[Text], change: VocabularyChang
             if kept:
                 rows.append(kept)
     return evenly(rows, LINES)
-
-
-def _only_old(
-    old: Vocabulary,
-    new: Vocabulary,
-    change: VocabularyChange,
-    side: Side,
-    texts: Mapping[Side, Sequence[Text]],
-) -> Callable[[Sequence[int]], list[int] | None]:
-    """New ids of a row, where the new tokenizer has no new piece for it."""
-    added = {*change.added}
-    if not added:
-        return change.map
-    # Which lines get new pieces is known by their old ids.
-    touched: set[tuple[int, ...]] = set()
-    for text in texts[side]:
-        lines = evenly(text.lines, LINES)
-        for row, found in zip(
-            old.encode(lines, reader=text.reader), new.encode(lines, reader=text.reader), strict=True
-        ):
-            if added & {*found}:
-                touched.add(tuple(row))
-    special = old.protected
-
-    def mapped(row: Sequence[int]) -> list[int] | None:
-        inner = tuple(row)
-        plain = {inner, tuple(id for id in inner if id not in special), inner[:-1], inner[1:-1], inner[1:]}
-        return None if plain & touched else change.map(row)
-
-    return mapped
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:

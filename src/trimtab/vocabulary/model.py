@@ -1,9 +1,9 @@
 """What is operated on: a model with its vocabularies, as a run or as a folder in the form of Hugging Face."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -38,6 +38,7 @@ class Facts:
     """Names of weights that are one matrix."""
 
 
+@runtime_checkable
 class EditableModel(Protocol):
     """A model whose vocabulary can change."""
 
@@ -78,7 +79,12 @@ class EditableModel(Protocol):
         ...
 
     def write(
-        self, folder: Path, vocabularies: Mapping[Side, Vocabulary], changes: Mapping[Side, VocabularyChange], *, init: Init
+        self,
+        folder: Path,
+        vocabularies: Mapping[Side, Vocabulary],
+        changes: Mapping[Side, VocabularyChange],
+        *,
+        init: Init,
     ) -> tuple[str, ...]:
         """Writes the changed model into an empty folder; notes for the user."""
         ...
@@ -88,9 +94,9 @@ class EditableModel(Protocol):
         ...
 
     def read_otherwise(
-        self, other: "EditableModel", lines: Sequence[str], map: Callable[[Sequence[int]], list[int] | None]
+        self, other: "EditableModel", lines: Sequence[str], change: VocabularyChange
     ) -> tuple[str, ...]:
-        """Lines that another library splits into other ids with the changed model, where all ids have a new one."""
+        """Lines that another library splits otherwise with the changed model, though no piece is dropped or new."""
         ...
 
 

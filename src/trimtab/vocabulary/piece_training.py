@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from trimtab.vocabulary.merges import Merge, continued_merges
+from trimtab.vocabulary.merges import continued_merges
 from trimtab.vocabulary.split import segments_of, unigram_split
-from trimtab.vocabulary.vocabulary import Proposal, missing_characters
+from trimtab.vocabulary.vocabulary import Proposal
 
 Split = Callable[[str], Sequence[str] | None]
 SURPLUS = 1.25
@@ -16,32 +16,33 @@ MARGIN = 0.01
 
 
 def proposed(
-    words: Counter[str],
+    rows: Mapping[tuple[str, ...], int],
     number: int,
     *,
-    split: Split,
-    held: Collection[str],
+    characters: Mapping[str, int],
     known: Collection[str],
     join: Callable[[str, str], str],
     allowed: Callable[[str], bool],
 ) -> Proposal:
-    """New characters, at most half of `number`, and joins of the pieces that `split` makes of the words. `held` are
-    characters that have a piece, `known` all pieces."""
-    characters = missing_characters(words, held, most=number // 2)
-    alone = frozenset(characters)
-    rows: Counter[tuple[str, ...]] = Counter()
-    for word, count in words.items():
-        for segment in segments_of(word, split, alone=alone, held=held.__contains__):
-            rows[tuple(segment)] += count
+    """`number` new pieces: the characters, and joins of neighbours in words that are given as their pieces, these
+    characters among them, and how often they occur. `known` pieces are none of the joins."""
     merges = continued_merges(
-        rows,
-        number=number - len(characters),
-        join=join,
-        known=[*known, *characters],
-        allowed=allowed,
+        rows, number=number - len(characters), join=join, known=[*known, *characters], allowed=allowed
     )
     total = sum(len(row) * count for row, count in rows.items())
     return Proposal(characters=characters, merges=tuple(merges), total=total)
+
+
+def split_rows(
+    words: Counter[str], split: Split, *, alone: Collection[str], held: Collection[str]
+) -> Counter[tuple[str, ...]]:
+    """Words as their pieces, cut where a character is none of those that are `held`, or stand `alone`."""
+    rows: Counter[tuple[str, ...]] = Counter()
+    chosen = frozenset(alone)
+    for word, count in words.items():
+        for segment in segments_of(word, split, alone=chosen, held=held.__contains__):
+            rows[tuple(segment)] += count
+    return rows
 
 
 def scored(proposal: Proposal, scores: Mapping[str, float]) -> dict[str, float]:

@@ -32,7 +32,9 @@ class SideReport:
     """New pieces that the old vocabulary could not spell, which start as the mean of all rows."""
 
     @classmethod
-    def of(cls, old: Vocabulary, new: Vocabulary, change: VocabularyChange, *, asked: int | None) -> "SideReport":
+    def of(
+        cls, old: Vocabulary, new: Vocabulary, change: VocabularyChange, *, asked: int | None
+    ) -> "SideReport":
         """Of a change."""
         added = len(change.added)
         return cls(
@@ -61,9 +63,7 @@ class CorpusLengths:
     @classmethod
     def of(cls, text: Text, side: Side, old: Vocabulary, new: Vocabulary) -> "CorpusLengths":
         """Of one text."""
-        before, after = (
-            sum(map(len, each.encode(text.lines, reader=text.reader))) for each in (old, new)
-        )
+        before, after = (sum(map(len, each.encode(text.lines, reader=text.reader))) for each in (old, new))
         words = sum(len(line.split()) for line in text.lines)
         return cls(name=text.name, side=side, lines=len(text.lines), words=words, before=before, after=after)
 
@@ -121,14 +121,17 @@ class VocabularyReport:
     def card(self) -> str:
         """The text of README.md."""
         verb = "fewer pieces" if self.action == "trim" else "new pieces"
-        return "\n\n".join(
-            [
-                f"# {one_line(Path(self.out).name)}",
-                f"`{one_line(self.model)}` with {verb}, made by trimtab {__version__} (`trimtab vocabulary "
-                f"{self.action}`).",
-                "## Vocabulary\n\n" + "\n".join(f"- {each}" for each in self._lines()),
-            ]
-        ) + "\n"
+        return (
+            "\n\n".join(
+                [
+                    f"# {one_line(Path(self.out).name)}",
+                    f"`{one_line(self.model)}` with {verb}, made by trimtab {__version__} (`trimtab vocabulary "
+                    f"{self.action}`).",
+                    "## Vocabulary\n\n" + "\n".join(f"- {each}" for each in self._lines()),
+                ]
+            )
+            + "\n"
+        )
 
     def _lines(self) -> list[str]:
         lines: list[str] = []
@@ -138,7 +141,9 @@ class VocabularyReport:
             told += f", {each.dropped:,} dropped" if each.dropped else ""
             told += f", {each.added:,} added" if each.added else ""
             if each.unreachable:
-                told += f" ({each.unreachable:,} fewer than asked for: the text has no more that it would reach)"
+                told += (
+                    f" ({each.unreachable:,} fewer than asked for: the text has no more that it would reach)"
+                )
             lines.append(told)
             if each.unspelled:
                 lines.append(

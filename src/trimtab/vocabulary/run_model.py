@@ -1,6 +1,6 @@
 """A run as a model whose vocabulary can change; the result is a run folder with one checkpoint, as an average is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -101,7 +101,11 @@ class RunModel:
 
     def facts(self) -> Facts:
         """See `EditableModel`."""
-        ids = {f"{side}: {name}": getattr(self._tokenizer(side), name) for side in self.vocabularies for name in SYMBOLS}
+        ids = {
+            f"{side}: {name}": getattr(self._tokenizer(side), name)
+            for side in self.vocabularies
+            for name in SYMBOLS
+        }
         rows = {name: self._rows_of(name) for name in TABLES if name in self._weights}
         for side in self.vocabularies:
             rows[f"tokenizer, {side}"] = self._tokenizer(side).num_ids
@@ -129,7 +133,12 @@ class RunModel:
         return found
 
     def write(
-        self, folder: Path, vocabularies: Mapping[Side, Vocabulary], changes: Mapping[Side, VocabularyChange], *, init: Init
+        self,
+        folder: Path,
+        vocabularies: Mapping[Side, Vocabulary],
+        changes: Mapping[Side, VocabularyChange],
+        *,
+        init: Init,
     ) -> tuple[str, ...]:
         """See `EditableModel`."""
         weights = dict(self._weights)
@@ -138,7 +147,9 @@ class RunModel:
                 side_ = SHARED if SHARED in changes else side
                 if side_ in changes:
                     known = self.known_rows(side_)
-                    weights[name] = _padded(changed_rows(weights[name], changes[side_], init=init, known=known))
+                    weights[name] = _padded(
+                        changed_rows(weights[name], changes[side_], init=init, known=known)
+                    )
         with RunFolder.create(folder) as run:
             marks = {**self.checkpoint.fingerprints}
             made = {side: self._changed_tokenizer(side, vocabularies, changes) for side in self.vocabularies}
@@ -162,7 +173,7 @@ class RunModel:
         return RunModel.open(str(folder))
 
     def read_otherwise(
-        self, other: EditableModel, lines: Sequence[str], map: Callable[[Sequence[int]], list[int] | None]
+        self, other: EditableModel, lines: Sequence[str], change: VocabularyChange
     ) -> tuple[str, ...]:
         """Nothing: no other library reads a run."""
         return ()

@@ -11,12 +11,28 @@ from trimtab.vocabulary.vocabulary import Text, Vocabulary
 MULTIPLE = 8
 """Where no size is given, pieces that were not needed fill the vocabulary up to a multiple, which matrix products of
 GPUs are made for."""
-ALPHABETS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "DEVANAGARI", "GEORGIAN", "THAI", "DIGIT")
+ALPHABETS = (
+    "LATIN",
+    "GREEK",
+    "CYRILLIC",
+    "ARMENIAN",
+    "HEBREW",
+    "ARABIC",
+    "DEVANAGARI",
+    "GEORGIAN",
+    "THAI",
+    "DIGIT",
+)
 """Writing systems of few characters, of which all stay if one occurs: a name may need any of them."""
 
 
 def select(
-    vocabulary: Vocabulary, texts: Sequence[Text], *, size: int | None, least: int, special: Iterable[int] = ()
+    vocabulary: Vocabulary,
+    texts: Sequence[Text],
+    *,
+    size: int | None,
+    least: int,
+    special: Iterable[int] = (),
 ) -> VocabularyChange:
     """The ids to keep, in their old order: protected ones, and `special` ones of the model; what the texts use at least
     `least` times; the letters of their alphabets; and what the tokenizer makes on its way to these.

@@ -23,9 +23,17 @@ from trimtab.errors import input_error
 from trimtab.export.hf.sentencepiece_spec import SentencePieceSpec, Sort, fields
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.merges import one_kind
-from trimtab.vocabulary.piece_training import SURPLUS, Split, most_used, proposed, scored, unigram_splitter
+from trimtab.vocabulary.piece_training import (
+    SURPLUS,
+    Split,
+    most_used,
+    proposed,
+    scored,
+    split_rows,
+    unigram_splitter,
+)
 from trimtab.vocabulary.split import ancestors, bpe_split, words_of
-from trimtab.vocabulary.vocabulary import Proposal, Text
+from trimtab.vocabulary.vocabulary import Proposal, Text, missing_characters
 
 _TYPES: Mapping[Sort, int] = {
     "normal": NORMAL,
@@ -122,16 +130,16 @@ class SentencePieceVocabulary:
         kept = [id for id in range(self.num_ids) if id in self.protected or self.piece(id) not in pieces]
         return self.trimmed(kept)
 
-    def propose(self, lines: Sequence[str], number: int) -> Proposal:
-        """`number` new pieces, those first that shorten these lines most."""
+    def propose(self, lines: Sequence[str], number: int, *, taken: Collection[str] = ()) -> Proposal:
+        """`number` new pieces, those first that shorten these lines most; none of those that are `taken` elsewhere."""
         words = self._words(lines)
-        asked = int(number * SURPLUS) + 8 if self.algorithm == "unigram" else number
+        held = {piece for piece in self._scores if len(piece) == 1}
+        characters = missing_characters(words, {*held, *taken}, most=number // 2)
         proposal = proposed(
-            words,
-            asked,
-            split=self._split,
-            held={piece for piece in self._scores if len(piece) == 1},
-            known={each.text for each in self.spec.pieces},
+            split_rows(words, self._split, alone=characters, held=held),
+            int(number * SURPLUS) + 8 if self.algorithm == "unigram" else number,
+            characters=characters,
+            known=[*(each.text for each in self.spec.pieces), *taken],
             join=str.__add__,
             allowed=one_kind,
         )
@@ -172,7 +180,9 @@ class SentencePieceVocabulary:
                 continue
             found += [self.ids[each] for each in (self._split(run) or []) if each in self.ids] if run else []
             run = ""
-            found += [id for byte in character.encode() if (id := self.ids.get(f"<0x{byte:02X}>")) is not None]
+            found += [
+                id for byte in character.encode() if (id := self.ids.get(f"<0x{byte:02X}>")) is not None
+            ]
         return tuple(found)
 
     def write(self, folder: Path) -> None:

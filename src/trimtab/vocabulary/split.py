@@ -3,6 +3,7 @@
 These are the obvious algorithms; tests compare them with sentencepiece and tokenizers.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -38,7 +39,7 @@ def bpe_split(symbols: Iterable[str], rank: Rank) -> tuple[list[str], set[str]]:
     pieces = [*symbols]
     seen = {*pieces}
     while len(pieces) > 1:
-        ranked = [(rank(*pair), at) for at, pair in enumerate(zip(pieces, pieces[1:], strict=False))]
+        ranked = [(rank(*pair), at) for at, pair in enumerate(itertools.pairwise(pieces))]
         joined = min(((value, at) for value, at in ranked if value is not None), default=None)
         if joined is None:
             break
@@ -86,7 +87,11 @@ _BEFORE, _BEHIND = re.compile("▁*[^▁]+|▁+"), re.compile("[^▁]+▁*|▁+"
 
 
 def segments_of(
-    word: str, split: Callable[[str], Sequence[str] | None], *, alone: frozenset[str], held: Callable[[str], bool]
+    word: str,
+    split: Callable[[str], Sequence[str] | None],
+    *,
+    alone: frozenset[str],
+    held: Callable[[str], bool],
 ) -> list[list[str]]:
     """The pieces of a word, cut where a character has no piece; characters that are to get one stand as pieces."""
     segments: list[list[str]] = [[]]

@@ -59,7 +59,11 @@ def trim_vocabulary(
     for each in _sides(subject, side, "trim"):
         vocabulary = subject.vocabularies[each]
         change = select(
-            vocabulary, _with_readers(texts, vocabulary), size=size, least=min_count, special=subject.special(each)
+            vocabulary,
+            _with_readers(texts, vocabulary),
+            size=size,
+            least=min_count,
+            special=subject.special(each),
         )
         if len(change.origins) == vocabulary.num_ids:
             raise input_error(
@@ -170,7 +174,9 @@ def _sample() -> list[Text]:
     packed = (files("trimtab.demo") / "data" / "heldout.tsv.xz").read_bytes()
     rows = [line.split("\t") for line in lzma.decompress(packed).decode().splitlines()]
     sides = zip(*((row[0], row[1]) for row in rows), strict=True)
-    return [Text(f"the demo's sample, {name}", lines) for name, lines in zip(("en", "de"), sides, strict=True)]
+    return [
+        Text(f"the demo's sample, {name}", lines) for name, lines in zip(("en", "de"), sides, strict=True)
+    ]
 
 
 def _reachable(
@@ -226,4 +232,3 @@ def _written(
         )
         write_card(report, draft)
     return report
-

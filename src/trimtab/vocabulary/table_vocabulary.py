@@ -101,7 +101,8 @@ class TableVocabulary:
             share = left if reader == last else round(number * words[reader] / words.total())
             model = models[reader]
             lines = [line for text in texts if text.reader == reader for line in text.lines]
-            new = model.scored(model.propose(lines, share))
+            # A piece of the other side has a row, which means something else here than what it would replace.
+            new = model.scored(model.propose(lines, share, taken=self.table))
             models[reader] = model.with_pieces(new)
             for piece, _ in new:
                 if piece not in self.table and piece not in spelled:
@@ -127,5 +128,8 @@ class TableVocabulary:
     @cached_property
     def _ordinary(self) -> frozenset[str]:
         return frozenset(
-            model.piece(id) for model in self.models for id in range(model.num_ids) if id not in model.protected
+            model.piece(id)
+            for model in self.models
+            for id in range(model.num_ids)
+            if id not in model.protected
         )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.merges import Merge
@@ -38,6 +38,7 @@ class Text:
     """Which of a vocabulary's readers splits it."""
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """A tokenizer that can be cut and extended. Ids are those of the model's rows."""
 
@@ -94,19 +95,23 @@ class Vocabulary(Protocol):
         ...
 
 
-def missing_characters(words: Counter[str], held: Collection[str], *, most: int) -> dict[str, int]:
-    """Characters of these words that no piece holds, the most frequent first, without the rarest ones."""
+def missing_characters(
+    words: Counter[str], held: Collection[str], *, most: int, prefix: str = ""
+) -> dict[str, int]:
+    """Characters of these words that no piece holds, the most frequent first, without the rarest ones. With a `prefix`
+    those that are not the first of their word are other pieces, which begin with it."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
-        for character in {*word}:
-            if character not in held:
-                counts[character] += count * word.count(character)
+        for place, character in enumerate(word):
+            form = prefix + character if place else character
+            if form not in held:
+                counts[form] += count
     left = sum(counts.values()) * (1 - RARE_CHARACTERS)
     chosen: dict[str, int] = {}
-    for character, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+    for form, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
         if count < 2 or left <= 0 or len(chosen) == most:
             break
-        chosen[character] = count
+        chosen[form] = count
         left -= count
     return chosen
 
