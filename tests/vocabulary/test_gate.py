@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.vocabulary.folders import gpt2, lines, marian
-from trimtab.errors import RunFailed
+from trimtab.errors import InputError, RunFailed
 from trimtab.vocabulary.folder_model import FolderModel
 from trimtab.vocabulary.gate import GateReport, check_changed, evenly, require_passed
 from trimtab.vocabulary.selection import select
@@ -108,10 +108,6 @@ def tokenizer_keeps_a_dropped_piece(trimmed, folder):
     (folder / "target.spm").write_bytes(model)
 
 
-def table_keeps_a_dropped_piece(trimmed, folder):
-    edit(folder, "vocab.json", lambda told: told.update({"dropped": len(told)}))
-
-
 def forced_id_not_remapped(trimmed, folder):
     name = "generation_config.json"
     old = json.loads((trimmed.old.folder / name).read_text())["decoder_start_token_id"]
@@ -124,8 +120,7 @@ MISTAKES = {
     tie_broken: "tie:",
     map_off_by_one: "logits:",
     special_ids_moved: "pieces: 2 have another id",
-    tokenizer_keeps_a_dropped_piece: "tokens:",
-    table_keeps_a_dropped_piece: "pieces:",
+    tokenizer_keeps_a_dropped_piece: "pieces: the tokenizer makes",
     forced_id_not_remapped: "symbols: generation_config.json: decoder_start_token_id",
 }
 
@@ -148,6 +143,14 @@ def test_each_usual_mistake_is_found(translator, tmp_path, mistake):
     assert any(each.startswith(MISTAKES[mistake]) for each in report.faults), report.faults
     with pytest.raises(RunFailed, match="nothing was written"):
         require_passed(report)
+
+
+def test_a_piece_without_a_row_is_found_when_the_folder_is_opened(translator, tmp_path):
+    folder = tmp_path / "wrong"
+    shutil.copytree(translator.folder, folder)
+    edit(folder, "vocab.json", lambda told: told.update({"dropped": len(told)}))
+    with pytest.raises(InputError, match="more pieces than the model has rows"):
+        translator.report(folder)
 
 
 def test_cut_merges_are_found(language_model, tmp_path):

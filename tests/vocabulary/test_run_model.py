@@ -1,5 +1,3 @@
-import shutil
-
 import pytest
 import torch
 
@@ -49,7 +47,6 @@ def test_the_result_is_a_run_with_the_rows_of_its_pieces_and_zeros_behind_them(m
     assert new.checkpoint.fingerprints["tokenizer"] == new.tokenizers.target.fingerprint
 
 
-def test_a_run_that_writes_no_text_is_refused(trained_run, tmp_path):
-    shutil.copytree(trained_run, tmp_path / "run")
-    with pytest.raises(InputError, match="no such run|there is no|not there|no run"):
+def test_a_folder_that_is_no_run_is_wrong_input(tmp_path):
+    with pytest.raises(InputError):
         RunModel.open(str(tmp_path / "none"))

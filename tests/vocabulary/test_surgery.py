@@ -41,7 +41,8 @@ def test_a_run_starts_warm_from_an_extended_one_with_its_pieces(
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(
         f"task: translation\ndata:\n  train: [{{source: {texts[0]}, target: {texts[1]}}}]\n"
-        f"  valid: {{source: {texts[0]}, target: {texts[1]}}}\nmodel: {{warm_start: {tmp_path / 'more'}}}\n"
+        f"  valid: {{source: {texts[0]}, target: {texts[1]}}}\n  max_tokens: 64\n"
+        f"model: {{warm_start: {tmp_path / 'more'}}}\n"
         "step: {tokens_per_step: 64}\nlength: 2 steps\n"
     )
     run = train(recipe, out=tmp_path / "run").run

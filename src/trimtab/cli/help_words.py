@@ -104,12 +104,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "vocabulary trim": (
         "trimtab vocabulary trim runs/my --keep-text train.en --keep-text train.de --out runs/small",
-        "trimtab vocabulary trim nllb-200-distilled-600M --keep-text train.en.xz --keep-text train.de.xz --out nllb-en-de",
+        "trimtab vocabulary trim nllb-200-distilled-600M --keep-text train.en --keep-text train.de --out nllb-en-de",
         "trimtab vocabulary trim runs/my --keep-text train.de --size 8000 --out runs/small --json",
     ),
     "vocabulary extend": (
         "trimtab vocabulary extend runs/my --text law.en --text law.de --add 4000 --out runs/law_start",
-        "trimtab vocabulary extend SmolLM2-135M --text german.txt --add 8000 --init mean --out smollm2-de",
+        "trimtab vocabulary extend SmolLM2-135M --text german.txt --add 8000 --out smollm2-de",
     ),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),

@@ -115,9 +115,9 @@ def extend(
     init: Annotated[
         Init,
         typer.Option(
-            help="Start of a new row: the mean of the pieces it replaces, as long as they are on average, or as it is."
+            help="Start of a new row: the mean of the rows it replaces, as it is or made as long as they are."
         ),
-    ] = Init.NORM_MATCHED,
+    ] = Init.MEAN,
     side: SideOption = Side.BOTH,
     as_json: Json = False,
 ) -> None:

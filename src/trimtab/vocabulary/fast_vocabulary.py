@@ -57,7 +57,7 @@ class FastVocabulary:
         made.encode_special_tokens = True
         return made
 
-    @cached_property
+    @property
     def algorithm(self) -> str:
         """BPE, unigram or WordPiece; InputError for others, and for marks at the ends of words."""
         kind = self._model.get("type", "BPE" if "merges" in self._model else "")
@@ -85,15 +85,10 @@ class FastVocabulary:
         """See `Vocabulary`."""
         return 1
 
-    @cached_property
+    @property
     def protected(self) -> frozenset[int]:
         """Added tokens, bytes, the alphabet of byte-level BPE, and what stands for the unknown."""
-        pieces = {f"<0x{byte:02X}>" for byte in range(256)} | {str(self._model.get("unk_token"))}
-        pieces |= {*byte_alphabet()} if self.is_byte_level else set()
-        found = {self.ids[piece] for piece in pieces if piece in self.ids}
-        found |= {each["id"] for each in self.tree.get("added_tokens") or []}
-        unknown = self._model.get("unk_id")
-        return frozenset(found | self.special | ({unknown} if unknown is not None else set()))
+        return self._protected
 
     @cached_property
     def is_byte_level(self) -> bool:
@@ -111,6 +106,11 @@ class FastVocabulary:
     def piece(self, id: int) -> str:
         """See `Vocabulary`."""
         return self._pieces.get(id, "")
+
+    @property
+    def unnumbered(self) -> frozenset[str]:
+        """None: ids are those of the pieces."""
+        return frozenset()
 
     def with_ancestors(self, ids: Collection[int]) -> set[int]:
         """See `Vocabulary`."""
@@ -190,7 +190,7 @@ class FastVocabulary:
         else:
             model["vocab"] = {**rows, **{piece: first + place for place, piece in enumerate(pieces)}}
             # Added tokens that are no pieces would be numbered behind the new ones.
-            model["vocab"] |= {each["content"]: each["id"] for each in tree.get("added_tokens") or []}
+            model["vocab"] |= {each["content"]: each["id"] for each in _added_tokens(tree)}
         if self.algorithm == "BPE":
             as_text = bool(self._model["merges"]) and isinstance(self._model["merges"][0], str)
             new = [(each.left, each.right) for each in proposal.merges]
@@ -223,12 +223,21 @@ class FastVocabulary:
         (folder / self.file).write_bytes(self.content)
 
     @cached_property
+    def _protected(self) -> frozenset[int]:
+        pieces = {f"<0x{byte:02X}>" for byte in range(256)} | {str(self._model.get("unk_token"))}
+        pieces |= {*byte_alphabet()} if self.is_byte_level else set()
+        found = {self.ids[piece] for piece in pieces if piece in self.ids}
+        found |= {each["id"] for each in _added_tokens(self.tree)}
+        unknown = self._model.get("unk_id")
+        return frozenset(found | self.special | ({unknown} if unknown is not None else set()))
+
+    @cached_property
     def _pieces(self) -> dict[int, str]:
         return {id: piece for piece, id in self.ids.items()}
 
     @cached_property
     def _added(self) -> frozenset[int]:
-        return frozenset(each["id"] for each in self.tree.get("added_tokens") or [])
+        return frozenset(each["id"] for each in _added_tokens(self.tree))
 
     @cached_property
     def _plain(self) -> dict[str, int]:
@@ -309,7 +318,7 @@ class FastVocabulary:
         tree = {key: value for key, value in self.tree.items() if key != "model"}
         tree = copy.deepcopy(tree) | {"model": {**self._model}}
         tree["added_tokens"] = sorted(
-            ({**each, "id": new[each["id"]]} for each in tree.get("added_tokens") or []),
+            ({**each, "id": new[each["id"]]} for each in _added_tokens(tree)),
             key=lambda each: each["id"],
         )
         if tree.get("padding"):
@@ -326,6 +335,11 @@ class FastVocabulary:
         content = json.dumps(tree, ensure_ascii=False, indent=2).encode()
         special = frozenset(new[id] for id in self.special)
         return FastVocabulary(content, self.file, special)
+
+
+def _added_tokens(tree: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: Any = tree.get("added_tokens")
+    return [*found] if found else []
 
 
 def _steps(part: Any, *, under: str = "pretokenizers") -> list[dict[str, Any]]:

@@ -150,8 +150,9 @@ def write_settings(folder: Path, out: Path, change: VocabularyChange, *, rows: i
                 out / name, resized(renumbered(told, change.new_ids.get), old=rows, size=len(change.origins))
             )
     if told := read_json(folder / TOKENIZER_CONFIG):
-        if isinstance(decoder := told.get("added_tokens_decoder"), dict):
-            new = {
+        decoder: Any = told.get("added_tokens_decoder")
+        if decoder:
+            new: dict[int, Any] = {
                 change.new_ids[int(id)]: token for id, token in decoder.items() if int(id) in change.new_ids
             }
             told["added_tokens_decoder"] = {str(id): new[id] for id in sorted(new)}
@@ -184,9 +185,9 @@ def ids_in_files(folder: Path) -> dict[str, int]:
     found: list[tuple[str, int]] = []
     for name in SETTINGS:
         found += [(f"{name}: {key}", id) for key, id in ids_of(read_json(folder / name))]
-    decoder = read_json(folder / TOKENIZER_CONFIG).get("added_tokens_decoder") or {}
-    for id, token in decoder.items():
-        word = token.get("content") if isinstance(token, dict) else token
+    decoder: Any = read_json(folder / TOKENIZER_CONFIG).get("added_tokens_decoder")
+    for id, token in decoder.items() if decoder else ():
+        word = token if isinstance(token, str) else token["content"]
         found.append((f"{TOKENIZER_CONFIG}: {word}", int(id)))
     found += [(f"{ADDED}: {word}", int(id)) for word, id in read_json(folder / ADDED).items()]
     return named_ids(found)

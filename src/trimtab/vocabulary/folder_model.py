@@ -1,7 +1,7 @@
 """A folder in the form of Hugging Face as a model whose vocabulary can change; the result is such a folder again.
 
-Its files are read and written here: weights in safetensors, settings, tokenizer. transformers computes the logits of the
-gate, and nothing else.
+Its files are read and written here: weights in safetensors, settings, tokenizer. transformers computes the logits of
+the gate, and nothing else.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trimtab.checkpoint.tensor_file import file_content
+from trimtab.checkpoint.tensor_file import file_content, read_description
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.errors import input_error
 from trimtab.export.hf.library import open_tokenizer, quiet, require_transformers
@@ -94,10 +94,10 @@ class FolderModel:
         """The folder."""
         return str(self.folder)
 
-    @cached_property
+    @property
     def vocabularies(self) -> Mapping[Side, Vocabulary]:
         """See `EditableModel`."""
-        return {SHARED: read_vocabulary(self.folder, rows=self._rows)}
+        return self._vocabularies
 
     def special(self, side: Side) -> frozenset[int]:
         """Ids in settings, that are pieces."""
@@ -210,6 +210,10 @@ class FolderModel:
         return read_json(self.folder / CONFIG)["vocab_size"]
 
     @cached_property
+    def _vocabularies(self) -> Mapping[Side, Vocabulary]:
+        return {SHARED: read_vocabulary(self.folder, rows=self._rows)}
+
+    @cached_property
     def _weights(self) -> SafetensorsWeights:
         found = open_weights(self.folder)
         assert isinstance(found, SafetensorsWeights), "a folder"
@@ -217,12 +221,9 @@ class FolderModel:
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        from safetensors import safe_open
-
         shapes: dict[str, tuple[int, ...]] = {}
         for file in self._weights.files:
-            with safe_open(file, framework="pt") as opened:
-                shapes |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+            shapes |= {name: shape for name, (_, shape) in read_description(file).items()}
         return shapes
 
     @property
@@ -247,8 +248,9 @@ class FolderModel:
                 allowed="a class of transformers, such as MarianMTModel",
                 fix="restore `architectures` as the model's authors wrote it",
             )
+        found: Any = kind
         with quiet():
-            return kind.from_pretrained(
+            return found.from_pretrained(
                 self.folder,
                 local_files_only=True,
                 trust_remote_code=False,

@@ -120,6 +120,8 @@ def _size_of(name: str, old: EditableModel, changes: Mapping[Side, VocabularyCha
 def _pieces_differ(old: Vocabulary, new: Vocabulary, change: VocabularyChange) -> Iterator[str]:
     if new.num_ids != len(change.origins):
         yield f"pieces: the tokenizer has {new.num_ids} in place of {len(change.origins)}"
+    if stray := sorted(new.unnumbered - old.unnumbered):
+        yield _told(f"pieces: the tokenizer makes {len(stray)} that have no id", stray)
     wrong = [f"{old.piece(one)!r}" for one, other in change.kept if new.piece(other) != old.piece(one)]
     if wrong:
         yield _told(f"pieces: {len(wrong)} have another id than their row", wrong)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 _ID = re.compile(r"(\w+_)?token_ids?|decoder_start_token_id")
 _LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")
@@ -37,17 +37,24 @@ def resized(settings: dict[str, Any], *, old: int, size: int) -> dict[str, Any]:
 
 def _walked(value: Any, change: Callable[[int, str], int | None], key: str) -> Any:
     if isinstance(value, dict):
-        return {name: _changed(each, change, name, f"{key}{name}") for name, each in value.items()}
+        return {
+            name: _changed(each, change, name, f"{key}{name}")
+            for name, each in cast("dict[str, Any]", value).items()
+        }
     return value
 
 
 def _changed(value: Any, change: Callable[[int, str], int | None], name: str, key: str) -> Any:
     if name in _TABLES and isinstance(value, dict):
-        return {word: _one(id, change, f"{key}.{word}") for word, id in value.items()}
+        return {word: _one(id, change, f"{key}.{word}") for word, id in cast("dict[str, Any]", value).items()}
     if name in _PAIRS and isinstance(value, list):
-        return [[place, _one(id, change, key)] for place, id in value]
+        return [[place, _one(id, change, key)] for place, id in cast("list[list[Any]]", value)]
     if _ID.fullmatch(name) or name in _LISTS:
-        return _some(value, change, key) if isinstance(value, list) else _one(value, change, key)
+        return (
+            _some(cast("list[Any]", value), change, key)
+            if isinstance(value, list)
+            else _one(value, change, key)
+        )
     return _walked(value, change, f"{key}.")
 
 
@@ -55,8 +62,9 @@ def _some(values: list[Any], change: Callable[[int, str], int | None], key: str)
     kept: list[Any] = []
     for each in values:
         if isinstance(each, list):
-            inner = _some(each, change, key)
-            kept += [inner] if len(inner) == len(each) else []
+            row = cast("list[Any]", each)
+            inner = _some(row, change, key)
+            kept += [inner] if len(inner) == len(row) else []
         elif not isinstance(each, int) or each < 0:
             kept.append(each)
         elif (found := change(each, key)) is not None:

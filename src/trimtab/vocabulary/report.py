@@ -156,8 +156,8 @@ class VocabularyReport:
             f"{old.weight_bytes / 1e6:.1f} -> {new.weight_bytes / 1e6:.1f} MB"
         )
         lines.append(
-            f"gate: {self.gate.same_split:,} of {self.gate.lines:,} lines split as before; logits of kept pieces differ by "
-            f"at most {self.gate.worst:.1e} after {self.gate.positions:,} tokens (bound {BOUND:.0e})"
+            f"gate: {self.gate.same_split:,} of {self.gate.lines:,} lines split as before; logits of kept pieces "
+            f"differ by at most {self.gate.worst:.1e} after {self.gate.positions:,} tokens (bound {BOUND:.0e})"
         )
         if self.action == "extend":
             lines.append("train it on before use: the new pieces have never been trained")

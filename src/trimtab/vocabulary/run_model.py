@@ -76,13 +76,10 @@ class RunModel:
         """`RUN@STEP`."""
         return place_of(self.checkpoint, self.recipe)
 
-    @cached_property
+    @property
     def vocabularies(self) -> Mapping[Side, Vocabulary]:
         """See `EditableModel`."""
-        sides = {SHARED: self.tokenizers.target}
-        if not self.tokenizers.shared:
-            sides = {SOURCE: self.tokenizers.source, TARGET: self.tokenizers.target}
-        return {side: _vocabulary(tokenizer) for side, tokenizer in sides.items()}
+        return self._vocabularies
 
     def special(self, side: Side) -> frozenset[int]:
         """Padding, unknown, start and end."""
@@ -122,13 +119,21 @@ class RunModel:
         """See `EditableModel`."""
         loaded = self._loaded
         targets = rows[self.writes or SHARED]
-        sources = rows.get(SOURCE, targets) if loaded.model.config.has_encoder else [[] for _ in targets]
+        none: list[list[int]] = [[] for _ in targets]
+        sources = rows.get(SOURCE, targets) if loaded.model.config.has_encoder else none
         longest = loaded.model.max_positions
-        targets, sources = ([[*row[: longest - 1]] for row in each] for each in (targets, sources))
         found: list[Tensor] = []
         shape = PackShape(1, longest, longest, 1, longest, longest, fixed=False, sort=False)
-        for source, target in zip(sources, targets, strict=True):
-            pack = assemble(Ragged.of([source]), Ragged.of([target]), shape, **self.tokenizers.symbols)
+        source_pad, target = self.tokenizers.source.pad, self.tokenizers.target
+        for source, row in zip(sources, targets, strict=True):
+            pack = assemble(
+                Ragged.of([[*source[: longest - 1]]]),
+                Ragged.of([[*row[: longest - 1]]]),
+                shape,
+                start_symbol=target.start,
+                pad_symbol=target.pad,
+                source_pad_symbol=source_pad,
+            )
             found.append(loaded.model(pack) @ loaded.model.output_matrix[: loaded.model.num_ids].T)
         return found
 
@@ -177,6 +182,13 @@ class RunModel:
     ) -> tuple[str, ...]:
         """Nothing: no other library reads a run."""
         return ()
+
+    @cached_property
+    def _vocabularies(self) -> Mapping[Side, Vocabulary]:
+        sides = {SHARED: self.tokenizers.target}
+        if not self.tokenizers.shared:
+            sides = {SOURCE: self.tokenizers.source, TARGET: self.tokenizers.target}
+        return {side: _vocabulary(tokenizer) for side, tokenizer in sides.items()}
 
     @cached_property
     def _weights(self) -> dict[str, Tensor]:

@@ -91,10 +91,10 @@ class SentencePieceVocabulary:
         """See `Vocabulary`."""
         return 1
 
-    @cached_property
+    @property
     def protected(self) -> frozenset[int]:
         """Everything but ordinary pieces."""
-        return frozenset(id for id, each in enumerate(self.spec.pieces) if each.sort != "normal")
+        return self._protected
 
     def encode(self, lines: Sequence[str], *, reader: int = 0) -> list[list[int]]:
         """See `Vocabulary`."""
@@ -107,6 +107,11 @@ class SentencePieceVocabulary:
     def piece(self, id: int) -> str:
         """See `Vocabulary`."""
         return self.spec.pieces[id].text
+
+    @property
+    def unnumbered(self) -> frozenset[str]:
+        """None: ids are those of the pieces."""
+        return frozenset()
 
     def with_ancestors(self, ids: Collection[int]) -> set[int]:
         """See `Vocabulary`."""
@@ -193,6 +198,10 @@ class SentencePieceVocabulary:
     def ids(self) -> dict[str, int]:
         """Ids by piece."""
         return {each.text: id for id, each in enumerate(self.spec.pieces)}
+
+    @cached_property
+    def _protected(self) -> frozenset[int]:
+        return frozenset(id for id, each in enumerate(self.spec.pieces) if each.sort != "normal")
 
     @cached_property
     def _scores(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`trimtab vocabulary`: a model with fewer pieces, or with more, proven to be the old one wherever both have an answer."""
+"""`trimtab vocabulary`: a model with fewer pieces or with more, proven to be the old one where both have an answer."""
 
 import lzma
 from collections.abc import Mapping, Sequence
@@ -37,10 +37,10 @@ def trim_vocabulary(
     """Writes the model with only the pieces that `keep_text` needs, or with `size` pieces, the most used first.
 
     Special symbols, added tokens, language codes and bytes stay, as do the letters of the texts' alphabets; byte-pair
-    encoding keeps what it joins on its way to a kept piece. So every line of the texts is split as before (unless `size`
-    or `min_count` drops some of its pieces), and logits of kept pieces are the same: dropping pieces loses nothing else
-    (Ushio et al. 2023, arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the form of Hugging
-    Face; it appears when the written files have been opened again and have passed the gate.
+    encoding keeps what it joins on its way to a kept piece. So every line of the texts is split as before (unless
+    `size` or `min_count` drops some of its pieces), and logits of kept pieces are the same: dropping pieces loses
+    nothing else (Ushio et al. 2023, arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the
+    form of Hugging Face; it appears when the written files have been opened again and have passed the gate.
 
     Raises InputError where the model or a text cannot be used, RunFailed where the gate finds a difference; then
     nothing is there.
@@ -74,7 +74,7 @@ def trim_vocabulary(
             )
         changes[each] = change
         made[each] = vocabulary.trimmed([id for id in change.origins if isinstance(id, int)])
-    return _written(subject, place, made, changes, texts, action="trim", init="norm_matched")
+    return _written(subject, place, made, changes, texts, action="trim", init="mean")
 
 
 def extend_vocabulary(
@@ -83,15 +83,15 @@ def extend_vocabulary(
     text: Sequence[Path | str],
     add: int,
     out: Path | str,
-    init: Init = "norm_matched",
+    init: Init = "mean",
     side: str = "both",
 ) -> VocabularyReport:
     """Writes the model with `add` pieces more, which shorten these texts most.
 
     They continue the training of the tokenizer from the pieces that it makes of the text, so they are reachable;
-    characters that had no piece come first. A new row is the mean of the rows of the pieces that it replaces, as long as
-    they are on average with `norm_matched`. The model has to be trained on before it is as good as it was: dropping pieces
-    is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
+    characters that had no piece come first. A new row is the mean of the rows of the pieces that it replaces; with
+    `norm_matched` it is made as long as they are on average. The model has to be trained on before it is as good as it was: dropping
+    pieces is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
     """
     if not text:
         raise input_error(

@@ -42,11 +42,10 @@ class TableVocabulary:
         """See `Vocabulary`."""
         return len(self.models)
 
-    @cached_property
+    @property
     def protected(self) -> frozenset[int]:
         """What no model has as an ordinary piece: symbols, and language codes."""
-        named = {id for piece, id in self.table.items() if piece not in self._ordinary}
-        return frozenset(named | {*range(len(self.table), self.num_ids)})
+        return self._protected
 
     def encode(self, lines: Sequence[str], *, reader: int = 0) -> list[list[int]]:
         """See `Vocabulary`."""
@@ -62,6 +61,11 @@ class TableVocabulary:
     def piece(self, id: int) -> str:
         """See `Vocabulary`; what no file spells is named by its place."""
         return self._pieces.get(id) or f"row {id - len(self.table)} behind the pieces"
+
+    @property
+    def unnumbered(self) -> frozenset[str]:
+        """See `Vocabulary`: pieces of a model that the table lacks."""
+        return frozenset(self._ordinary - self.table.keys())
 
     def with_ancestors(self, ids: Collection[int]) -> set[int]:
         """See `Vocabulary`."""
@@ -120,6 +124,11 @@ class TableVocabulary:
         (folder / self.file).write_text(text, encoding="utf-8")
         for name, number in self.files:
             (folder / name).write_bytes(self.models[number].model)
+
+    @cached_property
+    def _protected(self) -> frozenset[int]:
+        named = {id for piece, id in self.table.items() if piece not in self._ordinary}
+        return frozenset(named | {*range(len(self.table), self.num_ids)})
 
     @cached_property
     def _pieces(self) -> dict[int, str]:

@@ -74,6 +74,11 @@ class Vocabulary(Protocol):
         """How an id is spelled in the file."""
         ...
 
+    @property
+    def unnumbered(self) -> frozenset[str]:
+        """Pieces that the tokenizer can make and that have no id, so that they become the unknown one."""
+        ...
+
     def with_ancestors(self, ids: Collection[int]) -> set[int]:
         """These ids and those that the tokenizer makes on its way to them."""
         ...
