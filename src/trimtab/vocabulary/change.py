@@ -8,7 +8,6 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.linalg import vector_norm
 
 Init = Literal["norm_matched", "mean"]
 """How the row of a new piece begins."""
@@ -74,7 +73,8 @@ def changed_rows(
         rows = table[list(origin)].float() if origin else whole
         mean = rows.mean(0)
         if init == "norm_matched" and mean.dim():
-            length = float(vector_norm(mean))
-            mean = mean * (float(vector_norm(rows, dim=-1).mean()) / length if length else 1.0)
+            length = float(mean.square().sum().sqrt())
+            wanted = float(rows.square().sum(-1).sqrt().mean())
+            mean = mean * (wanted / length if length else 1.0)
         new[id] = mean.to(table.dtype)
     return new

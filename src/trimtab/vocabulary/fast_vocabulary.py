@@ -324,7 +324,8 @@ class FastVocabulary:
         if tree.get("padding"):
             tree["padding"]["pad_id"] = new[tree["padding"]["pad_id"]]
         for step in _steps(tree.get("post_processor"), under="processors"):
-            for each in (step.get("special_tokens") or {}).values():
+            symbols: Any = step.get("special_tokens")
+            for each in symbols.values() if symbols else ():
                 each["ids"] = [new[id] for id in each["ids"]]
             for key in ("sep", "cls"):
                 if key in step:

@@ -90,8 +90,8 @@ def extend_vocabulary(
 
     They continue the training of the tokenizer from the pieces that it makes of the text, so they are reachable;
     characters that had no piece come first. A new row is the mean of the rows of the pieces that it replaces; with
-    `norm_matched` it is made as long as they are on average. The model has to be trained on before it is as good as it was: dropping
-    pieces is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
+    `norm_matched` it is made as long as they are on average. The model has to be trained on before it is as good as it
+    was: dropping pieces is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
     """
     if not text:
         raise input_error(
