@@ -54,8 +54,7 @@ def trim_vocabulary(
         )
     subject, place = _opened(model, out)
     texts = _read(keep_text)
-    changes: dict[Side, VocabularyChange] = {}
-    made: dict[Side, Vocabulary] = {}
+    changed: dict[Side, tuple[Vocabulary, VocabularyChange]] = {}
     for each in _sides(subject, side, "trim"):
         vocabulary = subject.vocabularies[each]
         change = select(
@@ -72,9 +71,9 @@ def trim_vocabulary(
                 allowed="texts that use fewer",
                 fix="give --size, or raise --min-count",
             )
-        changes[each] = change
-        made[each] = vocabulary.trimmed([id for id in change.origins if isinstance(id, int)])
-    return _written(subject, place, made, changes, texts, action="trim", init="mean")
+        kept = [id for id in change.origins if isinstance(id, int)]
+        changed[each] = vocabulary.trimmed(kept), change
+    return _written(subject, place, changed, texts, action="trim", init="mean")
 
 
 def extend_vocabulary(
@@ -99,8 +98,7 @@ def extend_vocabulary(
         )
     subject, place = _opened(model, out)
     texts = _read(text)
-    changes: dict[Side, VocabularyChange] = {}
-    made: dict[Side, Vocabulary] = {}
+    changed: dict[Side, tuple[Vocabulary, VocabularyChange]] = {}
     asked = add
     for each in _sides(subject, side, "extend"):
         vocabulary = subject.vocabularies[each]
@@ -114,8 +112,8 @@ def extend_vocabulary(
                 allowed="text in the language or the domain that is to be added",
                 fix="give more text",
             )
-        changes[each], made[each] = change, new
-    return _written(subject, place, made, changes, texts, action="extend", init=init, asked=asked)
+        changed[each] = new, change
+    return _written(subject, place, changed, texts, action="extend", init=init, asked=asked)
 
 
 def _opened(model: Path | str, out: Path | str) -> tuple[EditableModel, Path]:
@@ -197,14 +195,15 @@ def _reachable(
 def _written(
     subject: EditableModel,
     place: Path,
-    made: Mapping[Side, Vocabulary],
-    changes: Mapping[Side, VocabularyChange],
+    changed: Mapping[Side, tuple[Vocabulary, VocabularyChange]],
     texts: Sequence[Text],
     *,
     action: str,
     init: Init,
     asked: int | None = None,
 ) -> VocabularyReport:
+    made = {side: vocabulary for side, (vocabulary, _) in changed.items()}
+    changes = {side: change for side, (_, change) in changed.items()}
     proof = {side: _with_readers(texts or _sample(), subject.vocabularies[side]) for side in changes}
     with draft_folder(place) as draft:
         notes = subject.write(draft, made, changes, init=init)
