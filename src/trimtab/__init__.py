@@ -5,7 +5,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
-    demo | averaging | replaying                a translator from a sample; the mean of checkpoints; a step again
+    demo | averaging | replaying | vocabulary   a first translator; the mean of checkpoints; a step again; other pieces
     launch | inspection | cleaning | adapters | exporting | shortlisting | serving   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from trimtab.serving.serve import start_server as start_server
     from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
+    from trimtab.vocabulary.surgery import extend_vocabulary as extend_vocabulary
+    from trimtab.vocabulary.surgery import trim_vocabulary as trim_vocabulary
 
 __version__ = "0.1.0"
 
@@ -98,6 +100,8 @@ HOMES = {
     "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
     "open_glossary": "trimtab.inference.terminology",
+    "trim_vocabulary": "trimtab.vocabulary.surgery",
+    "extend_vocabulary": "trimtab.vocabulary.surgery",
 }
 """Where each public function lives. They are fetched when first asked for, so that reading a recipe loads no torch."""
 

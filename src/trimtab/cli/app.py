@@ -27,6 +27,7 @@ from trimtab.cli.tokenizer import inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
 from trimtab.cli.usage import CommandGroup
+from trimtab.cli.vocabulary import extend, trim
 
 _HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Of every command below, too."""
@@ -38,6 +39,9 @@ app = typer.Typer(
     context_settings=_HELP,
 )
 tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
+vocabulary_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
+)
 data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect and clean training data.")
 
 
@@ -107,5 +111,8 @@ app.command("explain", cls=HelpfulCommand, context_settings={"ignore_unknown_opt
 tokenizer_app.command("train", cls=HelpfulCommand)(guarded(train_tokenizer))
 data_app.command("inspect", cls=HelpfulCommand)(guarded(inspect))
 data_app.command("clean", cls=HelpfulCommand)(guarded(clean))
+vocabulary_app.command("trim", cls=HelpfulCommand)(guarded(trim))
+vocabulary_app.command("extend", cls=HelpfulCommand)(guarded(extend))
+app.add_typer(vocabulary_app, name="vocabulary")
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")

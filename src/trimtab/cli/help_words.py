@@ -12,7 +12,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Train": ("train", "check", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "serve", "evaluate", "score"),
-        *("average", "export", "shortlist"),
+        *("average", "export", "shortlist", "vocabulary"),
     ),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
@@ -98,6 +98,19 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "shortlist": (
         "trimtab shortlist runs/my --out my.shortlist",
         "trimtab shortlist runs/my --source other.en --target other.de --out other.shortlist",
+    ),
+    "vocabulary": (
+        "trimtab vocabulary trim runs/my --keep-text train.en --keep-text train.de --out runs/small",
+        "trimtab vocabulary extend runs/my --text law.en --text law.de --add 4000 --out runs/law_start",
+    ),
+    "vocabulary trim": (
+        "trimtab vocabulary trim runs/my --keep-text train.en --keep-text train.de --out runs/small",
+        "trimtab vocabulary trim nllb-200-distilled-600M --keep-text train.en --keep-text train.de --out nllb-en-de",
+        "trimtab vocabulary trim runs/my --keep-text train.de --size 8000 --out runs/small --json",
+    ),
+    "vocabulary extend": (
+        "trimtab vocabulary extend runs/my --text law.en --text law.de --add 4000 --out runs/law_start",
+        "trimtab vocabulary extend SmolLM2-135M --text german.txt --add 8000 --out smollm2-de",
     ),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),

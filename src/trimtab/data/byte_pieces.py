@@ -7,7 +7,7 @@ So everything that reads sentencepiece models reads it too. The numbers of the f
 import struct
 from collections.abc import Sequence
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 """Types of pieces."""
 CHARACTERS = 4
 """The kind of model that splits a text into characters; each is then spelled in bytes."""
@@ -24,12 +24,12 @@ def byte_model(symbols: Sequence[str]) -> bytes:
     ]
     trainer = {3: CHARACTERS, 4: len(pieces), 35: True, 40: 1, 41: 2, 42: 3, 43: 0}
     # No space before a text, none taken away, and none written as another sign.
-    normalizer = _bytes(1, b"identity") + b"".join(_number(field, False) for field in (3, 4, 5))
+    normalizer = bytes_field(1, b"identity") + b"".join(number_field(field, False) for field in (3, 4, 5))
     return b"".join(
         [
-            *(_bytes(1, _piece(piece, kind)) for piece, kind in pieces),
-            _bytes(2, b"".join(_number(field, value) for field, value in trainer.items())),
-            _bytes(3, normalizer),
+            *(bytes_field(1, piece_message(piece, kind)) for piece, kind in pieces),
+            bytes_field(2, b"".join(number_field(field, value) for field, value in trainer.items())),
+            bytes_field(3, normalizer),
         ]
     )
 
@@ -37,19 +37,22 @@ def byte_model(symbols: Sequence[str]) -> bytes:
 def with_more(model: bytes, pieces: Sequence[tuple[str, int]]) -> bytes:
     """A model with pieces of these types behind its own, whose ids stay as they are: what follows a message is merged
     with it."""
-    return model + b"".join(_bytes(1, _piece(piece, kind)) for piece, kind in pieces)
+    return model + b"".join(bytes_field(1, piece_message(piece, kind)) for piece, kind in pieces)
 
 
-def _piece(text: str, kind: int) -> bytes:
-    score = _varint(2 << 3 | _FLOAT) + struct.pack("<f", 0.0)
-    return _bytes(1, text.encode()) + score + _number(3, kind)
+def piece_message(text: str, kind: int, score: float = 0.0) -> bytes:
+    """A piece, to be put into a model as its field 1."""
+    told = _varint(2 << 3 | _FLOAT) + struct.pack("<f", score)
+    return bytes_field(1, text.encode()) + told + number_field(3, kind)
 
 
-def _number(field: int, value: int) -> bytes:
+def number_field(field: int, value: int) -> bytes:
+    """A field that holds a whole number."""
     return _varint(field << 3 | _VARINT) + _varint(int(value))
 
 
-def _bytes(field: int, value: bytes) -> bytes:
+def bytes_field(field: int, value: bytes) -> bytes:
+    """A field that holds a text or a message."""
     return _varint(field << 3 | _LENGTH) + _varint(len(value)) + value
 
 

@@ -54,15 +54,15 @@ class SentencePieceSpec:
         pieces: list[PieceSpec] = []
         trainer: dict[int, int | bytes] = {}
         normalizer: dict[int, int | bytes] = {}
-        for number, value in _fields(model):
+        for number, value in fields(model):
             assert isinstance(value, bytes), "all fields of a model are messages"
             match number:
                 case 1:
-                    pieces.append(_piece(dict(_fields(value))))
+                    pieces.append(_piece(dict(fields(value))))
                 case 2:
-                    trainer.update(_fields(value))
+                    trainer.update(fields(value))
                 case 3:
-                    normalizer.update(_fields(value))
+                    normalizer.update(fields(value))
                 case _:
                     pass
         kind, table = trainer.get(3, 1), normalizer.get(2, b"")
@@ -79,15 +79,15 @@ class SentencePieceSpec:
         )
 
 
-def _piece(fields: dict[int, int | bytes]) -> PieceSpec:
-    text, score, sort = fields.get(1, b""), fields.get(2, b"\0\0\0\0"), fields.get(3, 1)
+def _piece(told: dict[int, int | bytes]) -> PieceSpec:
+    text, score, sort = told.get(1, b""), told.get(2, b"\0\0\0\0"), told.get(3, 1)
     assert isinstance(text, bytes)
     assert isinstance(score, bytes)
     assert isinstance(sort, int)
     return PieceSpec(text.decode(), struct.unpack("<f", score)[0], _SORTS[sort - 1])
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Number and value of each field of a protobuf message: a whole number, or the bytes of anything else."""
     at = 0
     while at < len(message):

@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from tests.vocabulary.folders import lines
+from trimtab.errors import InputError
+from trimtab.vocabulary.change import VocabularyChange
+from trimtab.vocabulary.run_model import RunModel
+
+
+@pytest.fixture
+def model(trained_run):
+    return RunModel.open(str(trained_run))
+
+
+def changed(model, folder, ids):
+    change = VocabularyChange.keeping(ids)
+    vocabulary = model.vocabularies["shared"].trimmed(ids)
+    model.write(folder, {"shared": vocabulary}, {"shared": change}, init="mean")
+    return model.reopened(folder)
+
+
+def test_a_run_has_one_vocabulary_and_names_its_symbols(model, trained_run):
+    assert [*model.vocabularies] == ["shared"] == [model.writes]
+    assert model.label.startswith(f"{trained_run}@")
+    assert {*model.special("shared")} <= model.vocabularies["shared"].protected
+    assert model.facts().rows["tokenizer, shared"] == model.known_rows("shared")
+
+
+def test_logits_are_those_after_each_token(model):
+    rows = model.vocabularies["shared"].encode(lines(0)[:2])
+    found = model.logits({"shared": rows})
+    assert [tuple(each.shape) for each in found] == [(len(row), model.known_rows("shared")) for row in rows]
+
+
+def test_the_result_is_a_run_with_the_rows_of_its_pieces_and_zeros_behind_them(model, tmp_path):
+    ids = [
+        id
+        for id in range(model.known_rows("shared"))
+        if id % 3 or id in model.vocabularies["shared"].protected
+    ]
+    new = changed(model, tmp_path / "new", ids)
+    assert new.size().parameters < model.size().parameters or len(ids) % 64 == 0
+    before, after = (each._weights["embedding.weight"] for each in (model, new))
+    assert torch.equal(after[: len(ids)], before[ids])
+    assert not after[len(ids) :].any()
+    assert new.recipe.data.tokenizer.vocabulary_size == len(ids)
+    assert new.checkpoint.fingerprints["tokenizer"] == new.tokenizers.target.fingerprint
+
+
+def test_a_folder_that_is_no_run_is_wrong_input(tmp_path):
+    with pytest.raises(InputError):
+        RunModel.open(str(tmp_path / "none"))
