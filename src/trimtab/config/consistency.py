@@ -8,6 +8,7 @@ from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -212,10 +213,14 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
         yield Complaint(
             path="adapter",
-            what="an adapter adapts trained weights, and this model begins with none",
+            what="trimtab does not adapt modules of transformers"
+            if isinstance(recipe.model, TransformersModel)
+            else "an adapter adapts trained weights, and this model begins with none",
             got=f"adapter, with `model.kind: {recipe.model.kind}`",
-            allowed="an adapter with `model.kind: pretrained`",
-            fix="remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",
+            allowed="an adapter with a pretrained language model (Llama, Mistral, Qwen2 or Qwen3)",
+            fix="remove it to train all weights"
+            if isinstance(recipe.model, TransformersModel)
+            else "remove it to train all weights, or set `model: {kind: pretrained, path: ...}`",
         )
 
 
