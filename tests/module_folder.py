@@ -10,6 +10,7 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import pre_tokenizers
+from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
 from tests.small_run import WORDS
 
@@ -53,7 +54,7 @@ def module_folder(folder: Path, family: str, *, dtype: torch.dtype = torch.float
     network = network_of(family, vocab_size=rows, **changes)
     if hasattr(network, "final_logits_bias") and family in ("marian", "bart"):
         # As OPUS has one.
-        network.final_logits_bias.copy_(torch.linspace(-1, 1, rows)[None])
+        network.final_logits_bias.data.copy_(torch.linspace(-1, 1, rows)[None])
     network.to(dtype).save_pretrained(folder)
     if family == "bart":
         # As BART of the hub says it; version 5 of transformers does not write it again.
@@ -67,7 +68,13 @@ def network_of(family: str, **changes: Any) -> Any:
     config, model = CLASSES[family]
     torch.manual_seed(1)
     kind = T5 if family.endswith("t5") else BERT if family in ENCODERS else SMALL
-    return model(config(**{**kind, **SETTINGS.get(family, {}), **changes})).eval()
+    settings = {**kind, **SETTINGS.get(family, {}), **changes}
+    if family in ("marian", "pegasus"):  # padding is the last id, and what a decoder starts from
+        last = settings["vocab_size"] - 1
+        settings |= {"pad_token_id": last, "decoder_start_token_id": last, "eos_token_id": 0}
+    if family == "marian":
+        settings["decoder_vocab_size"] = settings["vocab_size"]
+    return model(config(**settings)).eval()
 
 
 def oracle(folder: Path) -> Any:
@@ -104,11 +111,7 @@ def _marian(folder: Path) -> int:
     transformers.MarianTokenizer(
         str(folder / "source.spm"), str(folder / "target.spm"), str(folder / "vocab.json")
     ).save_pretrained(folder)
-    assert len(names) <= MARIAN_ROWS
-    return MARIAN_ROWS
-
-
-MARIAN_ROWS = 96
+    return len(names)
 
 
 def _m2m_100(folder: Path) -> int:
@@ -118,7 +121,12 @@ def _m2m_100(folder: Path) -> int:
     transformers.M2M100Tokenizer(
         str(folder / "vocab.json"), str(folder / "sentencepiece.bpe.model")
     ).save_pretrained(folder)
-    return len(names) + 108
+    # As the folder of the hub lists them; version 5 of transformers forgets to.
+    codes = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]
+    (folder / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": codes}))
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "additional_special_tokens": codes}))
+    return len(names) + len(codes) + 8
 
 
 def _nllb(folder: Path) -> int:
@@ -195,12 +203,10 @@ CLASSES: dict[str, tuple[Any, Any]] = {
     "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaModel),
     "distilbert": (transformers.DistilBertConfig, transformers.DistilBertModel),
 }
-_MARIAN = {"pad_token_id": MARIAN_ROWS - 1, "eos_token_id": 0, "decoder_start_token_id": MARIAN_ROWS - 1}
 _FAIRSEQ = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
 _DISTILBERT = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "dropout": 0.1, "pad_token_id": 0}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "marian": {**_MARIAN, "decoder_vocab_size": MARIAN_ROWS, "forced_eos_token_id": 0},
-    "pegasus": _MARIAN,
+    "marian": {"forced_eos_token_id": 0},
     "m2m_100": {**_FAIRSEQ, "encoder_layerdrop": 0.5, "scale_embedding": True},
     "nllb": {**_FAIRSEQ, "scale_embedding": True},
     "mbart": {**_FAIRSEQ, "decoder_start_token_id": None, "scale_embedding": True},

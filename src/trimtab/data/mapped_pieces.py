@@ -18,9 +18,19 @@ class MappedPieces:
     """A sentencepiece model, which splits text, and a table that gives each piece its id. What the table does not have
     is unknown. Pickled as both."""
 
-    def __init__(self, model: bytes, table: Mapping[str, int], *, unknown: int, name: str) -> None:
-        """Raises InputError if `model` is no sentencepiece model; `name` is that of its file."""
+    def __init__(
+        self,
+        model: bytes,
+        table: Mapping[str, int],
+        *,
+        unknown: int,
+        symbols: frozenset[int] = frozenset(),
+        name: str,
+    ) -> None:
+        """`symbols` are the ids of the table that are no text, such as the codes of languages. Raises InputError if
+        `model` is no sentencepiece model; `name` is that of its file."""
         self.model, self.table, self.unknown, self.name = model, dict(table), unknown, name
+        self.added_symbols = symbols
         self._processor: SentencePieceProcessor = load_processor(model, name=name)
         self._pieces = {id: piece for piece, id in self.table.items()}
         told = json.dumps(sorted(self.table.items())).encode()
@@ -52,11 +62,13 @@ class MappedPieces:
         return max(self._pieces, default=-1) + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.model, self.table, self.unknown, self.name)
+        return _again, (self.model, self.table, self.unknown, self.added_symbols, self.name)
 
 
-def _again(model: bytes, table: dict[str, int], unknown: int, name: str) -> MappedPieces:
-    return MappedPieces(model, table, unknown=unknown, name=name)
+def _again(
+    model: bytes, table: dict[str, int], unknown: int, symbols: frozenset[int], name: str
+) -> MappedPieces:
+    return MappedPieces(model, table, unknown=unknown, symbols=symbols, name=name)
 
 
 def read_table(content: bytes, path: Path) -> dict[str, int]:

@@ -99,7 +99,7 @@ class SideTokenizer:
     def special_ids(self) -> frozenset[int]:
         """Ids of all symbols: those of a line's frame and those that the tokenizer names."""
         own = {*asdict(self.special).values(), *self.frame.before, *self.frame.behind}
-        return frozenset(own | (self.pieces.added_symbols if isinstance(self.pieces, FastTokenizer) else set()))
+        return frozenset(own | self.pieces.added_symbols)
 
     @cached_property
     def is_byte(self) -> np.ndarray:

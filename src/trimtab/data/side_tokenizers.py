@@ -26,6 +26,7 @@ SPELLINGS = ("{}", "__{}__", ">>{}<<", "<2{}>")
 """How vocabularies spell the code of a language."""
 MOST_NAMED = 8
 KEY = "data.tokenizer"
+NO_SYMBOLS = SpecialIds(pad=0, unknown=0, start=0, end=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,12 @@ def _pieces(files: Described, side: Side) -> FastTokenizer | MappedPieces:
         return _mapped(folder / MARIAN[side], _table(table), files)
     if (folder / FILE).is_file():
         content = _read(folder / FILE)
-        ids = ids_of(content)
-        end = next(iter(ids.values()), 0)
-        plain = SpecialIds(pad=end, unknown=end, start=end, end=end)
-        return FastTokenizer(content, special=plain, num_ids=max(ids.values(), default=0) + 1, name=str(folder / FILE))
+        rows = max(ids_of(content).values(), default=0) + 1
+        # Its symbols are those of the side, which asks it for pieces alone.
+        return FastTokenizer(content, special=NO_SYMBOLS, num_ids=rows, name=str(folder / FILE))
     if (folder / M2M100).is_file() and (folder / TABLE).is_file():
         table = _table(folder / TABLE)
-        return _mapped(folder / M2M100, {**table, **_codes(files, len(table))}, files)
+        return _mapped(folder / M2M100, table, files, codes=_codes(files, len(table)))
     raise input_error(
         f"{KEY}.path: {folder} has no tokenizer that trimtab reads",
         got=", ".join(sorted(each.name for each in folder.iterdir() if each.is_file())[:MOST_NAMED]) or "no file",
@@ -118,7 +118,9 @@ def _pieces(files: Described, side: Side) -> FastTokenizer | MappedPieces:
     )
 
 
-def _mapped(path: Path, table: dict[str, int], files: Described) -> MappedPieces:
+def _mapped(
+    path: Path, table: dict[str, int], files: Described, *, codes: Mapping[str, int] | None = None
+) -> MappedPieces:
     unknown = table.get(spelled(files.symbols.get("unk_token")) or "<unk>")
     if unknown is None:
         raise input_error(
@@ -127,7 +129,10 @@ def _mapped(path: Path, table: dict[str, int], files: Described) -> MappedPieces
             allowed="the unk_token of the model",
             fix="download the file again",
         )
-    return MappedPieces(_read(path), table, unknown=unknown, name=str(path))
+    symbols = codes or {}
+    return MappedPieces(
+        _read(path), {**table, **symbols}, unknown=unknown, symbols=frozenset(symbols.values()), name=str(path)
+    )
 
 
 def _codes(files: Described, first: int) -> dict[str, int]:
