@@ -102,6 +102,11 @@ class SideTokenizer:
         return frozenset(own | self.pieces.added_symbols)
 
     @cached_property
+    def unspelled(self) -> tuple[int, ...]:
+        """Ids of rows that no piece has, which no search should write."""
+        return tuple(id for id in range(self.pieces.num_pieces, self.num_ids))
+
+    @cached_property
     def is_byte(self) -> np.ndarray:
         """For each id, whether it is a single byte of what has no piece of its own (byte fallback)."""
         spelled = (self.piece(id) for id in range(self.num_ids))

@@ -16,6 +16,7 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.export_targets import obstacles
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.run import Recipe
+from trimtab.data.sentencepiece_model import LINE_ENDS
 from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.stored_sides import FILES, TOKENIZER_FILES
 from trimtab.data.tokenizers import Tokenizers
@@ -43,11 +44,16 @@ def supports(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
 
 def write(trained: Trained, model: Seq2SeqModule, folder: Path) -> None:
     """Writes weights, settings of model and search, and the tokenizer's files."""
-    files = copy_files(trained, folder)
+    files = RunFolder(trained.checkpoint.run).tokenizer / FILES
+    copy_kept_files(files, folder)
     write_network(model.network, folder)
     write_config(files, folder)
     forced = {} if model.forced_first is None else {"forced_bos_token_id": model.forced_first}
-    _write(folder / GENERATION, {**search(trained), **forced})
+    searched = search(trained)
+    target = trained.tokenizers.target
+    assert isinstance(target, SideTokenizer), "a pretrained translator has its own"
+    searched["suppress_tokens"] = sorted({*searched["suppress_tokens"], *target.unspelled})
+    _write(folder / GENERATION, {**searched, **forced})
     tokenizer = trained.recipe.data.tokenizer
     codes = {
         "src_lang": getattr(tokenizer, "source_language", None),
@@ -59,10 +65,9 @@ def write(trained: Trained, model: Seq2SeqModule, folder: Path) -> None:
         _write(path, {**(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), **told})
 
 
-def copy_files(trained: Trained, folder: Path) -> Path:
-    """Copies what the run kept of the folder that the model came from, without its settings, and gives where that is;
+def copy_kept_files(files: Path, folder: Path) -> None:
+    """Copies what a run kept of the folder that its model came from, but for the settings of model and search;
     InputError where it is gone."""
-    files = RunFolder(trained.checkpoint.run).tokenizer / FILES
     if not (files / CONFIG).is_file():
         raise input_error(
             f"{files}: the files of the pretrained model are gone",
@@ -73,7 +78,6 @@ def copy_files(trained: Trained, folder: Path) -> Path:
     for name in TOKENIZER_FILES:
         if name not in (CONFIG, GENERATION) and (files / name).is_file():
             (folder / name).write_bytes((files / name).read_bytes())
-    return files
 
 
 def write_network(network: Any, folder: Path) -> None:
@@ -116,7 +120,15 @@ def open_engine(folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device:
     return ModuleEngine(model, HuggingFaceModel(model.network, start=start))
 
 
-def as_users_open_it(folder: Path) -> OpenedHuggingFace:
+class OpenedModule(OpenedHuggingFace):
+    """The same as with trimtab's own models; of a translation that holds the end of a line, one line is made."""
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """What the tokenizer makes of each row."""
+        return [LINE_ENDS.sub(" ", text) for text in super().decode(rows)]
+
+
+def as_users_open_it(folder: Path) -> OpenedModule:
     """What `from_pretrained` makes of the folder, on the CPU in float32."""
     from transformers import AutoModelForSeq2SeqLM
 
@@ -128,7 +140,7 @@ def as_users_open_it(folder: Path) -> OpenedHuggingFace:
     except Exception as error:  # the library raises anything on files that it cannot read
         raise unreadable(folder, error) from None
     start = network.generation_config.decoder_start_token_id
-    return OpenedHuggingFace(HuggingFaceModel(network.float().eval(), start=start), open_tokenizer(folder))
+    return OpenedModule(HuggingFaceModel(network.float().eval(), start=start), open_tokenizer(folder))
 
 
 def limits(trained: Trained) -> tuple[str, ...]:
