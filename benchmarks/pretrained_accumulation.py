@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 import transformers
-
 from tests.module_folder import LANGUAGES, SEQ2SEQ, module_folder, oracle, oracle_tokenizer
 from tests.small_run import small_pairs, small_sources
+
 from trimtab.build import build
 from trimtab.tasks.text.probing import between, one_pack, window_of
 from trimtab.types import Ragged
@@ -35,10 +35,14 @@ CUTS = {"1x4": 1, "2x2": 2, "4x1": 4}
 
 def main() -> None:
     """Writes a table of all families."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    found: dict[str, Any] = {"versions": {"torch": torch.__version__, "transformers": transformers.__version__}}
+    found: dict[str, Any] = {
+        "versions": {"torch": torch.__version__, "transformers": transformers.__version__}
+    }
     with tempfile.TemporaryDirectory() as held:
         for family in SEQ2SEQ:
             found[family] = of_family(Path(held) / family, family)
@@ -76,13 +80,7 @@ def of_trimtab(parts: Any, count: int) -> tuple[float, torch.Tensor]:
 
 def of_heads(folder: Path, parts: Any, count: int) -> tuple[float, torch.Tensor]:
     """The same by the heads of transformers, whose means are added up as the Trainer adds them up."""
-    network = oracle(folder).train()
-    for module in network.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        for name in ("dropout", "attention_dropout", "activation_dropout", "layerdrop"):
-            if isinstance(getattr(module, name, None), float):
-                setattr(module, name, 0.0)
+    network = without_dropout(oracle(folder)).train()
     whole, total, size = window(parts), 0.0, len(PAIRS) // count
     symbols = parts.datasets.tokenizers.target
     for start in range(0, len(PAIRS), size):
@@ -103,10 +101,7 @@ def by_the_trainer(folder: Path) -> dict[str, float]:
     rows = [dict(tokenizer(one, text_target=other)) for one, other in PAIRS]
     found: dict[str, float] = {}
     for name, count in CUTS.items():
-        network = oracle(folder)
-        for module in network.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
+        network = without_dropout(oracle(folder))
         settings = transformers.Seq2SeqTrainingArguments(
             output_dir=str(folder / "trained"), per_device_train_batch_size=len(PAIRS) // count,
             gradient_accumulation_steps=count, max_steps=1, logging_steps=1, report_to=[], use_cpu=True,
@@ -119,6 +114,17 @@ def by_the_trainer(folder: Path) -> dict[str, float]:
         trainer.train()
         found[name] = next(float(each["loss"]) for each in trainer.state.log_history if "loss" in each)
     return found
+
+
+def without_dropout(network: Any) -> Any:
+    """The same module, of which nothing is dropped."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        for name in ("dropout", "attention_dropout", "activation_dropout", "layerdrop"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+    return network
 
 
 def window(parts: Any) -> Any:
@@ -145,7 +151,9 @@ def compared(found: dict[str, tuple[float, torch.Tensor]]) -> dict[str, Any]:
     whole = found["1x4"][1]
     return {
         "loss": {name: round(loss, 6) for name, (loss, _) in found.items()},
-        "gradient_apart": {name: float((each - whole).norm() / whole.norm()) for name, (_, each) in found.items()},
+        "gradient_apart": {
+            name: float((each - whole).norm() / whole.norm()) for name, (_, each) in found.items()
+        },
     }
 
 

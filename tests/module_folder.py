@@ -157,7 +157,9 @@ def _mbart50(folder: Path) -> int:
 
 
 def _t5(folder: Path) -> int:
-    tokenizer = transformers.T5Tokenizer(vocab=_unigram("<pad>", "</s>", "<unk>", more=("<2de>",)), extra_ids=3)
+    tokenizer = transformers.T5Tokenizer(
+        vocab=_unigram("<pad>", "</s>", "<unk>", more=("<2de>",)), extra_ids=3
+    )
     tokenizer.save_pretrained(folder)
     return len(tokenizer)
 
@@ -178,7 +180,11 @@ def _bert(folder: Path) -> int:
 
 def _unigram(*symbols: str, more: tuple[str, ...] = ()) -> list[tuple[str, float]]:
     words = [f"▁{word}" for pair in WORDS.items() for word in pair]
-    pieces = [*((word, -3.0) for word in dict.fromkeys(words)), ("▁", -4.0), *((each, -5.0) for each in LETTERS)]
+    pieces = [
+        *((word, -3.0) for word in dict.fromkeys(words)),
+        ("▁", -4.0),
+        *((each, -5.0) for each in LETTERS),
+    ]
     return [*((each, 0.0) for each in symbols), *pieces, *((each, -9.0) for each in more)]
 
 

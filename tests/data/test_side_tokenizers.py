@@ -97,7 +97,9 @@ def test_a_run_keeps_the_files_and_notices_other_ones(tmp_path, folder_of):
     config = PretrainedTokenizer(path=str(folder_of("nllb")), **LANGUAGES["nllb"])
     sides = {"source": tmp_path / "source", "target": tmp_path / "target"}
     made = adopt_sides(config, sides, tmp_path / "files", task="translation")
-    assert [load_stored(folder).fingerprint for folder in sides.values()] == [each.fingerprint for each in made]
+    assert [load_stored(folder).fingerprint for folder in sides.values()] == [
+        each.fingerprint for each in made
+    ]
     card = tmp_path / "source" / "tokenizer.json"
     card.write_text(card.read_text().replace("eng_Latn", "deu_Latn"))
     with pytest.raises(InputError, match="not the tokenizer that was stored here"):

@@ -8,13 +8,13 @@ from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
 from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256

@@ -52,7 +52,9 @@ def read_side(config: PretrainedTokenizer, side: Side, *, task: str) -> SideToke
     family = family_of(settings, task=task, name=str(folder / CONFIG))
     told = read_object(folder / GENERATION) if task == "translation" else {}
     known = {key: value for key, value in told.items() if value is not None}
-    files = Described(folder, family, {**settings, **known}, {**read_object(folder / MAP), **read_object(folder / SETTINGS)})
+    files = Described(
+        folder, family, {**settings, **known}, {**read_object(folder / MAP), **read_object(folder / SETTINGS)}
+    )
     pieces = _pieces(files, side)
     written = side == "target" and settings.get("decoder_vocab_size")
     num_ids = int(written or settings["vocab_size"])
@@ -89,7 +91,9 @@ def _frame(
             assert code is not None, "a model of many languages needs one"
             return Frame(before=(code,), behind=(special.end,), prefix=prefix)
         case "begins and ends":
-            first = special.start if files.family.task == "classification" else files.model.get("bos_token_id")
+            first = (
+                special.start if files.family.task == "classification" else files.model.get("bos_token_id")
+            )
             before = (int(first),) if first is not None else ()
             return Frame(before=before, behind=(special.end,), prefix=prefix)
         case _:
@@ -100,7 +104,11 @@ def _pieces(files: Described, side: Side) -> FastTokenizer | MappedPieces:
     folder = files.folder
     if (folder / MARIAN["source"]).is_file() and (folder / TABLE).is_file():
         own = folder / TARGET_TABLE
-        table = own if side == "target" and files.symbols.get("separate_vocabs") and own.is_file() else folder / TABLE
+        table = (
+            own
+            if side == "target" and files.symbols.get("separate_vocabs") and own.is_file()
+            else folder / TABLE
+        )
         return _mapped(folder / MARIAN[side], _table(table), files)
     if (folder / FILE).is_file():
         content = _read(folder / FILE)
@@ -112,7 +120,8 @@ def _pieces(files: Described, side: Side) -> FastTokenizer | MappedPieces:
         return _mapped(folder / M2M100, table, files, codes=_codes(files, len(table)))
     raise input_error(
         f"{KEY}.path: {folder} has no tokenizer that trimtab reads",
-        got=", ".join(sorted(each.name for each in folder.iterdir() if each.is_file())[:MOST_NAMED]) or "no file",
+        got=", ".join(sorted(each.name for each in folder.iterdir() if each.is_file())[:MOST_NAMED])
+        or "no file",
         allowed=f"{FILE}; {' and '.join(MARIAN.values())} with {TABLE}; or {M2M100} with {TABLE}",
         fix="write tokenizer.json: `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`",
     )
@@ -131,7 +140,11 @@ def _mapped(
         )
     symbols = codes or {}
     return MappedPieces(
-        _read(path), {**table, **symbols}, unknown=unknown, symbols=frozenset(symbols.values()), name=str(path)
+        _read(path),
+        {**table, **symbols},
+        unknown=unknown,
+        symbols=frozenset(symbols.values()),
+        name=str(path),
     )
 
 
@@ -154,7 +167,9 @@ def _special(files: Described, pieces: FastTokenizer | MappedPieces) -> SpecialI
         if type(value) is int and not (classifies and setting != "pad_token_id"):
             return value
         for symbol in symbols:
-            if (found := pieces.token_to_id(spelled(files.symbols.get(symbol)) or DEFAULTS[symbol])) is not None:
+            if (
+                found := pieces.token_to_id(spelled(files.symbols.get(symbol)) or DEFAULTS[symbol])
+            ) is not None:
                 return found
         return None
 
@@ -213,9 +228,7 @@ def _language(
     return _code(config.target_language, pieces, "target_language", SPELLINGS[2:])
 
 
-def _code(
-    code: str, pieces: FastTokenizer | MappedPieces, key: str, spellings: tuple[str, ...]
-) -> int:
+def _code(code: str, pieces: FastTokenizer | MappedPieces, key: str, spellings: tuple[str, ...]) -> int:
     for form in spellings:
         spelling = form.format(code)
         if (found := pieces.token_to_id(spelling)) is not None and _is_code(spelling):

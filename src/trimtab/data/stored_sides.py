@@ -28,7 +28,6 @@ TOKENIZER_FILES = (
 """Of a folder in the form of Hugging Face, all but the weights."""
 
 
-
 def load_side(folder: Path, files: Path) -> SideTokenizer:
     """One side of a pretrained model by the files that were copied and the card in its folder."""
     with open_input(folder / CARD_FILE) as file:

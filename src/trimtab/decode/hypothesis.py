@@ -1,7 +1,6 @@
 """What a search gives for one source row, and the symbols it must know to search."""
 
 from dataclasses import dataclass
-
 from typing import Protocol, runtime_checkable
 
 from trimtab.types import Tokenizer

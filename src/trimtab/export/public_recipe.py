@@ -3,9 +3,9 @@
 from pathlib import PurePath
 
 from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 
 
 def public(recipe: Recipe) -> Recipe:

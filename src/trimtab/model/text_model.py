@@ -68,7 +68,9 @@ def module_of(
         max_positions=max_positions,
         pad=target.pad,
         # A code of a language is part of each target; the start symbol of BART only where its settings say so.
-        forced_first=before[0] if family_of_model(config).tokens == "language first" and before else forced_by(config),
+        forced_first=before[0]
+        if family_of_model(config).tokens == "language first" and before
+        else forced_by(config),
         seed=seed,
     )
 
@@ -77,7 +79,9 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
     """The model with its first weights, which follow from the recipe's seed."""
     longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
-        return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(device)
+        return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(
+            device
+        )
     return model_of(
         recipe.model,
         num_ids=vocabularies.target.num_ids,

@@ -14,6 +14,8 @@ MARIAN = {
     "dropout": 0.2, "architectures": ["MarianMTModel"],
 }  # fmt: skip
 
+BOTH = {"source": "a", "target": "b", "both_directions": True, "tags": ["<x>"], "reverse_tags": ["<y>"]}
+
 
 def recipe_of(tmp_path, settings, generation=None, **changes):
     (tmp_path / "base").mkdir()
@@ -39,7 +41,9 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
     assert recipe.data.max_tokens == 128  # no longer than the model has positions for
     assert recipe.data.tokenizer.kind == "pretrained"
     assert recipe.begins_trained
-    (tmp_path / "again.yaml").write_text(render_recipe(recipe.model_copy(update={"model": model.model_copy(update={"sha256": "0" * 64})})))
+    (tmp_path / "again.yaml").write_text(
+        render_recipe(recipe.model_copy(update={"model": model.model_copy(update={"sha256": "0" * 64})}))
+    )
     (tmp_path / "base" / "config.json").unlink()
     assert load_recipe(tmp_path / "again.yaml").recipe.model.settings == model.settings
 
@@ -60,7 +64,7 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
         (MARIAN, {"model.trained_layers": 1}, "only classifiers can keep layers"),
         (MARIAN, {"adapter": {"kind": "lora"}}, "does not adapt modules of transformers"),
         (MARIAN, {"data.train": [{"source": "a", "target": "b", "tags": ["<x>"]}]}, "has no tags"),
-        (MARIAN, {"data.train": [{"source": "a", "target": "b", "both_directions": True, "tags": ["<x>"], "reverse_tags": ["<y>"]}]}, "reads one language"),
+        (MARIAN, {"data.train": [BOTH]}, "reads one language"),
         (MARIAN, {"data.transforms": [{"kind": "protect"}]}, "needs symbols"),
     ],
 )  # fmt: skip

@@ -56,7 +56,9 @@ def loss_and_gradient(parts, cuts):
         found = parts.stepper.loss(model, one_pack(parts, between(whole, start, start + size)))
         (found.objective / whole.num_targets).backward()
         total += float(found.loss) / whole.num_targets
-    return total, {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
+    return total, {
+        name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None
+    }
 
 
 @pytest.mark.parametrize("family", SEQ2SEQ)
@@ -86,7 +88,8 @@ def test_loss_and_tokens_are_those_of_transformers(made, family):
         assert own.target.row(number).tolist() == labels
         start = parts.datasets.tokenizers.target.start
         logits = network(
-            input_ids=torch.tensor([given["input_ids"]]), decoder_input_ids=torch.tensor([[start, *labels[:-1]]])
+            input_ids=torch.tensor([given["input_ids"]]),
+            decoder_input_ids=torch.tensor([[start, *labels[:-1]]]),
         ).logits[0]
         total += float(torch.nn.functional.cross_entropy(logits, torch.tensor(labels), reduction="sum"))
     assert loss_and_gradient(parts, 1)[0] == pytest.approx(total / own.num_targets, abs=1e-5)
@@ -131,7 +134,9 @@ def test_a_token_with_the_padding_id_is_a_token(made, family):
         for number in range(len(PAIRS))
     )
     assert float(together) == pytest.approx(float(alone), rel=1e-5)
-    assert float(together) != pytest.approx(float(parts.stepper.loss(model, one_pack(parts, whole)).loss), rel=1e-4)
+    assert float(together) != pytest.approx(
+        float(parts.stepper.loss(model, one_pack(parts, whole)).loss), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("family", ["marian", "t5", "mt5", "bart"])
@@ -151,7 +156,9 @@ def test_tied_matrices_stand_once_in_the_state_and_come_back_tied(made, family):
 def test_first_weights_of_half_precision_train_in_float32(tmp_path):
     module_folder(tmp_path / "base", "t5", dtype=torch.bfloat16)
     recipe, datasets = small_sources(
-        tmp_path, model={"kind": "pretrained", "path": "base"}, **{"data.tokenizer": None, "data.max_tokens": 64}
+        tmp_path,
+        model={"kind": "pretrained", "path": "base"},
+        **{"data.tokenizer": None, "data.max_tokens": 64},
     )
     parts = build(recipe, datasets, device=torch.device("cpu"))
     taken = parts.model.fill(recipe.model.path)
@@ -162,7 +169,11 @@ def test_first_weights_of_half_precision_train_in_float32(tmp_path):
 def test_settings_that_name_kernels_or_drop_layers_are_not_followed(tmp_path):
     folder = module_folder(tmp_path / "base", "m2m_100")
     path = folder / "config.json"
-    said = {**json.loads(path.read_text()), "attn_implementation": "someone/kernels", "encoder_layerdrop": 0.5}
+    said = {
+        **json.loads(path.read_text()),
+        "attn_implementation": "someone/kernels",
+        "encoder_layerdrop": 0.5,
+    }
     path.write_text(json.dumps(said))
     changes = {"data.tokenizer": LANGUAGES["m2m_100"], "data.max_tokens": 64}
     recipe, datasets = small_sources(tmp_path, model={"kind": "pretrained", "path": "base"}, **changes)

@@ -31,9 +31,7 @@ class Family:
 
 
 NATIVE = Family(task="language_model")
-MBART = Family(
-    task="translation", class_name="MBartForConditionalGeneration", tokens="language first"
-)
+MBART = Family(task="translation", class_name="MBartForConditionalGeneration", tokens="language first")
 T5 = {"task": "translation", "dropout": "dropout_rate", "window": None}
 BERT = {"task": "classification", "tokens": "begins and ends", "dropout": "hidden_dropout_prob"}
 FAMILIES: Mapping[str, Family] = {
@@ -47,18 +45,14 @@ FAMILIES: Mapping[str, Family] = {
         task="translation", class_name="M2M100ForConditionalGeneration", tokens="language first"
     ),
     "mbart": MBART,
-    "bart": Family(
-        task="translation", class_name="BartForConditionalGeneration", tokens="begins and ends"
-    ),
+    "bart": Family(task="translation", class_name="BartForConditionalGeneration", tokens="begins and ends"),
     "t5": Family(class_name="T5ForConditionalGeneration", **T5),
     "mt5": Family(class_name="MT5ForConditionalGeneration", **T5),
     "umt5": Family(class_name="UMT5ForConditionalGeneration", **T5),
     "bert": Family(class_name="BertForSequenceClassification", **BERT),
     "roberta": Family(class_name="RobertaForSequenceClassification", reserved_positions=2, **BERT),
     "xlm-roberta": Family(class_name="XLMRobertaForSequenceClassification", reserved_positions=2, **BERT),
-    "distilbert": Family(
-        class_name="DistilBertForSequenceClassification", **{**BERT, "dropout": "dropout"}
-    ),
+    "distilbert": Family(class_name="DistilBertForSequenceClassification", **{**BERT, "dropout": "dropout"}),
 }
 """By the `model_type` of config.json."""
 EXAMPLES = {

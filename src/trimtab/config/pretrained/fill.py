@@ -15,7 +15,9 @@ from trimtab.errors import InputError, Problem
 
 KINDS = ("pretrained", "transformers")
 """What a recipe may call a pretrained model: the second is what a run records where a module computes it."""
-OF_OTHERS = frozenset({"model", "character_coverage", "byte_fallback", "normalization", "training_lines", "sampling"})
+OF_OTHERS = frozenset(
+    {"model", "character_coverage", "byte_fallback", "normalization", "training_lines", "sampling"}
+)
 """Settings of a tokenizer that no pretrained one has."""
 LONGEST = DataConfig.model_fields["max_tokens"].default
 

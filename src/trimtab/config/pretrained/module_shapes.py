@@ -10,9 +10,22 @@ from trimtab.config.pretrained.shapes import Found, read_settings
 from trimtab.errors import InputError, Problem, input_error
 
 GENERATION = "generation_config.json"
-OF_GENERATION = ("decoder_start_token_id", "forced_bos_token_id", "eos_token_id", "pad_token_id", "bos_token_id")
+OF_GENERATION = (
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "bos_token_id",
+)
 """Where both files say one of these, the second is what `generate` of transformers uses."""
-NOT_KEPT = ("auto_map", "_name_or_path", "transformers_version", "torch_dtype", "dtype", "quantization_config")
+NOT_KEPT = (
+    "auto_map",
+    "_name_or_path",
+    "transformers_version",
+    "torch_dtype",
+    "dtype",
+    "quantization_config",
+)
 WIDTHS = ("d_model", "hidden_size", "dim")
 UNBOUNDED = 65536
 LARGEST = 10_000_000
@@ -51,7 +64,8 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
         "num_ids": scored,
         "num_source_ids": rows,
         "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
-        "tie_embeddings": family.task != "classification" and settings.get("tie_word_embeddings", True) is not False,
+        "tie_embeddings": family.task != "classification"
+        and settings.get("tie_word_embeddings", True) is not False,
     }
     return Found(shape, min(window, UNBOUNDED))
 

@@ -115,7 +115,9 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
     if [each for each in recipe.export if each != "hf" or not pretrained]:
         yield Complaint(
             path="export",
-            what="this export target supports no classifiers" if pretrained else "no export target supports classifiers",
+            what="this export target supports no classifiers"
+            if pretrained
+            else "no export target supports classifiers",
             got=", ".join(recipe.export),
             allowed="hf, with a pretrained model" if pretrained else "nothing, with an encoder of its own",
             fix="remove it",

@@ -110,7 +110,10 @@ def _of_corpora(recipe: Recipe) -> Iterator[Complaint]:
                 fix="remove it, and train a run for each direction",
             )
     sets = {f"data.train.{number}": corpus.tags for number, corpus in enumerate(data.train)}
-    sets |= {"data.valid" if name == "valid" else f"data.valid.{name}": files.tags for name, files in data.valid.items()}
+    sets |= {
+        "data.valid" if name == "valid" else f"data.valid.{name}": files.tags
+        for name, files in data.valid.items()
+    }
     for path, tags in sets.items():
         if tags:
             yield Complaint(

@@ -110,7 +110,9 @@ class ModuleEngine:
         return self.opened.log_probabilities(source, target)
 
 
-def open_engine(folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device) -> ModuleEngine:
+def open_engine(
+    folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device
+) -> ModuleEngine:
     """The model of the recipe with the weights in a folder."""
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
     assert isinstance(model, Seq2SeqModule), "other kinds have other forms"

@@ -36,9 +36,7 @@ class ModuleModel(nn.Module):
         self.config, self.num_ids, self.max_positions = config, num_ids, max_positions
         self.network = network
         self.kernel: Literal["varlen", "padded"] = "padded"
-        self.frozen = frozenset(
-            name for name, weight in self.named_parameters() if not weight.requires_grad
-        )
+        self.frozen = frozenset(name for name, weight in self.named_parameters() if not weight.requires_grad)
         self.begins_zero: frozenset[str] = frozenset()
 
     @property
@@ -111,7 +109,9 @@ class ModuleModel(nn.Module):
             return super().state_dict(*args, **kwargs)
         return state_without_doubles(self.network, PREFIX)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
         """Takes what `state_dict` gave; RuntimeError where names or shapes are others."""
         again = {
             PREFIX + name: state_dict[PREFIX + first]
@@ -127,7 +127,8 @@ def padded_rows(
     """The segments of a stream as rows filled with `pad`, where they hold a token by their lengths (whatever its id),
     and the place of each token in the flattened rows. An empty segment holds one: attention to nothing is NaN."""
     layout = sequence_layout(stream, padded=True)
-    assert layout.places is not None and layout.real is not None, "padded rows have both"
+    assert layout.places is not None, "padded rows have both"
+    assert layout.real is not None, "padded rows have both"
     rows = stream.ids.new_full((layout.real.numel(),), pad)
     rows[layout.places] = stream.ids
     real = layout.real.clone()

@@ -88,9 +88,7 @@ def _shares(network: Any, output: nn.Linear) -> bool:
 
 
 @torch.no_grad()
-def fill_network(
-    network: Any, path: str, *, sha256: str | None = None, fresh: tuple[str, ...] = ()
-) -> Taken:
+def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: tuple[str, ...] = ()) -> Taken:
     """Fills a module with the weights of a folder, in the precision that it has. Tensors whose names begin with one of
     `fresh` may be missing, and then keep their first weights.
 
@@ -121,13 +119,17 @@ def fill_network(
     missing = {each for each in told["missing_keys"] if each.startswith(fresh)} if fresh else set[str]()
     for name, tensor in given.items():
         if name not in own or own[name].shape != tensor.shape:
-            raise refused(path, got=f"{name} {list(tensor.shape)}", allowed="the tensors that config.json says")
+            raise refused(
+                path, got=f"{name} {list(tensor.shape)}", allowed="the tensors that config.json says"
+            )
         if not tensor.isfinite().all():
             raise refused(path, got=f"numbers that are not finite in {name}", allowed="finite numbers")
         if name not in missing:
             own[name].copy_(tensor)
     for one, other in _wrongly_shared(network, loaded):
-        raise refused(path, got=f"{one} apart from {other}", allowed="tie_word_embeddings as config.json says it")
+        raise refused(
+            path, got=f"{one} apart from {other}", allowed="tie_word_embeddings as config.json says it"
+        )
     stored = Counter[str]()
     for name in weights.names:
         stored[weights.read(name)[1]] += 1

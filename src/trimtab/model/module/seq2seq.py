@@ -49,9 +49,7 @@ class Seq2SeqModule(ModuleModel):
         )
         return self.scored(found.last_hidden_state.flatten(0, 1)[places])
 
-    def encode(
-        self, ids: Int[Tensor, "rows longest"], real: Tensor
-    ) -> Float[Tensor, "rows longest dim"]:
+    def encode(self, ids: Int[Tensor, "rows longest"], real: Tensor) -> Float[Tensor, "rows longest dim"]:
         """The encoder's output for each token of padded rows."""
         encoder = self.network.get_encoder()
         return encoder(**self.fed(encoder, ids), attention_mask=real.long()).last_hidden_state
@@ -79,7 +77,9 @@ class Seq2SeqModule(ModuleModel):
         """Which matrices are not tied as the settings say; empty where all are."""
         target = self.network.get_decoder().embed_tokens.weight.data_ptr()
         is_tied = self.output_layer.weight.data_ptr() == target
-        return "" if is_tied == self.config.tie_embeddings else "the output matrix and the target's embeddings"
+        return (
+            "" if is_tied == self.config.tie_embeddings else "the output matrix and the target's embeddings"
+        )
 
     @property
     def output_layer(self) -> nn.Linear:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.data.corpus import open_corpora
 from trimtab.data.cache import default_cache
+from trimtab.data.corpus import open_corpora
 from trimtab.data.stored_sides import FILES
 from trimtab.errors import RunFailed, input_error
 from trimtab.export.draft import draft_folder
@@ -122,7 +122,11 @@ def texts_of(classifier: Classifier) -> list[str]:
     for files in (*data.valid.values(), *data.train):
         for corpus in open_corpora([files], root=Path.cwd(), cache=default_cache()):
             pairs = (corpus.pair(number) for number in range(min(len(corpus), TEXTS)))
-            found += [text for source, _ in pairs if (text := classifier.reader.pipeline.apply_source(source)).strip()]
+            found += [
+                text
+                for source, _ in pairs
+                if (text := classifier.reader.pipeline.apply_source(source)).strip()
+            ]
             if len(found) >= TEXTS:
                 return found[:TEXTS]
     return found
