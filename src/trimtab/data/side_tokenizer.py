@@ -56,11 +56,21 @@ class SideTokenizer:
         ]
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text behind the prefix, without what stands around them; none for a text of spaces alone."""
+        """Ids of each text behind the prefix, without what stands around them; none for a text of spaces alone. What is
+        spelled like a symbol is no symbol: a vocabulary of the kind unigram holds `</s>` as a piece, which is unknown
+        here."""
         refuse_half_characters(texts)
         prefix = self.frame.prefix
         rows = self.pieces.ids([prefix + text for text in texts])
-        return [row if text.strip() else [] for row, text in zip(rows, texts, strict=True)]
+        symbols, unknown = self.special_ids - {self.unknown}, self.unknown
+        return [
+            []
+            if not text.strip()
+            else row
+            if symbols.isdisjoint(row)
+            else [unknown if id in symbols else id for id in row]
+            for row, text in zip(rows, texts, strict=True)
+        ]
 
     def encode_with_tags(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
         """As `encode`; InputError for tags, of which it knows none."""
