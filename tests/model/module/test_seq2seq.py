@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import pytest
@@ -151,32 +150,3 @@ def test_tied_matrices_stand_once_in_the_state_and_come_back_tied(made, family):
     assert all(not each.any() for each in parts.model.parameters())
     parts.model.load_state_dict(state)
     parts.model.fill(parts.recipe.model.path)
-
-
-def test_first_weights_of_half_precision_train_in_float32(tmp_path):
-    module_folder(tmp_path / "base", "t5", dtype=torch.bfloat16)
-    recipe, datasets = small_sources(
-        tmp_path,
-        model={"kind": "pretrained", "path": "base"},
-        **{"data.tokenizer": None, "data.max_tokens": 64},
-    )
-    parts = build(recipe, datasets, device=torch.device("cpu"))
-    taken = parts.model.fill(recipe.model.path)
-    assert {each.dtype for each in parts.model.parameters()} == {torch.float32}
-    assert "bfloat16 in the files, float32 in training" in str(taken)
-
-
-def test_settings_that_name_kernels_or_drop_layers_are_not_followed(tmp_path):
-    folder = module_folder(tmp_path / "base", "m2m_100")
-    path = folder / "config.json"
-    said = {
-        **json.loads(path.read_text()),
-        "attn_implementation": "someone/kernels",
-        "encoder_layerdrop": 0.5,
-    }
-    path.write_text(json.dumps(said))
-    changes = {"data.tokenizer": LANGUAGES["m2m_100"], "data.max_tokens": 64}
-    recipe, datasets = small_sources(tmp_path, model={"kind": "pretrained", "path": "base"}, **changes)
-    network = build(recipe, datasets, device=torch.device("cpu")).model.network
-    assert network.get_encoder().layerdrop == network.get_decoder().layerdrop == 0
-    assert network.config._attn_implementation in ("sdpa", "eager")
