@@ -55,7 +55,12 @@ def module_folder(folder: Path, family: str, *, dtype: torch.dtype = torch.float
     if hasattr(network, "final_logits_bias") and family in ("marian", "bart"):
         # As OPUS has one.
         network.final_logits_bias.data.copy_(torch.linspace(-1, 1, rows)[None])
+    if family == "mt5":  # as Flan-T5, mT5 and MADLAD, whose output has a matrix of its own
+        network.lm_head.weight = torch.nn.Parameter(network.shared.weight.detach().flip(0).clone())
     network.to(dtype).save_pretrained(folder)
+    if family == "mt5":
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "tie_word_embeddings": False}))
     if family == "bart":
         # As BART of the hub says it; version 5 of transformers does not write it again.
         path = folder / "generation_config.json"
