@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.load import load_recipe
 from trimtab.export.quantized import Quantized, quantized_by
 from trimtab.export.targets import build_target
 from trimtab.export.write_export import ExportReport, GivenText, write_export
 from trimtab.inference import load_model
+from trimtab.tasks.classification.export import LabelExport, export_classifier
 
 
 def export_model(
@@ -18,7 +23,7 @@ def export_model(
     reference: Path | str | None = None,
     tags: Sequence[str] = (),
     quantized: Quantized | str | None = None,
-) -> ExportReport:
+) -> ExportReport | LabelExport:
     """Writes `RUN`, `RUN@last` or `RUN@500` in the form of another library and proves it on 200 real lines.
 
     The lines are those of the run's validation sets, or of its corpora where it has none, or `source` and `reference`
@@ -29,9 +34,14 @@ def export_model(
     A language model is compared on 200 texts, of which `source` may name the file: by all logits, and by what both
     write greedily after the first half of a text.
 
+    A classifier with a pretrained encoder is compared by the probabilities of its labels.
+
     Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
+    place = resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run
+    if load_recipe(RunFolder(place).recipe).recipe.task == "classification":
+        return export_classifier(run, to=to, out=out)
     quantized = quantized_by(quantized)
     target = build_target(to, quantized.kind)
     given = GivenText(source=source, reference=reference, tags=tuple(tags))

@@ -4,8 +4,8 @@ import pytest
 
 from tests.pretrained_folder import TEMPLATE, pretrained_folder
 from trimtab.config.tokenizer import PretrainedTokenizer
-from trimtab.data.pretrained_tokenizer import adopt_pretrained, special_ids
-from trimtab.data.stored_tokenizer import load_stored
+from trimtab.data.pretrained_tokenizer import special_ids
+from trimtab.data.stored_tokenizer import adopt_pretrained, load_stored
 from trimtab.errors import InputError
 
 

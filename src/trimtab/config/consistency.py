@@ -13,6 +13,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256
@@ -220,7 +221,15 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
         )
     if recipe.adapter is None:
         return
-    if not recipe.begins_trained:
+    if isinstance(recipe.model, TransformersModel):
+        yield Complaint(
+            path="adapter",
+            what="trimtab does not adapt modules of transformers",
+            got=f"adapter, with {recipe.model.path}",
+            allowed="an adapter with Llama, Mistral, Qwen2 or Qwen3, or with a model that trimtab trained",
+            fix="remove it to train all weights",
+        )
+    elif not recipe.begins_trained:
         texts = recipe.facts.continues_texts
         yield Complaint(
             path="adapter",

@@ -12,6 +12,8 @@ from trimtab.errors import Problem
 
 ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export", "peft"]
 
+MODULE = "transformers"
+"""The kind of a pretrained model that is a module of transformers."""
 LANGUAGE_MODELS = ("decoder", "pretrained")
 """Kinds of model that continue a text."""
 
@@ -54,8 +56,13 @@ class TargetFacts:
     language_models: Callable[[Any], Iterator[Problem]] | None = None
     """What prevents the export of a decoder; None if the target takes no decoder."""
 
+    modules: bool = False
+    """Whether it takes pretrained translators that transformers computes."""
+
     def takes(self, kind: str) -> bool:
         """Whether any model of a kind can be exported."""
+        if kind == MODULE:
+            return self.modules
         kinds = dict.fromkeys(LANGUAGE_MODELS, self.language_models) | {"encoder_decoder": self.translators}
         return kinds.get(kind) is not None
 
@@ -68,6 +75,7 @@ def facts_of(target: ExportTarget) -> TargetFacts:
                 label="Hugging Face's transformers",
                 translators=_seq2seq_obstacles,
                 language_models=llama_obstacles,
+                modules=True,
             )
         case "ctranslate2":
             # It has every norm, activation and tie that a recipe can ask for. (int16 is left out:
@@ -111,6 +119,8 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -
     What only the vocabularies of a run can tell is not among them.
     """
     facts = facts_of(target)
+    if model.kind == MODULE:
+        return [*_of_transforms(transforms)] if facts.modules else [_module(target)]
     if model.kind == "encoder_decoder" and facts.translators is not None:
         return [*facts.translators(model), *_of_transforms(transforms)]
     if model.kind in LANGUAGE_MODELS and facts.language_models is not None:
@@ -207,6 +217,16 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
                 allowed="normalize, protect, and what only training has: filters such as length, and denoise",
                 fix="train without it",
             )
+
+
+def _module(target: ExportTarget) -> Problem:
+    takers = [each for each in get_args(ExportTarget) if facts_of(each).modules]
+    return Problem(
+        what=f"model.kind: trimtab exports a module of transformers to its own form alone, not to {target}",
+        got=MODULE,
+        allowed=" or ".join(takers),
+        fix=f"`--to {takers[0]}`; the tools of {target} convert that folder, where they know the family",
+    )
 
 
 def _another_kind(kind: str, target: ExportTarget) -> Problem:

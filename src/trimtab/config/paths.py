@@ -10,6 +10,7 @@ from trimtab.config.pretrained.place import find_pretrained, where_it_is
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Model, Recipe
 from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer, Tokenizer
+from trimtab.config.transformers_model import TransformersModel
 
 
 def resolve_paths(loaded: LoadedRecipe) -> Recipe:
@@ -38,7 +39,7 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
 
 def _with_pretrained(model: Model, folder: Path) -> Model:
     """A model of the hub by the folder that it was downloaded to, so that it stays the same one."""
-    if not isinstance(model, PretrainedModel):
+    if not isinstance(model, PretrainedModel | TransformersModel):
         return model
     written = str(_absolute(model.path, folder=folder))
     if model.sha256 is None:

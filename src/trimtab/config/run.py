@@ -18,6 +18,7 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.metrics.catalogue import MetricName
 from trimtab.units import Duration
 
@@ -25,7 +26,8 @@ Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
 Model = Annotated[
-    EncoderDecoderModel | DecoderModel | PretrainedModel | EncoderModel, Field(discriminator="kind")
+    EncoderDecoderModel | DecoderModel | PretrainedModel | TransformersModel | EncoderModel,
+    Field(discriminator="kind"),
 ]
 
 
@@ -119,8 +121,8 @@ class Recipe(Settings):
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
-    """The architecture: an encoder-decoder, a decoder or a pretrained model for language models, or an encoder for
-    classification."""
+    """The architecture: an encoder-decoder, a decoder for language models, an encoder for classification, or for each
+    task a pretrained model."""
     adapter: LoraAdapter | None = None
     """Train an adapter beside frozen weights of a pretrained model, or of the run that `model.warm_start` names:
     `adapter: {kind: lora, rank: 16}`. By default all weights are trained."""
@@ -159,7 +161,9 @@ class Recipe(Settings):
     @property
     def begins_trained(self) -> bool:
         """Whether the first weights are those of another run or of a pretrained model."""
-        return self.model.warm_start is not None or isinstance(self.model, PretrainedModel)
+        return self.model.warm_start is not None or isinstance(
+            self.model, PretrainedModel | TransformersModel
+        )
 
     @property
     def translates(self) -> bool:

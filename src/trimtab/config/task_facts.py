@@ -56,7 +56,7 @@ class TaskFacts:
 
 
 TRANSLATION = TaskFacts(
-    model_kinds=("encoder_decoder",),
+    model_kinds=("encoder_decoder", "transformers"),
     other_kinds="a decoder alone reads no source apart",
     one_row=False,
     scores_follow_from_the_loss=False,
@@ -78,7 +78,7 @@ LANGUAGE_MODEL = TaskFacts(
 )
 
 CLASSIFICATION = TaskFacts(
-    model_kinds=("encoder",),
+    model_kinds=("encoder", "transformers"),
     other_kinds="a classifier is an encoder alone",
     one_row=False,
     scores_follow_from_the_loss=False,

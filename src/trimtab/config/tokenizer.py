@@ -1,6 +1,6 @@
 """How text becomes ids."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -45,15 +45,26 @@ class ByteTokenizer(Settings):
 
 
 class PretrainedTokenizer(Settings):
-    """The tokenizer of a pretrained model, `tokenizer.json` of a folder in the form of Hugging Face or that of a GGUF
-    file. A pretrained model brings its own; written here, any model trains with it. For language models."""
+    """The tokenizer of a pretrained model: tokenizer.json, or the sentencepiece models and vocab.json of Marian and
+    M2M100, of a folder in the form of Hugging Face; or that of a GGUF file. A pretrained model brings its own; with
+    `path` written, any language model trains with it."""
 
+    sampling: ClassVar[None] = None
+    """Each line is split as the pretraining split it."""
     kind: Literal["pretrained"] = "pretrained"
     path: str
     """The folder with tokenizer.json, a .gguf file, or `OWNER/NAME` of the hub, downloaded before."""
     vocabulary_size: int | None = Field(default=None, ge=1, le=10_000_000)
     """Ids of the vocabulary, where a model has more rows than its tokenizer has pieces; by default as many as there are
     pieces. A pretrained model fills in its own."""
+    source_language: str | None = None
+    """For translation: the language that is read, as the model spells it: `eng_Latn` for NLLB, `en` for M2M100, `en_XX`
+    for mBART. Other families need none."""
+    target_language: str | None = None
+    """The language that is written, spelled likewise. Marian models of several target languages (`deu`) and MADLAD
+    (`de`) read it as `>>deu<<` and `<2de>` before each source."""
+    source_prefix: str = ""
+    """For translation: text before each source, such as `"translate English to German: "` for T5."""
 
 
 Tokenizer = Annotated[

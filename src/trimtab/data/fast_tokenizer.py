@@ -64,7 +64,7 @@ class FastTokenizer:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text alone, nothing before and nothing behind them; InputError for half characters."""
-        _refuse_half_characters(texts)
+        refuse_half_characters(texts)
         # One after another: workers are processes already.
         return [self._plain.encode(text, add_special_tokens=False).ids for text in texts]
 
@@ -75,7 +75,7 @@ class FastTokenizer:
 
     def encode_chat(self, text: str) -> list[int]:
         """Ids of a text that a chat template wrote, its symbols as such, as `apply_chat_template` gives them."""
-        _refuse_half_characters([text])
+        refuse_half_characters([text])
         return self._chat.encode(text, add_special_tokens=False).ids
 
     def decode_with_symbols(self, ids: Sequence[int]) -> str:
@@ -85,8 +85,13 @@ class FastTokenizer:
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """Ids of all symbols, those of a chat template among them."""
+        return self.added_symbols | {self.end}
+
+    @cached_property
+    def added_symbols(self) -> frozenset[int]:
+        """Ids of the symbols that the file itself names as such."""
         added = self._plain.get_added_tokens_decoder()
-        return frozenset([id for id, token in added.items() if token.special] + [self.end])
+        return frozenset(id for id, token in added.items() if token.special)
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without special symbols; never holds anything that ends a line."""
@@ -99,6 +104,10 @@ class FastTokenizer:
     def piece(self, id: int) -> str:
         """How an id is spelled in the vocabulary; ids beyond the vocabulary have no spelling."""
         return self._plain.id_to_token(id) or ""
+
+    def token_to_id(self, piece: str) -> int | None:
+        """The id of a piece; None if there is none."""
+        return self._plain.token_to_id(piece)
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
         """The id of a piece; InputError if there is none. It knows no tags."""
@@ -159,7 +168,8 @@ def _load(content: bytes, name: str) -> Any:
     return made
 
 
-def _refuse_half_characters(texts: Sequence[str]) -> None:
+def refuse_half_characters(texts: Sequence[str]) -> None:
+    """Raises InputError if a text holds a lone surrogate, which no encoding can write."""
     for number, text in enumerate(texts, start=1):
         if not text.isascii() and (found := _HALF_CHARACTER.search(text)):
             raise input_error(

@@ -8,7 +8,7 @@ import numpy as np
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import MASK
 from trimtab.config.transforms import DenoiseTransform, Transform
-from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.transforms.denoise import Noise
 
 
@@ -26,7 +26,7 @@ Noises = tuple[tuple[Noise, ...], ...]
 """For each corpus, what corrupts its sources, one after another."""
 
 
-def plan_noises(config: DataConfig, corpora: Sequence[ReadOneWay], tokenizer: SentencePiece) -> Noises:
+def plan_noises(config: DataConfig, corpora: Sequence[ReadOneWay], tokenizer: AnyTokenizer) -> Noises:
     """The noise of each opened corpus; both directions of one have the same. `tokenizer` is that of the sources."""
     transforms = [each for each in config.transforms if isinstance(each, DenoiseTransform)]
     noises = [_noise(each, tokenizer) for each in transforms]
@@ -47,7 +47,7 @@ def mask_symbols(transforms: Sequence[Transform]) -> tuple[str, ...]:
     return (MASK,) if any(isinstance(each, DenoiseTransform) and each.masks for each in transforms) else ()
 
 
-def _noise(config: DenoiseTransform, tokenizer: SentencePiece) -> Noise:
+def _noise(config: DenoiseTransform, tokenizer: AnyTokenizer) -> Noise:
     pieces = config.unit == "pieces"
     return Noise(
         shuffle=config.shuffle,

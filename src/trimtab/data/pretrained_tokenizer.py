@@ -14,7 +14,6 @@ from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.formats.chat import Message
 from trimtab.data.gguf_tokenizer import gguf_parts
 from trimtab.data.input_file import open_input
-from trimtab.data.stored_tokenizer import store_fast
 from trimtab.errors import input_error
 
 FILE, SETTINGS, MAP, TEMPLATE = (
@@ -24,13 +23,6 @@ FILE, SETTINGS, MAP, TEMPLATE = (
     "chat_template.jinja",
 )
 NAMES = {"pad": "pad_token", "unknown": "unk_token", "start": "bos_token", "end": "eos_token"}
-
-
-def adopt_pretrained(config: PretrainedTokenizer, out: Path, *, key: str) -> FastTokenizer:
-    """Copies the tokenizer that the recipe names into the folder `out`; raises InputError like `read_pretrained`."""
-    tokenizer = read_pretrained(config, key=key)
-    store_fast(tokenizer, out, adopted_from=config.path)
-    return tokenizer
 
 
 def read_pretrained(config: PretrainedTokenizer, *, key: str) -> FastTokenizer:
@@ -60,13 +52,13 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
         )
     with open_input(folder / FILE) as file:
         content = file.read()
-    settings = {**_read(folder / MAP), **_read(folder / SETTINGS)}
+    settings = {**read_object(folder / MAP), **read_object(folder / SETTINGS)}
     template = settings.get("chat_template") or ""
     if (folder / TEMPLATE).is_file():
         with open_input(folder / TEMPLATE) as file:
             template = file.read().decode("utf-8", errors="replace")
-    known = _ids_of(content)
-    symbols = {name: known.get(_spelled(settings.get(named))) for name, named in NAMES.items()}
+    known = ids_of(content)
+    symbols = {name: known.get(spelled(settings.get(named))) for name, named in NAMES.items()}
     made = FastTokenizer(
         content,
         special=special_ids(symbols, name=f"{key}: {folder}"),
@@ -123,7 +115,7 @@ def beginning_as_chats(tokenizer: FastTokenizer) -> FastTokenizer:
     )
 
 
-def _ids_of(content: bytes) -> dict[str, int]:
+def ids_of(content: bytes) -> dict[str, int]:
     """Spellings and ids of a tokenizer.json; its own reader says what is wrong with one that has none."""
     from tokenizers import Tokenizer
 
@@ -133,7 +125,8 @@ def _ids_of(content: bytes) -> dict[str, int]:
         return {}
 
 
-def _spelled(token: Any) -> str:
+def spelled(token: Any) -> str:
+    """The spelling of a symbol, which settings give as a text or as an object."""
     return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
 
 
@@ -145,7 +138,8 @@ def _default(template: Any) -> str:
     return str(template)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON file of settings, nothing where there is none; InputError if it is no JSON."""
     if not path.is_file():
         return {}
     with open_input(path) as file:

@@ -28,7 +28,7 @@ MOST_NAMED = 30
 _PIECES = ("pad", "bos", "eos")
 _ERRORS_ONLY = 2
 # Everything that some reader takes for the end of a line (str.splitlines), so that a translation stays one line.
-_LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
+LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 
 
 class SentencePiece:
@@ -106,7 +106,7 @@ class SentencePiece:
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without tags and special symbols; never holds anything that ends a line."""
         texts = self._processor.decode([[int(each) for each in row] for row in rows], num_threads=1)
-        return [_LINE_ENDS.sub(" ", text) for text in texts]
+        return [LINE_ENDS.sub(" ", text) for text in texts]
 
     def piece(self, id: int) -> str:
         """How an id is spelled in the vocabulary, such as `▁the`."""
@@ -176,7 +176,8 @@ def _again(model: bytes, symbols: tuple[str, ...]) -> SentencePiece:
     return SentencePiece(model, symbols=symbols)
 
 
-def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
+def load_processor(model: bytes, *, name: str) -> SentencePieceProcessor:
+    """The library's object of a model's bytes; InputError if they are none."""
     # Of the whole process, and each worker is one: the best splits of a long line come with a warning for each search
     # that was cut short, which nobody can do anything about.
     set_min_log_level(_ERRORS_ONLY)
@@ -190,6 +191,11 @@ def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
             allowed="a file written by sentencepiece, usually called *.model",
             fix="name another file, or leave data.tokenizer.path out to train one",
         ) from None
+    return processor
+
+
+def _load(model: bytes, *, name: str) -> SentencePieceProcessor:
+    processor = load_processor(model, name=name)
     found = {"pad": processor.pad_id(), "bos": processor.bos_id(), "eos": processor.eos_id()}
     if missing := [piece for piece in _PIECES if found[piece] < 0]:
         raise input_error(

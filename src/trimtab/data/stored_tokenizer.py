@@ -5,22 +5,29 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from trimtab.config.pretrained.place import CONFIG
+from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.data.cache import committed
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.input_file import open_input
+from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.side_tokenizer import SideTokenizer
+from trimtab.data.stored_sides import FILES, load_side
 from trimtab.errors import input_error, reading
 
 FAST_FILE = "fast_tokenizer.json"
 """The tokenizer.json of a pretrained model; that name is the card's."""
-
-AnyTokenizer = SentencePiece | FastTokenizer
+AnyTokenizer = SentencePiece | FastTokenizer | SideTokenizer
 
 
 def load_stored(folder: Path) -> AnyTokenizer:
     """The tokenizer of a folder. Raises InputError if it is missing, damaged, or not the one that the card beside it
     speaks of."""
     with reading(folder):
+        for files in (folder / FILES, folder.parent / FILES):
+            if (files / CONFIG).exists() and (folder / CARD_FILE).exists():
+                return load_side(folder, files)
         if not (folder / FAST_FILE).exists():
             return load_tokenizer(folder)
         with open_input(folder / FAST_FILE) as file:
@@ -54,6 +61,13 @@ def of_card(content: bytes, card: bytes | str, *, name: str) -> FastTokenizer:
             allowed=f"{fingerprint[:16]}, as its card says",
             fix="restore the file from a copy, or name another tokenizer",
         )
+    return tokenizer
+
+
+def adopt_pretrained(config: PretrainedTokenizer, out: Path, *, key: str) -> FastTokenizer:
+    """Copies the tokenizer that the recipe names into the folder `out`; raises InputError like `read_pretrained`."""
+    tokenizer = read_pretrained(config, key=key)
+    store_fast(tokenizer, out, adopted_from=config.path)
     return tokenizer
 
 

@@ -20,6 +20,7 @@ from trimtab.data.mixture import Places
 from trimtab.data.order import stream_keys, uniform
 from trimtab.data.piece_table import PieceTable
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.unigram_draw import UnigramDraw
 from trimtab.errors import input_error
 
@@ -91,7 +92,7 @@ def _draw(config: Sampling, tokenizer: SentencePiece) -> UnigramDraw | BpeDraw |
 
 
 def plan_sampling(
-    config: Sampling | None, tokenizer: SentencePiece, *, side: Side, seed: int, key: str = "data.tokenizer"
+    config: Sampling | None, tokenizer: AnyTokenizer, *, side: Side, seed: int, key: str = "data.tokenizer"
 ) -> SubwordSampling | None:
     """How a side is split by chance, None if it is not.
 
@@ -99,6 +100,7 @@ def plan_sampling(
     """
     if config is None or config.sides not in (side, "both"):
         return None
+    assert isinstance(tokenizer, SentencePiece), "of other tokenizers recipes ask for no sampling"
     fits = "unigram" if isinstance(config, SubwordRegularization) else "bpe"
     if tokenizer.algorithm != fits:
         raise input_error(

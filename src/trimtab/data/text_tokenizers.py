@@ -14,9 +14,8 @@ from trimtab.data.exact_text import NEWLINE, check_exact
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.formats.passage import cuts
 from trimtab.data.order import permuted
-from trimtab.data.pretrained_tokenizer import adopt_pretrained
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
-from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
+from trimtab.data.stored_tokenizer import AnyTokenizer, adopt_pretrained, load_stored
 from trimtab.data.tokenizer import adopt_tokenizer, write_tokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline

@@ -8,12 +8,14 @@ from typing import Literal
 from trimtab.config.context import ContextTransform
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import PROTECTED
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
 from trimtab.data.corpus import Corpus
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.noises import mask_symbols
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
+from trimtab.data.side_tokenizers import Side
+from trimtab.data.stored_sides import FILES, adopt_sides
 from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import Pipeline
@@ -85,7 +87,7 @@ def prepare_tokenizers(
     Where each side has its own, it is trained on the lines of that side alone, and tags are pieces of the source's.
     Raises InputError if the folder holds what the recipe does not ask for.
     """
-    separate = config.source_tokenizer is not None
+    separate = config.source_tokenizer is not None or isinstance(config.tokenizer, PretrainedTokenizer)
     with reading(folder):
         held = [
             (folder / CARD_FILE).exists(),
@@ -95,6 +97,9 @@ def prepare_tokenizers(
         if held[not separate]:
             raise _other_sides(folder, separate=separate)
         return load_tokenizers(folder)
+    if isinstance(config.tokenizer, PretrainedTokenizer):
+        sides: dict[Side, Path] = {"source": folder / SOURCE, "target": folder / TARGET}
+        return Tokenizers(*adopt_sides(config.tokenizer, sides, folder / FILES, task="translation"))
     tags = [tag for corpus in (*config.train, *config.valid.values()) for tag in corpus.tags]
     tags += [tag for corpus in config.train for tag in corpus.reverse_tags]
     tags += mask_symbols(config.transforms)

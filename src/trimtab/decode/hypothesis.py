@@ -1,8 +1,19 @@
 """What a search gives for one source row, and the symbols it must know to search."""
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from trimtab.types import Tokenizer
+
+
+@runtime_checkable
+class HasUnspelled(Protocol):
+    """A tokenizer of a model that has more rows than there are pieces."""
+
+    @property
+    def unspelled(self) -> tuple[int, ...]:
+        """Ids of the others."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +46,9 @@ class Symbols:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Symbols":
-        """The tokenizer's symbols, with pad, start and unknown suppressed."""
+        """The tokenizer's symbols, with pad, start, unknown, and ids that no piece has, suppressed."""
         never = {tokenizer.pad, tokenizer.start, tokenizer.unknown} - {tokenizer.end}
+        never |= set(tokenizer.unspelled) if isinstance(tokenizer, HasUnspelled) else set()
         return cls(start=tokenizer.start, end=tokenizer.end, suppress=tuple(sorted(never)))
 
 

@@ -15,6 +15,7 @@ from trimtab.config.pairs_alone import learns_pairs_alone
 from trimtab.config.render import render_recipe
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import one_line
 from trimtab.export.gate import GateReport
 from trimtab.export.public_recipe import public, short
@@ -54,7 +55,10 @@ def translator_words(trained: Trained, name: str, *, tags: Sequence[str]) -> Car
     return CardWords(
         pipeline="translation",
         hub_tags=("translation", "trimtab"),
-        about=f"A transformer encoder-decoder of {millions:.2f} million parameters, {shape.dim} wide, "
+        about=f"A fine-tuned {shape.family} model of {millions:.2f} million parameters, {shape.dim} wide, "
+        f"{len(trained.model.blocks)} layers on both sides, {trained.tokenizer.num_ids} pieces"
+        if isinstance(shape, TransformersModel)
+        else f"A transformer encoder-decoder of {millions:.2f} million parameters, {shape.dim} wide, "
         f"{shape.encoder_layers} + {shape.decoder_layers} layers, {trained.tokenizer.num_ids} pieces",
         before_use=before + around_the_model(trained.recipe),
         after_use=f"Or `{command}`.",

@@ -10,8 +10,12 @@ from trimtab import __version__
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.side_tokenizer import SideTokenizer
+from trimtab.data.side_tokenizers import M2M100, MARIAN, read_side
+from trimtab.data.stored_sides import LANGUAGES
 from trimtab.data.stored_tokenizer import AnyTokenizer, card_of, of_card
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import InputError, input_error
@@ -45,7 +49,9 @@ def write_manifest(trained: Trained, folder: Path, *, target: str, name: str, fi
         "trimtab": __version__,
         "weights": _file(folder, files[0]),
         **({"others": [_file(folder, each) for each in files[1:]]} if files[1:] else {}),
-        "tokenizers": [_tokenizer(file, each) for file, each in tokenizer_files(trained.tokenizers).items()],
+        "tokenizers": _sides(trained, folder)
+        if isinstance(trained.tokenizers.source, SideTokenizer)
+        else [_tokenizer(file, each) for file, each in tokenizer_files(trained.tokenizers).items()],
     }
     (folder / MANIFEST).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
@@ -96,6 +102,9 @@ def read_tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
         content = path.read_bytes()
         if (digest := hashlib.sha256(content).hexdigest()) != said["sha256"]:
             raise _another(path, "tokenizer", found=digest, said=said["sha256"])
+        if "languages" in said:
+            found.append(_side(folder, said))
+            continue
         if "card" in said:
             found.append(of_card(content, json.dumps(said["card"]), name=str(path)))
             continue
@@ -104,6 +113,37 @@ def read_tokenizers(folder: Path, card: dict[str, Any]) -> Tokenizers:
             tokenizer.id(symbol)
         found.append(tokenizer)
     return Tokenizers(found[0], found[-1])
+
+
+def _side(folder: Path, said: dict[str, Any]) -> SideTokenizer:
+    """One side of a pretrained translator."""
+    side, languages = said["side"], said["languages"]
+    if side not in ("source", "target") or not isinstance(languages, dict):
+        raise unknown_manifest(folder, got=f"a tokenizer of the side {side!r}"[:60])
+    try:
+        config = PretrainedTokenizer(path=str(folder), **languages)
+    except (ValueError, TypeError):
+        raise unknown_manifest(folder, got="languages that are none") from None
+    tokenizer = read_side(config, side, task="translation")
+    if tokenizer.fingerprint != said.get("fingerprint"):
+        raise _another(folder, "tokenizer", found=tokenizer.fingerprint, said=str(said.get("fingerprint")))
+    return tokenizer
+
+
+def _sides(trained: Trained, folder: Path) -> list[dict[str, Any]]:
+    """The tokenizers of a pretrained translator: a file that is there, and what else follows from the recipe."""
+    config = trained.recipe.data.tokenizer
+    file = next(name for name in ("tokenizer.json", MARIAN["source"], M2M100) if (folder / name).is_file())
+    both = (("source", trained.tokenizers.source), ("target", trained.tokenizers.target))
+    return [
+        {
+            **_file(folder, file),
+            "side": side,
+            "languages": {key: getattr(config, key) for key in LANGUAGES},
+            "fingerprint": tokenizer.fingerprint,
+        }
+        for side, tokenizer in both
+    ]
 
 
 def unknown_manifest(folder: Path, *, got: str) -> InputError:

@@ -5,6 +5,7 @@ from pathlib import PurePath
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 
 
 def public(recipe: Recipe) -> Recipe:
@@ -26,7 +27,7 @@ def public(recipe: Recipe) -> Recipe:
     model = recipe.model.model_copy(
         update={"warm_start": recipe.model.warm_start and short(recipe.model.warm_start)}
     )
-    if isinstance(model, PretrainedModel):
+    if isinstance(model, PretrainedModel | TransformersModel):
         model = model.model_copy(update={"path": short(model.path)})
     return recipe.model_copy(update={"data": shown, "model": model})
 

@@ -170,7 +170,7 @@ def _is_taken(source: str, tokenizers: Tokenizers) -> bool:
     own = tokenizers.source
     special = [own.piece(id) for id in (own.pad, own.unknown, own.start, own.end)]
     return (source.startswith(">>") and "<<" in source) or any(
-        each in source for each in (*special, *own.symbols)
+        each in source for each in (*filter(None, special), *own.symbols)
     )
 
 

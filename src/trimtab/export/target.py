@@ -53,7 +53,7 @@ class Trained(Protocol):
 
 def translator_of(trained: Trained) -> EncoderDecoder:
     """The model of a target that takes encoder-decoders alone; others are refused before anything is written."""
-    assert isinstance(trained.model, EncoderDecoder), "other kinds have no source"
+    assert isinstance(trained.model, EncoderDecoder), "other kinds have no source, or another shape"
     return trained.model
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 
@@ -13,6 +14,7 @@ FAST = "tokenizer.json"
 
 def tokenizer_files(tokenizers: Tokenizers) -> dict[str, AnyTokenizer]:
     """Each tokenizer by its file; one where both sides share it."""
+    assert not isinstance(tokenizers.source, SideTokenizer), "it keeps the files that it came with"
     shared = {FAST if isinstance(tokenizers.source, FastTokenizer) else SOURCE: tokenizers.source}
     return shared if tokenizers.shared else {**shared, TARGET: tokenizers.target}
 

@@ -21,6 +21,7 @@ from trimtab.export.target import ContinuesPrompts, Target, TargetCard, Trained,
 from trimtab.export.translation_gate import compare_translations
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.seq2seq import Seq2SeqModule
 
 README = "README.md"
 GATE_FILE = Path("trimtab") / "gate.json"
@@ -118,7 +119,7 @@ class TextsProof:
 def proof_of(trained: Trained, given: GivenText) -> LinesProof | TextsProof:
     """How the export of this model is proven, which follows from what the model can do."""
     match trained.model:
-        case EncoderDecoder():
+        case EncoderDecoder() | Seq2SeqModule():
             return LinesProof(trained, given)
         case DecoderOnly() as model:
             return TextsProof(trained, model, given)

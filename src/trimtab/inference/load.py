@@ -143,7 +143,7 @@ def load_model(spec: Path | str, *, device: str | None = None, adapter: str | No
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)
-        model.kernel = "varlen"
+        model.kernel = "padded" if recipe.model.needs_padding else "varlen"
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.tokenizers import Tokenizers
 
 CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"}
@@ -43,6 +44,11 @@ class Tagged:
     def end(self) -> int:
         """Id that ends a translation."""
         return self.inner.target.end
+
+    @property
+    def unspelled(self) -> tuple[int, ...]:
+        """Ids of rows that no piece has, as a pretrained model may have them."""
+        return self.inner.target.unspelled if isinstance(self.inner.target, SideTokenizer) else ()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line behind the tags, end symbol included; that alone where there is nothing to be tagged."""

@@ -5,7 +5,10 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.kinds import Model, model_of
+from trimtab.model.module.network import family_of_model
+from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
 
 POSITIONS_MULTIPLE = 64
 
@@ -18,6 +21,25 @@ class Vocabulary(Protocol):
     def num_ids(self) -> int:
         """Size of the vocabulary."""
         ...
+
+
+@runtime_checkable
+class Framed(Protocol):
+    """What stands around the pieces of a line."""
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """Ids before them."""
+        ...
+
+
+@runtime_checkable
+class PretrainedVocabulary(Vocabulary, Protocol):
+    """The tokenizer of a pretrained translator."""
+
+    pad: int
+    """What fills rows up."""
+    frame: Framed
 
 
 @runtime_checkable
@@ -35,9 +57,31 @@ class Vocabularies(Protocol):
         ...
 
 
+def module_of(
+    config: TransformersModel, target: Vocabulary, *, max_positions: int, seed: int
+) -> Seq2SeqModule:
+    """The module of a pretrained translator with first weights, which those of its files will replace."""
+    assert isinstance(target, PretrainedVocabulary), "other tokenizers are refused with the recipe"
+    before = target.frame.before
+    return Seq2SeqModule(
+        config,
+        max_positions=max_positions,
+        pad=target.pad,
+        # A code of a language is part of each target; the start symbol of BART only where its settings say so.
+        forced_first=before[0]
+        if family_of_model(config).tokens == "language first" and before
+        else forced_by(config),
+        seed=seed,
+    )
+
+
 def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device) -> Model:
     """The model with its first weights, which follow from the recipe's seed."""
     longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
+    if isinstance(recipe.model, TransformersModel):
+        return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(
+            device
+        )
     return model_of(
         recipe.model,
         num_ids=vocabularies.target.num_ids,

@@ -2,6 +2,7 @@
 
 from trimtab.build import Parts
 from trimtab.config.pretrained_model import PretrainedModel
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.lora import begin_adapter, described
 from trimtab.model.pretrained import take_pretrained
 from trimtab.progress import Progress
@@ -16,7 +17,7 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
     """
     if parts.recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
-    elif isinstance(parts.recipe.model, PretrainedModel):
+    elif isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
         _pretrained_start(parts, parts.recipe.model, progress=progress)
     if parts.recipe.adapter is not None:
         begin_adapter(parts.model)
@@ -39,8 +40,13 @@ def load_frozen_weights(parts: Parts) -> None:
     begin_adapter(parts.model)
 
 
-def _pretrained_start(parts: Parts, model: PretrainedModel, *, progress: Progress) -> None:
-    taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
+def _pretrained_start(
+    parts: Parts, model: PretrainedModel | TransformersModel, *, progress: Progress
+) -> None:
+    if isinstance(model, TransformersModel):
+        taken = parts.model.fill(model.path, sha256=model.sha256)
+    else:
+        taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
     progress.message(f"weights of {model.path}: {taken}")
     named = model.model_copy(update={"sha256": taken.sha256})

@@ -4,10 +4,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from trimtab.config.pretrained.place import find_pretrained
-from trimtab.config.pretrained.shapes import Found, read_shape
+from trimtab.config.data import DataConfig
+from trimtab.config.pretrained.families import NATIVE, another_task, family_of
+from trimtab.config.pretrained.module_shapes import read_module
+from trimtab.config.pretrained.place import CONFIG, Place, find_pretrained
+from trimtab.config.pretrained.shapes import Found, read_settings, read_shape
+from trimtab.config.task_facts import TASKS
 from trimtab.config.warm_start import RECIPE, Started, group, read_recipe
 from trimtab.errors import InputError, Problem
+
+KINDS = ("pretrained", "transformers")
+"""What a recipe may call a pretrained model: the second is what a run records where a module computes it."""
+OF_OTHERS = frozenset(
+    {"model", "character_coverage", "byte_fallback", "normalization", "training_lines", "sampling"}
+)
+"""Settings of a tokenizer that no pretrained one has."""
+LONGEST = DataConfig.model_fields["max_tokens"].default
 
 
 def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> Started:
@@ -20,36 +32,65 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
     """
     model = group(tree, "model")
     path = model.get("path")
-    if model.get("kind") != "pretrained" or not isinstance(path, str):
+    if model.get("kind") not in KINDS or not isinstance(path, str):
         return Started(tree)
     if model.get("sha256") is not None and "num_ids" in model:
         return Started(tree)
     own = read_recipe(begun / RECIPE) if begun is not None else None
-    if own is not None and group(own, "model").get("kind") == "pretrained":
+    if own is not None and group(own, "model").get("kind") in KINDS:
         kept = group(own, "model")
         # The folder may have been moved since, or be a name of the hub.
         moved = (folder / Path(path).expanduser()).exists()
-        filled = {**kept, **model, "path": path if moved else kept.get("path", path)}
-        return Started(_with_tokenizer({**tree, "model": filled}, group(own, "data").get("tokenizer")))
+        filled = {**kept, **model, "kind": kept["kind"], "path": path if moved else kept.get("path", path)}
+        again = _with_tokenizer({**tree, "model": filled}, group(own, "data").get("tokenizer"))
+        return Started(_within(again, group(own, "data").get("max_tokens", LONGEST)))
     place = find_pretrained(path, folder=folder)
-    found = read_shape(place)
+    found, kind = _found(place, task=str(tree.get("task", "translation")))
     _refuse_others(model, found, path=path)
     window = group(tree, "data").get("max_tokens", 0)
     if isinstance(window, int) and window > found.window:
         raise InputError(_too_long(window, found.window, path=path))
     filled = _with_tokenizer(
-        {**tree, "model": {**found.shape, **model}},
+        {**tree, "model": {**found.shape, **model, "kind": kind}},
         {"kind": "pretrained", "path": str(place.path), "vocabulary_size": found.shape["num_ids"]},
     )
-    return Started(filled, (f"the sizes of the model are those of {path}",))
+    return Started(_within(filled, found.window), (f"the sizes of the model are those of {path}",))
+
+
+def _found(place: Place, *, task: str) -> tuple[Found, str]:
+    """What the files say, and the kind of model that computes it."""
+    if place.is_gguf:
+        if task in TASKS and task != NATIVE.task:
+            raise another_task(str(place.path), "GGUF", NATIVE, task=task)
+        return read_shape(place), "pretrained"
+    path = place.path / CONFIG
+    settings = read_settings(path)
+    family = family_of(settings, task=task, name=str(path))
+    if family.class_name is None:
+        return read_shape(place), "pretrained"
+    return read_module(place, family, settings), "transformers"
+
+
+def _within(tree: dict[str, Any], window: Any) -> dict[str, Any]:
+    """The tree with a default of `data.max_tokens` that the model can read."""
+    data = tree.get("data")
+    if not isinstance(data, Mapping) or not isinstance(window, int) or window >= LONGEST:
+        return tree
+    return {**tree, "data": {"max_tokens": window, **cast("Mapping[str, Any]", data)}}
 
 
 def _with_tokenizer(tree: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """The tree with this tokenizer, unless one is written."""
     data = tree.get("data")
-    if tokenizer is None or not isinstance(data, Mapping) or "tokenizer" in data:
+    if tokenizer is None or not isinstance(data, Mapping):
         return {**tree}
-    return {**tree, "data": {**cast("Mapping[str, Any]", data), "tokenizer": tokenizer}}
+    written = cast("Mapping[str, Any]", data).get("tokenizer", {})
+    if not isinstance(written, Mapping):
+        return {**tree}
+    given = cast("Mapping[str, Any]", written)
+    if given.get("kind", "pretrained") != "pretrained" or "path" in given or given.keys() & OF_OTHERS:
+        return {**tree}
+    return {**tree, "data": {**cast("Mapping[str, Any]", data), "tokenizer": {**tokenizer, **given}}}
 
 
 def _refuse_others(model: Mapping[str, Any], found: Found, *, path: str) -> None:
@@ -58,10 +99,10 @@ def _refuse_others(model: Mapping[str, Any], found: Found, *, path: str) -> None
             what=f"model.{key}: {path} has another value",
             got=f"{key}: {model[key]}",
             allowed=str(value),
-            fix=f"leave `model.{key}` out, or train a model of its own with `kind: decoder`",
+            fix=f"leave `model.{key}` out, or train a model of its own, of another kind",
         )
         for key, value in found.shape.items()
-        if key in model and model[key] != value
+        if key in model and model[key] != value and (key != "dropout" or "settings" not in found.shape)
     ]
     if problems:
         raise InputError(*problems)

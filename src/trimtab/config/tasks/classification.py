@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 
 
 def classification_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -66,10 +67,23 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             got="a separate source tokenizer, with task classification",
             fix="rename it to `tokenizer`",
         )
-    if not isinstance(tokenizer, SentencePieceTokenizer):
+    pretrained = isinstance(recipe.model, TransformersModel)
+    if isinstance(tokenizer, PretrainedTokenizer) and pretrained:
+        return
+    if pretrained:
         yield Complaint(
             path="data.tokenizer.kind",
-            what="bytes are for language models",
+            what="a pretrained model knows the ids of its own tokenizer alone",
+            got=tokenizer.kind,
+            allowed="pretrained",
+            fix="leave `data.tokenizer` out",
+        )
+    elif not isinstance(tokenizer, SentencePieceTokenizer):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="bytes are for language models"
+            if isinstance(tokenizer, ByteTokenizer)
+            else "an encoder that begins untrained trains a tokenizer of its own",
             got=f"{tokenizer.kind}, with task classification",
             allowed="sentencepiece",
             fix="set `data.tokenizer.kind: sentencepiece`",
@@ -97,11 +111,14 @@ def _transforms(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _export(recipe: Recipe) -> Iterator[Complaint]:
-    if recipe.export:
+    pretrained = isinstance(recipe.model, TransformersModel)
+    if [each for each in recipe.export if each != "hf" or not pretrained]:
         yield Complaint(
             path="export",
-            what="no export target supports classifiers",
+            what="this export target supports no classifiers"
+            if pretrained
+            else "no export target supports classifiers",
             got=", ".join(recipe.export),
-            allowed="nothing, with task classification",
+            allowed="hf, with a pretrained model" if pretrained else "nothing, with an encoder of its own",
             fix="remove it",
         )

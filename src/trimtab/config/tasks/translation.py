@@ -4,7 +4,11 @@ from collections.abc import Iterator
 
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import ByteTokenizer
+from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer
+from trimtab.config.transformers_model import TransformersModel
+
+SYMBOLS = {"context": "separators", "protect": "symbols", "denoise": "a mask"}
+"""Transforms that need pieces which a pretrained vocabulary does not have."""
 
 
 def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -28,6 +32,8 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="a corpus with source and target, or the transform denoise",
             fix="set `task: language_model` and `model: {kind: decoder}`, or add a parallel corpus",
         )
+    if isinstance(recipe.model, TransformersModel) or isinstance(data.tokenizer, PretrainedTokenizer):
+        yield from _of_pretrained(recipe)
     if isinstance(data.tokenizer, ByteTokenizer):
         yield Complaint(
             path="data.tokenizer.kind",
@@ -36,3 +42,84 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="sentencepiece",
             fix="set `data.tokenizer.kind: sentencepiece`",
         )
+
+
+def _of_pretrained(recipe: Recipe) -> Iterator[Complaint]:
+    """A pretrained translator with what its vocabulary or its module cannot do."""
+    data, model = recipe.data, recipe.model
+    if not isinstance(model, TransformersModel):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="the sides of a pretrained vocabulary are known with the pretrained model alone",
+            got=f"pretrained, with `model.kind: {model.kind}`",
+            allowed="sentencepiece",
+            fix="set `data.tokenizer.kind: sentencepiece`, or `model: {kind: pretrained, path: ...}`",
+        )
+        return
+    if not isinstance(data.tokenizer, PretrainedTokenizer) and not isinstance(data.tokenizer, ByteTokenizer):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="a pretrained model knows the ids of its own tokenizer alone",
+            got=data.tokenizer.kind,
+            allowed="pretrained",
+            fix="leave `data.tokenizer` out, but for the languages",
+        )
+    if data.source_tokenizer is not None:
+        yield Complaint(
+            path="data.source_tokenizer",
+            what="a pretrained model brings the tokenizers of both sides",
+            got="a separate source tokenizer",
+            fix="remove it",
+        )
+    if model.trained_layers is not None:
+        yield Complaint(
+            path="model.trained_layers",
+            what="only classifiers can keep layers as they are",
+            got=f"{model.trained_layers}, with task translation",
+            fix="remove it",
+        )
+    if recipe.loss.guided_alignment is not None:
+        yield Complaint(
+            path="loss.guided_alignment",
+            what="a module of transformers does not show its attention in training",
+            got="guided_alignment, with a pretrained model",
+            fix="remove it",
+        )
+    yield from _of_corpora(recipe)
+    for place, transform in enumerate(data.transforms):
+        if transform.kind in SYMBOLS:
+            yield Complaint(
+                path=f"data.transforms.{place}",
+                what=f"needs {SYMBOLS[transform.kind]}, which a pretrained vocabulary does not have",
+                got=f"{transform.kind}, with a pretrained model",
+                allowed="filters and normalize",
+                fix="remove it",
+            )
+
+
+def _of_corpora(recipe: Recipe) -> Iterator[Complaint]:
+    """Tags, and the other direction, whose languages would be the wrong ones."""
+    data = recipe.data
+    for number, corpus in enumerate(data.train):
+        if corpus.both_directions:
+            yield Complaint(
+                path=f"data.train.{number}.both_directions",
+                what="a pretrained model reads one language and writes the other, as its tokenizer says",
+                got="true, with a pretrained model",
+                allowed="false",
+                fix="remove it, and train a run for each direction",
+            )
+    sets = {f"data.train.{number}": corpus.tags for number, corpus in enumerate(data.train)}
+    sets |= {
+        "data.valid" if name == "valid" else f"data.valid.{name}": files.tags
+        for name, files in data.valid.items()
+    }
+    for path, tags in sets.items():
+        if tags:
+            yield Complaint(
+                path=f"{path}.tags",
+                what="a pretrained vocabulary has no tags",
+                got=" and ".join(tags),
+                allowed="none; a language is named in `data.tokenizer`",
+                fix="remove them",
+            )

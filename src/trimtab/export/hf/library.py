@@ -2,12 +2,12 @@
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InputError, input_error
+from trimtab.model.module.network import quiet as quiet
 
 CONFIG, GENERATION, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
 _OTHER_WEIGHTS = re.compile(
@@ -97,22 +97,6 @@ def unreadable(folder: Path, error: Exception) -> InputError:
         allowed="the folder as the export wrote it",
         fix="export the run again",
     )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No bar of progress among the translations, and no report of what an error says here."""
-    from transformers.utils import logging
-
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shown:
-            logging.enable_progress_bar()
 
 
 def weights_refused(folder: Path, *, got: str, allowed: str) -> InputError:

@@ -67,12 +67,13 @@ def _check_expected(folder: Path, config: Mapping[str, Any], expected: Mapping[s
 class HuggingFaceModel:
     """An encoder-decoder of transformers; see `export.target.Engine`."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Any, *, start: int | None = None) -> None:
+        """`start` is what decoders are fed first, by default what config.json says."""
         self.network = network
         self.device: torch.device = network.device
-        self.start: int = network.config.decoder_start_token_id
+        self.start: int = network.config.decoder_start_token_id if start is None else start
         self.pad: int = network.config.pad_token_id
-        self.positions: int = network.config.max_position_embeddings
+        self.positions: int = getattr(network.config, "max_position_embeddings", 0)
         # It was called `past_key_values` up to transformers 5.23.
         arguments = inspect.signature(network.forward).parameters
         self.cache_name = "cache" if "cache" in arguments else "past_key_values"

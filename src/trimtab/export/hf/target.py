@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import assert_never
 
 import torch
 
+from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.device import choose_device
 from trimtab.errors import Problem
-from trimtab.export.hf import llama, marian
+from trimtab.export.hf import llama, marian, module
 from trimtab.export.hf.library import CONFIG, WEIGHTS, require_transformers
 from trimtab.export.hf.llama_engine import LlamaModel
 from trimtab.export.hf.llama_opened import OpenedText
@@ -19,17 +22,20 @@ from trimtab.export.hf.llama_shape import class_name
 from trimtab.export.hf.marian_engine import HuggingFaceModel
 from trimtab.export.hf.marian_files import CLASSES
 from trimtab.export.hf.marian_opened import OpenedHuggingFace
+from trimtab.export.manifest import RECIPE
 from trimtab.export.plain_files import read_object
 from trimtab.export.target import TargetCard, Trained
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.seq2seq import Seq2SeqModule
 
 LIBRARY = "transformers"
 
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace:
-    """Pegasus and MarianMT for encoder-decoders, Llama and Qwen3 for decoders; see `marian` and `llama`."""
+    """Pegasus and MarianMT for encoder-decoders, Llama and Qwen3 for decoders, and for a pretrained translator what it
+    was; see `marian`, `llama` and `module`."""
 
     name: str = "hf"
     files: tuple[str, ...] = (WEIGHTS,)
@@ -37,8 +43,7 @@ class HuggingFace:
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that no class can express."""
         require_transformers()
-        form = marian if recipe.model.has_encoder else llama
-        return form.supports(recipe, tokenizers)
+        return form_of(recipe).supports(recipe, tokenizers)
 
     def write(self, trained: Trained, folder: Path) -> None:
         """Weights, settings of model and search, tokenizer."""
@@ -47,18 +52,21 @@ class HuggingFace:
                 llama.write(model, trained.tokenizer, folder, window=trained.recipe.data.max_tokens)
             case EncoderDecoder() as model:
                 marian.write(trained, model, folder)
+            case Seq2SeqModule() as model:
+                module.write(trained, model, folder)
             case _:
                 assert_never(trained.model)
 
     def open(
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
-    ) -> HuggingFaceModel | LlamaModel:
+    ) -> HuggingFaceModel | LlamaModel | module.ModuleEngine:
         """The class of the recipe with the weights of the folder, in float32."""
-        form = marian if recipe.model.has_encoder else llama
-        return form.open_engine(folder, recipe, tokenizers, device=device or choose_device())
+        return form_of(recipe).open_engine(folder, recipe, tokenizers, device=device or choose_device())
 
     def as_users_open_it(self, folder: Path) -> OpenedHuggingFace | OpenedText:
         """What `from_pretrained` makes of the folder, on the CPU in float32."""
+        if isinstance(load_recipe(folder / RECIPE).recipe.model, TransformersModel):
+            return module.as_users_open_it(folder)
         translates = read_object(folder, CONFIG)["model_type"] in CLASSES
         return marian.as_users_open_it(folder) if translates else OpenedText(folder)
 
@@ -71,4 +79,14 @@ class HuggingFace:
                 limits=tuple(llama.limits(trained.tokenizer, window=trained.recipe.data.max_tokens)),
                 class_name=class_name(trained.model.config),
             )
+        if isinstance(trained.model, Seq2SeqModule):
+            usage = marian.usage(name, tags=module.reads_prefix(trained))
+            return TargetCard(library=LIBRARY, usage=usage, limits=module.limits(trained))
         return TargetCard(library=LIBRARY, usage=marian.usage(name, tags=tags), limits=marian.limits(trained))
+
+
+def form_of(recipe: Recipe) -> ModuleType:
+    """What knows the files of the recipe's kind of model."""
+    if isinstance(recipe.model, TransformersModel):
+        return module
+    return marian if recipe.model.has_encoder else llama

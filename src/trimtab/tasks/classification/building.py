@@ -10,12 +10,15 @@ import torch
 
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.fitting_vocabulary import with_sizes
 from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.loss.build import build_loss
+from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.model.text_model import POSITIONS_MULTIPLE
 from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape, rounded_up
 from trimtab.tasks.classification.datasets import Labelled
@@ -61,20 +64,28 @@ def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
     return open_mixture
 
 
-def build_classifier(recipe: Recipe, datasets: Labelled, *, device: torch.device) -> SequenceClassifier:
+def build_classifier(
+    recipe: Recipe, datasets: Labelled, *, device: torch.device
+) -> SequenceClassifier | ModuleClassifier:
     """The model with its first weights, sized by the vocabulary and the labels."""
-    model = classifier_of(recipe, num_labels=len(datasets.labels), num_pieces=datasets.tokenizer.num_ids)
-    return model.to(device)
+    return classifier_of(recipe, datasets.tokenizer, num_labels=len(datasets.labels)).to(device)
 
 
-def classifier_of(recipe: Recipe, *, num_labels: int, num_pieces: int) -> SequenceClassifier:
+def classifier_of(
+    recipe: Recipe, tokenizer: AnyTokenizer, *, num_labels: int
+) -> SequenceClassifier | ModuleClassifier:
     """The model that a recipe describes, on the CPU, with its first weights, which follow from the recipe's seed."""
+    longest = rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE)
+    if isinstance(recipe.model, TransformersModel):
+        return ModuleClassifier(
+            recipe.model, num_labels=num_labels, max_positions=longest, pad=tokenizer.pad, seed=recipe.seed
+        )
     assert isinstance(recipe.model, EncoderModel), "other kinds are refused with the recipe"
     return SequenceClassifier(
         recipe.model,
         num_labels=num_labels,
-        num_pieces=num_pieces,
-        max_positions=rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE),
+        num_pieces=tokenizer.num_ids,
+        max_positions=longest,
         seed=recipe.seed,
     )
 

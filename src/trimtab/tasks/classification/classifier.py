@@ -14,7 +14,7 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
-from trimtab.data.sentencepiece_model import load_tokenizer
+from trimtab.data.stored_tokenizer import load_stored
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.given_texts import checked_texts
@@ -22,6 +22,7 @@ from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.chosen_weights import chosen_weights
 from trimtab.inference.load import check_tokenizers, load_weights
+from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.step.precision import resolve_precision
 from trimtab.tasks.classification.batches import Batching, plan_shape
 from trimtab.tasks.classification.building import classifier_of
@@ -55,7 +56,7 @@ class Classifier:
 
     recipe: Recipe
     checkpoint: Checkpoint
-    model: SequenceClassifier
+    model: SequenceClassifier | ModuleClassifier
     reader: TextReader
     labels: Labels
 
@@ -107,15 +108,15 @@ def load_classifier(spec: Path | str, *, device: str | None = None) -> Classifie
             allowed="a run with `task: classification`",
             fix="name a run of this task",
         )
-    tokenizer, labels = load_tokenizer(run.tokenizer), load_labels(run.tokenizer)
+    tokenizer, labels = load_stored(run.tokenizer), load_labels(run.tokenizer)
     check_tokenizers(Tokenizers(tokenizer, tokenizer), run, checkpoint)
     check_labels(labels, run, checkpoint)
-    model = classifier_of(recipe, num_labels=len(labels), num_pieces=tokenizer.num_ids)
+    model = classifier_of(recipe, tokenizer, num_labels=len(labels))
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)
-        model.kernel = "varlen"
+        model.kernel = "padded" if recipe.model.needs_padding else "varlen"
     reader = TextReader(build_transforms(recipe.data.transforms), tokenizer, recipe.data.max_tokens)
     return Classifier(recipe, checkpoint, model.to(place).eval(), reader, labels)
 

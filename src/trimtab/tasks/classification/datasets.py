@@ -10,14 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk
 from trimtab.data.corpus import Corpus
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.id_filter import TOO_LONG
 from trimtab.data.mixture import Mixture
-from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece, load_tokenizer
+from trimtab.data.sentencepiece_model import CARD_FILE
 from trimtab.data.stages import Stages, plan_stages
+from trimtab.data.stored_sides import FILES, adopt_sides
+from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Pipeline, build_transforms
@@ -33,7 +35,7 @@ class TextReader:
     """What turns a text into ids; of a long one the beginning is read."""
 
     pipeline: Pipeline
-    tokenizer: SentencePiece
+    tokenizer: AnyTokenizer
     max_tokens: int
 
     def rows(self, texts: Sequence[str]) -> Ragged:
@@ -144,7 +146,7 @@ class Labelled:
     sample: Sample
 
     @property
-    def tokenizer(self) -> SentencePiece:
+    def tokenizer(self) -> AnyTokenizer:
         """Of the texts."""
         return self.reader.tokenizer
 
@@ -203,12 +205,14 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
 
 def prepare_tokenizer(
     recipe: Recipe, corpora: Sequence[Corpus], pipeline: Pipeline, *, folder: Path, progress: Progress
-) -> SentencePiece:
+) -> AnyTokenizer:
     """The tokenizer in the run's folder, or the one that the recipe gives, or a new one of the training texts."""
     config, key = recipe.data.tokenizer, "data.tokenizer"
-    assert isinstance(config, SentencePieceTokenizer), "other kinds are refused with the recipe"
     if (folder / CARD_FILE).exists():
-        return load_tokenizer(folder)
+        return load_stored(folder)
+    if isinstance(config, PretrainedTokenizer):
+        return adopt_sides(config, {"source": folder}, folder / FILES, task=recipe.task)[0]
+    assert isinstance(config, SentencePieceTokenizer), "other kinds are refused with the recipe"
     if config.path is not None:
         return adopt_tokenizer(config, folder, key=key)
     progress.message(f"training a tokenizer of {config.vocabulary_size} pieces")

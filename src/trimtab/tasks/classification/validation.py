@@ -16,6 +16,7 @@ from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_LABELS
 from trimtab.metrics.metric import GivenLabels
+from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.step.precision import Resolved
 from trimtab.tasks.classification.batches import LabelledBatch
 from trimtab.tasks.classification.datasets import LabelledSet
@@ -24,7 +25,7 @@ from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
 
 
-def loss_of(parts: Any, model: SequenceClassifier, valid: LabelledSet) -> float:
+def loss_of(parts: Any, model: SequenceClassifier | ModuleClassifier, valid: LabelledSet) -> float:
     """Nats per example, without smoothing."""
     batches = parts.batching.whole_set(valid.text, valid.labels)
     losses = score_rows(
@@ -37,7 +38,7 @@ def loss_of(parts: Any, model: SequenceClassifier, valid: LabelledSet) -> float:
 
 
 @torch.no_grad()
-def log_probabilities(model: SequenceClassifier, batch: LabelledBatch) -> Tensor:
+def log_probabilities(model: SequenceClassifier | ModuleClassifier, batch: LabelledBatch) -> Tensor:
     """The natural log-probability of each label for each text of a batch, `segments labels`, float32 or wider."""
     hidden = model(batch)[: batch.num_segments]
     logits = F.linear(hidden, model.output_matrix.to(hidden.dtype))[:, : model.num_ids]
@@ -55,7 +56,7 @@ class Predicted:
 
 
 def predicted(
-    model: SequenceClassifier,
+    model: SequenceClassifier | ModuleClassifier,
     batches: Iterable[LabelledBatch],
     *,
     device: torch.device,
@@ -71,7 +72,9 @@ def predicted(
     return Predicted(found[:, 0].astype(np.int64), found[:, 1])
 
 
-def validated(parts: Any, model: SequenceClassifier, valid: LabelledSet, moment: Moment) -> Validated:
+def validated(
+    parts: Any, model: SequenceClassifier | ModuleClassifier, valid: LabelledSet, moment: Moment
+) -> Validated:
     """The metrics of the recipe; of the first set some of its texts too, with the label that each was given."""
     wanted = [OF_LABELS[name] for name in parts.recipe.evaluate.metrics if name in OF_LABELS]
     if valid.rows and not math.isfinite(moment.loss):

@@ -13,6 +13,7 @@ from trimtab.config.run import Recipe
 from trimtab.loss.build import Loss, build_loss
 from trimtab.loss.guided_alignment import alignment_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.module_model import ModuleModel
 from trimtab.model.source_attention import forward_aligned
 from trimtab.model.transformer import Transformer
 from trimtab.tasks.task import Untrained
@@ -45,7 +46,7 @@ class OutputMatrixLoss:
     def truncating(self, value: bool) -> None:
         self.loss.truncating = value
 
-    def __call__(self, model: Transformer, batch: Labelled) -> LossOutput:
+    def __call__(self, model: Transformer | ModuleModel, batch: Labelled) -> LossOutput:
         """Summed over the targets of a batch."""
         return self.loss(model(batch), model.output_matrix, batch.labels)
 

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import SYMBOLS_CLASH, TEXT_CHANGES_IN_THE_TOKENIZER
@@ -23,7 +24,7 @@ def symbols_are_apart(parts: Checked) -> Iterator[Finding]:
         ids = {name: getattr(tokenizer, name) for name in names}
         wrong = [f"{name} is {id}" for name, id in ids.items() if not 0 <= id < tokenizer.num_ids]
         # Pretrained vocabularies often have one id for two: batches mask by length and never by id.
-        if len(set(ids.values())) < len(ids) and not isinstance(tokenizer, FastTokenizer):
+        if len(set(ids.values())) < len(ids) and not isinstance(tokenizer, FastTokenizer | SideTokenizer):
             wrong.append(", ".join(f"{name} is {id}" for name, id in ids.items()))
         outside = int(((rows.values < 0) | (rows.values >= tokenizer.num_ids)).sum())
         if outside:

@@ -11,6 +11,7 @@ from trimtab.checks.setting import Setting
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.units import Duration
 
 SCHEDULES = {"linear_warmup": "linear"}
@@ -68,8 +69,20 @@ def _put_data(told: Told, tree: Branches) -> None:
     put(told, "dataloader_workers", tree.at("data.workers"))
 
 
+def _put_module(told: Told, tree: Branches, model: TransformersModel) -> None:
+    """What is known of a module of transformers: its own files say the rest."""
+    put(told, "from_scratch", tree.where("model", False))
+    put(told, "encoder_decoder", tree.where("model.kind", tree.recipe.task == "translation"))
+    put(told, "hidden_size", tree.at("model.dim"))
+    put(told, "dropout", tree.at("model.dropout"))
+    put(told, "tied_embeddings", tree.at("model.tie_embeddings"))
+
+
 def _put_model(told: Told, tree: Branches) -> None:
     model = tree.recipe.model
+    if isinstance(model, TransformersModel):
+        _put_module(told, tree, model)
+        return
     put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
     if isinstance(model, PretrainedModel):
         put(told, "model_name", tree.at("model.path"))

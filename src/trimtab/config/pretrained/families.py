@@ -1,0 +1,97 @@
+"""The families of pretrained models: what each is for, and whether the native decoder or a module of transformers
+computes it. This is the one place where that is decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trimtab.errors import InputError, input_error
+
+Tokens = Literal["ends", "begins and ends", "language first", "language last"]
+"""What stands around the pieces of a line: an end symbol behind them; a start symbol before them as well; the code of
+the language before them and the end symbol behind; or the end symbol and then the code, as mBART 25 reads a source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What is known of the models of one `model_type`."""
+
+    task: str
+    """The task of recipes that they are for."""
+    class_name: str | None = None
+    """The class of transformers that computes them; None for the native decoder."""
+    tokens: Tokens = "ends"
+    """What stands around the pieces of a line."""
+    dropout: str = "dropout"
+    """The setting of `config.json` that `model.dropout` stands for."""
+    window: str | None = "max_position_embeddings"
+    """The setting that bounds the length of a text; None where nothing does, as with relative positions."""
+    reserved_positions: int = 0
+    """Positions of the window that no token has: those up to the padding id, which RoBERTa counts on from."""
+
+
+NATIVE = Family(task="language_model")
+MBART = Family(task="translation", class_name="MBartForConditionalGeneration", tokens="language first")
+T5 = {"task": "translation", "dropout": "dropout_rate", "window": None}
+BERT = {"task": "classification", "tokens": "begins and ends", "dropout": "hidden_dropout_prob"}
+FAMILIES: Mapping[str, Family] = {
+    "llama": NATIVE,
+    "mistral": NATIVE,
+    "qwen2": NATIVE,
+    "qwen3": NATIVE,
+    "marian": Family(task="translation", class_name="MarianMTModel"),
+    "pegasus": Family(task="translation", class_name="PegasusForConditionalGeneration"),
+    "m2m_100": Family(
+        task="translation", class_name="M2M100ForConditionalGeneration", tokens="language first"
+    ),
+    "mbart": MBART,
+    "bart": Family(task="translation", class_name="BartForConditionalGeneration", tokens="begins and ends"),
+    "t5": Family(class_name="T5ForConditionalGeneration", **T5),
+    "mt5": Family(class_name="MT5ForConditionalGeneration", **T5),
+    "umt5": Family(class_name="UMT5ForConditionalGeneration", **T5),
+    "bert": Family(class_name="BertForSequenceClassification", **BERT),
+    "roberta": Family(class_name="RobertaForSequenceClassification", reserved_positions=2, **BERT),
+    "xlm-roberta": Family(class_name="XLMRobertaForSequenceClassification", reserved_positions=2, **BERT),
+    "distilbert": Family(class_name="DistilBertForSequenceClassification", **{**BERT, "dropout": "dropout"}),
+}
+"""By the `model_type` of config.json."""
+EXAMPLES = {
+    "translation": "Marian and OPUS, M2M100 and NLLB, mBART, BART, T5, mT5 and MADLAD",
+    "language_model": "Llama, Mistral, Qwen2 and Qwen3",
+    "classification": "BERT and MiniLM, RoBERTa, XLM-R and DistilBERT",
+}
+"""The families of a task, in words."""
+
+
+def family_of(settings: Mapping[str, Any], *, task: str, name: str) -> Family:
+    """The family of the settings in a `config.json`; `name` is for messages. Raises InputError for one that is not
+    supported, that is for another task, or that brings code of its own."""
+    kind = str(settings.get("model_type"))
+    if settings.get("auto_map"):
+        raise input_error(
+            f"{name}: this model brings code of its own, which trimtab never executes",
+            got="auto_map in config.json",
+            allowed="a model that transformers computes by itself",
+            fix="take another model, or one that its authors have converted",
+        )
+    family = FAMILIES.get(kind)
+    if family is None:
+        raise input_error(
+            f"{name}: models of this family are not supported",
+            got=", ".join(map(str, settings.get("architectures") or [])) or f"model_type {kind}",
+            allowed=f"{EXAMPLES[task]}, with task {task}" if task in EXAMPLES else ", ".join(FAMILIES),
+            fix="take a model of one of these families",
+        )
+    if task in EXAMPLES and family.task != task:
+        raise another_task(name, kind, family, task=task)
+    return family
+
+
+def another_task(name: str, kind: str, family: Family, *, task: str) -> InputError:
+    """The error for a model that is not for the task of the recipe."""
+    return input_error(
+        f"{name}: a {kind} model is for another task",
+        got=f"task: {task}",
+        allowed=f"task: {family.task}; with task {task}, {EXAMPLES[task]}",
+        fix=f"set `task: {family.task}`, or take a model of one of these families",
+    )

@@ -1,0 +1,61 @@
+"""A pretrained model that a module of Hugging Face's transformers computes."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.settings import Settings, refused
+
+
+class TransformersModel(Settings):
+    """A pretrained model whose layers are a module of Hugging Face's transformers: Marian, M2M100 and NLLB, mBART,
+    BART, T5 and MADLAD for translation; BERT, RoBERTa and DistilBERT for classification. Write `kind: pretrained`; the
+    file config.json of the model decides, and the run records what it found. trimtab makes batches, loss, steps and
+    checkpoints as for its own models. Rows are padded, and weights train in float32 whatever their precision in the
+    files."""
+
+    has_encoder: ClassVar[bool] = True
+    reads_prefix: ClassVar[bool] = False
+    needs_padding: ClassVar[bool] = True
+    """Attention runs over padded rows."""
+    warm_start: ClassVar[None] = None
+    """Its weights are those of `path`."""
+    warm_start_sha256: ClassVar[None] = None
+
+    kind: Literal["transformers"] = "transformers"
+    path: str = ""
+    """Where the model is: a folder with config.json and *.safetensors, or `OWNER/NAME` of the Hugging Face hub,
+    downloaded before with `hf download`. The path is relative to the recipe's folder. No code of the folder is
+    executed, and no pickled weights are read."""
+    sha256: str | None = None
+    """SHA-256 of the weights. The run fills it in when it starts. If it is set, the weights must match."""
+    family: str = ""
+    """The `model_type` of config.json; read from it."""
+    settings: str = Field(default="", max_length=1_000_000)
+    """What config.json says, as one line of JSON, so that the run needs the folder once; read from it."""
+    trained_layers: int | None = Field(default=None, ge=0, le=1000)
+    """Of a classifier, train only so many of its last layers and what follows them; the embeddings and all other layers
+    keep their weights. With 0 the new head alone is trained. By default everything is."""
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout of embeddings and sub-layers; by default the model's own. 0 also switches off the model's dropout of
+    attention and activations."""
+    dim: int = Field(default=0, ge=2, le=65536)
+    """Width of the residual stream; read from the files."""
+    num_ids: int = Field(default=0, ge=1, le=10_000_000)
+    """Ids that the output layer scores; read from the files."""
+    num_source_ids: int = Field(default=0, ge=1, le=10_000_000)
+    """Rows of the source's embeddings; read from the files."""
+    tie_embeddings: bool = True
+    """Whether embeddings and output share a matrix; read from the files."""
+
+    @model_validator(mode="after")
+    def _is_filled(self) -> "TransformersModel":
+        if not self.path:
+            raise refused(
+                "path",
+                "not given, and a pretrained model needs one",
+                got="no path",
+                allowed="a folder with config.json, or OWNER/NAME of the hub",
+                fix="name one",
+            )
+        return self

@@ -1,0 +1,1 @@
+"""Pretrained models whose layers are modules of Hugging Face's transformers, behind the interface of trimtab's own."""

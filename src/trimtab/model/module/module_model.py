@@ -1,0 +1,136 @@
+"""What models share whose layers are a module of transformers; see `types.TrainableModel`."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from trimtab.config.optimizers import Role
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.module.network import fill_network, shared_names, state_without_doubles
+from trimtab.model.pretrained import Taken
+from trimtab.model.roles import role_in
+from trimtab.model.sequence_layout import sequence_layout
+from trimtab.types import Stream
+
+Own = TypeVar("Own", bound="ModuleModel")
+PREFIX = "network."
+BIAS_COLUMNS = 8
+"""Added to hidden vectors and output matrix where outputs have a bias: one of them holds it. Products of half precision
+want widths in multiples of 8."""
+
+
+class ModuleModel(nn.Module):
+    """A module of transformers with what a run needs of a model. Names of weights are `network.` and theirs; a matrix
+    that is used in several places has the first of its names."""
+
+    fresh: tuple[str, ...] = ()
+    """Beginnings of the names that a folder may lack, as it has no head for the labels of a run."""
+
+    def __init__(self, config: TransformersModel, network: Any, *, num_ids: int, max_positions: int) -> None:
+        """`num_ids` are the rows of the output matrix; no text may be longer than `max_positions` tokens."""
+        super().__init__()
+        self.config, self.num_ids, self.max_positions = config, num_ids, max_positions
+        self.network = network
+        self.kernel: Literal["varlen", "padded"] = "padded"
+        self.frozen = frozenset(name for name, weight in self.named_parameters() if not weight.requires_grad)
+        self.begins_zero: frozenset[str] = frozenset()
+
+    @property
+    def output_layer(self) -> nn.Linear:
+        """What scores the ids."""
+        raise NotImplementedError
+
+    @property
+    def output_bias(self) -> Float[Tensor, "rows"] | None:
+        """What is added to the scores; None for nothing."""
+        raise NotImplementedError
+
+    @property
+    def blocks(self) -> Sequence[nn.Module]:
+        """The layers in the order in which they run."""
+        raise NotImplementedError
+
+    @property
+    def dim(self) -> int:
+        """Width of the residual stream."""
+        return self.config.dim
+
+    @property
+    def padded(self) -> bool:
+        """Whether attention runs over padded rows: always."""
+        return True
+
+    @property
+    def output_matrix(self) -> Float[Tensor, "rows width"]:
+        """The output matrix, tied or not; where outputs have a bias, with columns behind it of which the first is that
+        bias (see `with_bias_columns`)."""
+        weight, bias = self.output_layer.weight, self.output_bias
+        if bias is None:
+            return weight
+        columns = weight.new_zeros(len(weight), BIAS_COLUMNS - 1)
+        return torch.cat([weight, bias.to(weight.dtype)[:, None], columns], dim=1)
+
+    def with_bias_columns(self, hidden: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens width"]:
+        """The vectors whose products with `output_matrix` are the scores: a one for the bias, then zeros."""
+        if self.output_bias is None:
+            return hidden
+        one = torch.eye(1, BIAS_COLUMNS, dtype=hidden.dtype, device=hidden.device)
+        return torch.cat([hidden, one.expand(len(hidden), -1)], dim=1)
+
+    def fill(self, path: str, *, sha256: str | None = None) -> Taken:
+        """Puts the weights of a folder in; see `network.fill_network`."""
+        return fill_network(self.network, path, sha256=sha256, fresh=self.fresh)
+
+    def compile_blocks(self) -> None:
+        """Compiles each block. (Runs do not ask for it: padded rows come in many shapes.)"""
+        for block in self.blocks:
+            block.compile(dynamic=True)
+
+    @torch.no_grad()
+    def num_parameters(self) -> int:
+        """Numbers in its weights, tied ones once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def role_of(self, name: str) -> Role:
+        """What a parameter is for, by its name in `named_parameters`."""
+        return role_in(self, name)
+
+    def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
+        """A copy with weights in half precision."""
+        return copy.deepcopy(self).to(dtype)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Weights and buffers by name, a tensor of several names once: files have no two names for one."""
+        if args or kwargs:
+            return super().state_dict(*args, **kwargs)
+        return state_without_doubles(self.network, PREFIX)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Takes what `state_dict` gave; RuntimeError where names or shapes are others."""
+        again = {
+            PREFIX + name: state_dict[PREFIX + first]
+            for name, first in shared_names(self.network).items()
+            if PREFIX + first in state_dict
+        }
+        return super().load_state_dict({**state_dict, **again}, strict=strict, assign=assign)
+
+
+def padded_rows(
+    stream: Stream, pad: int
+) -> tuple[Int[Tensor, "rows longest"], Bool[Tensor, "rows longest"], Int[Tensor, "tokens"]]:
+    """The segments of a stream as rows filled with `pad`, where they hold a token by their lengths (whatever its id),
+    and the place of each token in the flattened rows. An empty segment holds one: attention to nothing is NaN."""
+    layout = sequence_layout(stream, padded=True)
+    assert layout.places is not None, "padded rows have both"
+    assert layout.real is not None, "padded rows have both"
+    rows = stream.ids.new_full((layout.real.numel(),), pad)
+    rows[layout.places] = stream.ids
+    real = layout.real.clone()
+    real[:, 0] = True
+    return rows.view(real.shape), real, layout.places

@@ -1,0 +1,216 @@
+"""Makes a module of transformers from the settings that a recipe recorded, and fills it with the weights of a folder.
+
+Nothing is downloaded, no code of a folder is executed, and no pickled weights are read.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trimtab.config.pretrained.families import FAMILIES, Family
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.errors import input_error
+from trimtab.model.pretrained import Taken, open_weights, refused, sha256_of
+
+DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_implementation_internal")
+"""Settings that are given otherwise; the last three may name kernels to download."""
+DROPOUTS = (
+    "attention_dropout", "activation_dropout", "classifier_dropout", "attention_probs_dropout_prob",
+    "seq_classif_dropout", "qa_dropout",
+)  # fmt: skip
+ADAPTER = "adapter_config.json"
+MOST_NAMED = 5
+
+
+def family_of_model(config: TransformersModel) -> Family:
+    """The family that a recipe recorded; InputError where it is none that a module computes."""
+    family = FAMILIES.get(config.family)
+    if family is None or family.class_name is None:
+        allowed = ", ".join(name for name, each in FAMILIES.items() if each.class_name is not None)
+        raise input_error(
+            "model.family: not a family that transformers computes here",
+            got=config.family or "none",
+            allowed=allowed,
+            fix="write `model: {kind: pretrained, path: ...}`, which reads it from config.json",
+        )
+    return family
+
+
+def network_settings(config: TransformersModel, **more: Any) -> Any:
+    """The configuration object of transformers for a recipe. LayerDrop is off, so that a step does not depend on how it
+    is cut into micro-batches."""
+    from transformers import AutoConfig
+
+    family = family_of_model(config)
+    try:
+        written = json.loads(config.settings)
+        kept = {key: value for key, value in written.items() if key not in DROPPED}
+        made = AutoConfig.for_model(config.family, **kept, **more)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise input_error(
+            "model.settings: transformers cannot read them",
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
+            allowed="what config.json of the model says",
+            fix="download config.json again",
+        ) from None
+    setattr(made, family.dropout, config.dropout)
+    off = [*(DROPOUTS if config.dropout == 0 else ()), "encoder_layerdrop", "decoder_layerdrop"]
+    for name in off:
+        if getattr(made, name, None):
+            setattr(made, name, 0.0)
+    return made
+
+
+def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
+    """The module with first weights that follow from the seed, in float32 on the CPU."""
+    import transformers
+
+    name = family_of_model(config).class_name
+    assert name is not None, "checked with the family"
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = getattr(transformers, name)(settings).float()
+    output = network.get_output_embeddings()
+    if output is not None and not config.tie_embeddings and _shares(network, output):
+        # T5 of transformers 5 makes them one whatever its settings say, until it reads two from a file.
+        output.weight = nn.Parameter(output.weight.detach().clone())
+    return network
+
+
+def _shares(network: Any, output: nn.Linear) -> bool:
+    return output.weight.data_ptr() == network.get_input_embeddings().weight.data_ptr()
+
+
+@torch.no_grad()
+def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: tuple[str, ...] = ()) -> Taken:
+    """Fills a module with the weights of a folder, in the precision that it has. Tensors whose names begin with one of
+    `fresh` may be missing, and then keep their first weights.
+
+    Raises InputError where others are missing, of another shape or not finite, where the weights are pickled alone, and
+    where they are not those of the `sha256`.
+    """
+    folder = Path(path)
+    weights = open_weights(folder)
+    found = sha256_of(weights.files)
+    if sha256 not in (None, found):
+        raise input_error(
+            f"model.sha256: {path} holds other weights",
+            got=found,
+            allowed=str(sha256),
+            fix="put back the files that the run began with, or leave model.sha256 out for a new run",
+        )
+    if (folder / ADAPTER).exists():
+        raise input_error(
+            f"model.path: {path} is an adapter, or has one beside its weights",
+            got=ADAPTER,
+            allowed="the weights of a whole model",
+            fix="merge the adapter with PEFT's merge_and_unload() and save_pretrained()",
+        )
+    loaded, told = _loaded(network, folder)
+    _check_told(told, path=path, fresh=fresh)
+    given = loaded.state_dict()
+    own = network.state_dict()
+    missing = {each for each in told["missing_keys"] if each.startswith(fresh)} if fresh else set[str]()
+    for name, tensor in given.items():
+        if name not in own or own[name].shape != tensor.shape:
+            raise refused(
+                path, got=f"{name} {list(tensor.shape)}", allowed="the tensors that config.json says"
+            )
+        if not tensor.isfinite().all():
+            raise refused(path, got=f"numbers that are not finite in {name}", allowed="finite numbers")
+        if name not in missing:
+            own[name].copy_(tensor)
+    for one, other in _wrongly_shared(network, loaded):
+        raise refused(
+            path, got=f"{one} apart from {other}", allowed="tie_word_embeddings as config.json says it"
+        )
+    stored = Counter[str]()
+    for name in weights.names:
+        stored[weights.read(name)[1]] += 1
+    dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
+    return Taken(found, len(weights.names), dict(stored), dtype)
+
+
+def _loaded(network: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+    try:
+        with quiet(), torch.random.fork_rng(devices=[]):
+            return type(network).from_pretrained(
+                folder,
+                config=network.config,
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # they are reported by name
+                output_loading_info=True,
+            )
+    except Exception as error:  # the library raises anything on files of unknown origin
+        raise input_error(
+            f"model.path: transformers cannot read {folder}",
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
+            allowed="config.json and *.safetensors of one model",
+            fix="download the model again, weights and config.json together",
+        ) from None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bar of progress from transformers, and no report of what an error of ours says."""
+    from transformers.utils import logging
+
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _check_told(told: dict[str, Any], *, path: str, fresh: tuple[str, ...]) -> None:
+    names = {
+        "missing": sorted(each for each in told["missing_keys"] if not (fresh and each.startswith(fresh))),
+        "of another shape": sorted(
+            name
+            for each in told["mismatched_keys"]
+            if not (fresh and (name := each if isinstance(each, str) else str(each[0])).startswith(fresh))
+        ),
+    }
+    if any(names.values()):
+        got = "; ".join(
+            f"{len(each)} {what}: {', '.join(each[:MOST_NAMED])}" for what, each in names.items() if each
+        )
+        raise refused(path, got=got, allowed="every tensor of the model, of the size that config.json says")
+
+
+def _wrongly_shared(network: Any, loaded: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of names that share a tensor here and hold different numbers in the files."""
+    other = loaded.state_dict(keep_vars=True)
+    for name, first in shared_names(network).items():
+        if not torch.equal(other[name], other[first]):
+            yield name, first
+
+
+def shared_names(network: nn.Module) -> dict[str, str]:
+    """For each name of a tensor that has another name too, the first of them."""
+    seen: dict[int, str] = {}
+    again: dict[str, str] = {}
+    for name, tensor in network.state_dict(keep_vars=True).items():
+        first = seen.setdefault(id(tensor), name)
+        if first != name:
+            again[name] = first
+    return again
+
+
+def state_without_doubles(network: nn.Module, prefix: str) -> dict[str, Tensor]:
+    """The state of a module in which a tensor of several names stands once."""
+    again = shared_names(network)
+    return {prefix + name: each for name, each in network.state_dict().items() if name not in again}
