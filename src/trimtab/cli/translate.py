@@ -129,8 +129,8 @@ def translate(
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
-        loaded = {"search": search, "tags": tag or (), "device": device, "ensemble": ensemble_mode}
-        translator = _opened(runs, shortlist, threads, adapter=adapter, **loaded)
+        loaded = {"search": search, "tags": tag or (), "device": device}
+        translator = _opened(runs, shortlist, threads, adapter=adapter, ensemble=ensemble_mode, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         if at_once := interactive or is_typed(source):
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines

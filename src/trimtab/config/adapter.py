@@ -1,7 +1,7 @@
 """Adapters: small trained matrices beside frozen weights."""
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator
 
@@ -63,7 +63,10 @@ class LoraAdapter(Settings):
     @field_validator("targets", mode="before")
     @classmethod
     def _no_tables(cls, value: Any) -> Any:
-        names = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+        given: Any = value
+        names: list[Any] = [given]
+        if isinstance(given, list | tuple):
+            names = [*cast("list[Any]", given)]
         if tables := [str(each) for each in names if isinstance(each, str) and each in TABLES]:
             raise refused(
                 "",

@@ -21,7 +21,10 @@ def test_a_classifier_is_trained_resumed_and_exported(tmp_path):
     ]
     assert all(torch.equal(weights[f"network.bert.{name}"], first[name]) for name in kept)
     assert not any(torch.equal(weights[f"network.bert.{name}"], first[name]) for name in moved)
-    assert trimtab.export_model(tmp_path / "run", to="hf", out=tmp_path / "hf").gate.passed
+    report = trimtab.export_model(tmp_path / "run", to="hf", out=tmp_path / "hf")
+    assert report.gate.passed
+    assert report.to_dict()["folder"] == str(tmp_path / "hf")
+    assert "as exact as the trainer" in report.render()
     opened = AutoModelForSequenceClassification.from_pretrained(tmp_path / "hf")
     assert opened.config.id2label == dict(enumerate(["garden", "kitchen", "sea"]))
     again_from_the_middle(tmp_path / "run", tmp_path / "again", path)

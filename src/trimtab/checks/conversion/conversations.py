@@ -99,13 +99,13 @@ def _data_sets(draft: Draft, corpora: Setting | None) -> Iterator[DataSet]:
         return
     draft.account(corpora)
     told = draft.run.keys.get(corpora.key)
-    items = told.value if told is not None and isinstance(told.value, list) else None
-    if draft.run.tool == "axolotl" and items is not None:
-        for number, item in enumerate(cast("list[Any]", items)):
+    value: Any = None if told is None else told.value
+    if draft.run.tool == "axolotl" and isinstance(value, list):
+        for number, item in enumerate(cast("list[Any]", value)):
             yield from _of_axolotl(draft, mapping(item), key=f"{corpora.key}.{number}")
         return
-    known = _named_data_sets(draft) if draft.run.tool == "llamafactory" else {}
-    for name in corpora.value or []:
+    known: Mapping[str, Any] = _named_data_sets(draft) if draft.run.tool == "llamafactory" else {}
+    for name in cast("list[Any]", corpora.value or []):
         entry = mapping(known.get(str(name)))
         file = entry.get("file_name")
         form = str(entry.get("formatting", ALPACA)) if entry else ""
@@ -121,8 +121,8 @@ def _of_axolotl(draft: Draft, item: Mapping[str, Any], *, key: str) -> Iterator[
     if isinstance(form, str):
         form = form.partition(".")[0].partition(":")[0]
     files = item.get("data_files")
-    names = files if isinstance(files, list) else [files] if isinstance(files, str) else [item.get("path")]
-    for name in cast("list[Any]", names):
+    names = cast("list[Any]", files) if isinstance(files, list) else [files or item.get("path")]
+    for name in names:
         if isinstance(name, str) and name:
             yield DataSet(key, name, form if isinstance(form, str) else "own fields" if form else "")
 

@@ -32,8 +32,22 @@ class Family:
 
 NATIVE = Family(task="language_model")
 MBART = Family(task="translation", class_name="MBartForConditionalGeneration", tokens="language first")
-T5 = {"task": "translation", "dropout": "dropout_rate", "window": None}
-BERT = {"task": "classification", "tokens": "begins and ends", "dropout": "hidden_dropout_prob"}
+
+
+def _t5(class_name: str) -> Family:
+    return Family(task="translation", class_name=class_name, dropout="dropout_rate", window=None)
+
+
+def _bert(class_name: str, *, dropout: str = "hidden_dropout_prob", reserved_positions: int = 0) -> Family:
+    return Family(
+        task="classification",
+        class_name=class_name,
+        tokens="begins and ends",
+        dropout=dropout,
+        reserved_positions=reserved_positions,
+    )
+
+
 FAMILIES: Mapping[str, Family] = {
     "llama": NATIVE,
     "mistral": NATIVE,
@@ -46,13 +60,13 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "mbart": MBART,
     "bart": Family(task="translation", class_name="BartForConditionalGeneration", tokens="begins and ends"),
-    "t5": Family(class_name="T5ForConditionalGeneration", **T5),
-    "mt5": Family(class_name="MT5ForConditionalGeneration", **T5),
-    "umt5": Family(class_name="UMT5ForConditionalGeneration", **T5),
-    "bert": Family(class_name="BertForSequenceClassification", **BERT),
-    "roberta": Family(class_name="RobertaForSequenceClassification", reserved_positions=2, **BERT),
-    "xlm-roberta": Family(class_name="XLMRobertaForSequenceClassification", reserved_positions=2, **BERT),
-    "distilbert": Family(class_name="DistilBertForSequenceClassification", **{**BERT, "dropout": "dropout"}),
+    "t5": _t5("T5ForConditionalGeneration"),
+    "mt5": _t5("MT5ForConditionalGeneration"),
+    "umt5": _t5("UMT5ForConditionalGeneration"),
+    "bert": _bert("BertForSequenceClassification"),
+    "roberta": _bert("RobertaForSequenceClassification", reserved_positions=2),
+    "xlm-roberta": _bert("XLMRobertaForSequenceClassification", reserved_positions=2),
+    "distilbert": _bert("DistilBertForSequenceClassification", dropout="dropout"),
 }
 """By the `model_type` of config.json."""
 EXAMPLES = {

@@ -4,6 +4,7 @@ texts."""
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,6 +59,14 @@ class LabelExport:
     target: str
     step: int
     gate: LabelGate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
+
+    def render(self) -> str:
+        """Lines for people."""
+        return f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
 
 
 def export_classifier(run: Path | str, *, to: str, out: Path | str) -> LabelExport:
