@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 from trimtab.config.load import load_recipe
 from trimtab.fit.gpus import find_gpu, local_gpu
@@ -61,6 +62,7 @@ def text(tokens, *, model, longest=512, vocabulary=32000, compiled=False, record
             "valid": {"text": "english_valid.txt.xz"},
             "tokenizer": {"kind": "pretrained", "path": "TOKENIZER", "vocabulary_size": vocabulary},
             "max_tokens": longest,
+            "workers": 0,
         },
         "model": {"kind": "decoder", **model},
         "step": {
@@ -230,11 +232,11 @@ def one(name, folder, *, small):
     """Opens the data, waits for its turn, trains a few steps, says what it saw on the last line."""
     import torch
 
-    from trimtab.build import build
+    from trimtab.build import build, untrained_model
     from trimtab.config.paths import resolve_paths
     from trimtab.device import set_arithmetic
     from trimtab.progress import Silent
-    from trimtab.tasks.task_of import open_datasets
+    from trimtab.tasks.task_of import open_datasets, task_of
 
     loaded = load_recipe(recipe_file(name, folder, small=small))
     recipe = resolve_paths(loaded)
@@ -243,16 +245,20 @@ def one(name, folder, *, small):
             update={"step": recipe.step.model_copy(update={"precision": "bf16_mixed"})}
         )
     datasets = open_datasets(recipe, tokenizer_folder=folder / f"{os.getpid()}_tokenizer", progress=Silent())
+    # First weights take a CPU up to a quarter of a minute, in which another recipe has the GPU.
+    task = task_of(recipe)
+    model = untrained_model(task, task.resolve_sizes(recipe, datasets), datasets, device=torch.device("cpu"))
     say("READY")
     sys.stdin.readline()
     found = planned(loaded)
     set_arithmetic(recipe)
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.init()
-        torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
-    parts = build(recipe, datasets)
+    if torch.cuda.is_available():
+        torch.zeros(1, device="cuda")
+        free, total = torch.cuda.mem_get_info()
+        found["driver_at_first"] = total - free - torch.cuda.memory_reserved()
+    with patch("trimtab.build.untrained_model", lambda *_, device: model.to(device)):
+        parts = build(recipe, datasets)
     found["seconds_to_build"] = round(time.perf_counter() - begun, 2)
     steps = parts.stream.batches(0)
     try:
@@ -283,6 +289,7 @@ def measured(parts, steps, found):
         found["measured"] = peaks()
         free, total = torch.cuda.mem_get_info()
         found["driver_in_use"], found["driver_total"] = total - free, total
+        found["reserved_then"] = torch.cuda.memory_reserved()
     packs = [next(steps)[1] for _ in range(TIMED_STEPS)]
     wait(cuda)
     begun = time.perf_counter()
@@ -303,6 +310,7 @@ def measured(parts, steps, found):
     evaluated(parts, packs[0][0])
     if cuda:
         found["evaluation"] = peaks()
+        found["phases"] = phases(parts, packs[0][0])
 
 
 def step(parts, steps, number):
@@ -330,14 +338,37 @@ def evaluated(parts, batch):
         parts.stepper.objective.compute_loss(copy, batch)
 
 
+def phases(parts, batch):
+    """The peaks of a forward pass with its loss, and of the backward pass, launched plainly."""
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
+    parts.model.train()
+    held = torch.cuda.memory_allocated()
+    output = parts.stepper.objective(batch)
+    told = {"held": held, "after_forward": torch.cuda.memory_allocated()}
+    told["loss"] = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    (output.objective / 1024).backward()
+    told["backward"], told["after_backward"] = (
+        torch.cuda.max_memory_allocated(),
+        torch.cuda.memory_allocated(),
+    )
+    return told
+
+
 def peaks():
     import torch
 
+    stats = torch.cuda.memory_stats()
     return {
         "allocated": torch.cuda.max_memory_allocated(),
         "reserved": torch.cuda.max_memory_reserved(),
         "held": torch.cuda.memory_allocated(),
-        "retries": torch.cuda.memory_stats().get("num_alloc_retries", 0),
+        "requested": stats.get("requested_bytes.all.peak", 0),
+        "inactive": stats.get("inactive_split_bytes.all.peak", 0),
+        "segments": stats.get("segment.all.peak", 0),
+        "retries": stats.get("num_alloc_retries", 0),
     }
 
 
