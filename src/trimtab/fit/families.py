@@ -46,7 +46,7 @@ def family_shape(settings: Settings, *, name: str) -> tuple[Shape, str]:
             fix="describe it by a recipe: `model: {kind: decoder, dim: ..., heads: ..., layers: ..., feed_forward: "
             "...}`",
         )
-    missing = [key for key in family.needed if not isinstance(found.get(key), int | float)]
+    missing = [key for key in family.needed if type(found.get(key)) is not int]
     wrong = [key for key in family.needed if key not in missing and not 0 < found[key] < 10**8]
     if missing or wrong:
         problems = [
@@ -83,13 +83,21 @@ def _or(settings: Settings, key: str, default: Any) -> Any:
     return default if value is None else value
 
 
+def _size(settings: Settings, key: str, default: int) -> int:
+    """A whole number above 0, or the default where there is none."""
+    value = _or(settings, key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**8:
+        raise ValueError(f"{key} is {str(value)[:40]}, not a whole number above 0")
+    return value
+
+
 def _llama_like(settings: Settings) -> Shape:
     """Llama, Mistral, Qwen2, Qwen3, Gemma 1 to 3 (text): RMSNorm, gated feed-forward blocks, rotary positions."""
     kind = settings["model_type"]
     gemma = kind.startswith("gemma")
     heads, dim = settings["num_attention_heads"], settings["hidden_size"]
-    kept = _or(settings, "num_key_value_heads", KV_DEFAULTS.get(kind, heads))
-    head_size = _or(settings, "head_dim", HEAD_DEFAULTS.get(kind, dim // heads))
+    kept = _size(settings, "num_key_value_heads", KV_DEFAULTS.get(kind, heads))
+    head_size = _size(settings, "head_dim", HEAD_DEFAULTS.get(kind, dim // heads))
     biased: bool | str = bool(_or(settings, "attention_bias", False))
     of_qkv = kind == "qwen2"
     layer = Layer(
@@ -143,14 +151,14 @@ def _bart_like(settings: Settings) -> Shape:
     vocabulary = settings["vocab_size"]
     gated_out = [Weights("embedding", (vocabulary, dim), "embedding")]
     if kind == "marian" and not _or(settings, "share_encoder_decoder_embeddings", True):
-        target = _or(settings, "decoder_vocab_size", vocabulary)
+        target = _size(settings, "decoder_vocab_size", vocabulary)
         gated_out.append(Weights("target_embedding", (target, dim), "embedding"))
-    rows = _or(settings, "decoder_vocab_size", vocabulary) if kind == "marian" else vocabulary
+    rows = _size(settings, "decoder_vocab_size", vocabulary) if kind == "marian" else vocabulary
     tied = bool(_or(settings, "tie_word_embeddings", True))
     if not tied:
         gated_out.append(Weights("output", (rows, dim), "output"))
     if kind == "marian":  # sines in a frozen parameter of each side
-        positions = _or(settings, "max_position_embeddings", 1024)
+        positions = _size(settings, "max_position_embeddings", 1024)
         gated_out += [
             Weights(f"{side}_positions", (positions, dim), "position", trained=False) for side in "st"
         ]
@@ -188,7 +196,7 @@ def _t5_like(settings: Settings) -> Shape:
     mt5 = settings["model_type"] == "mt5"
     how = str(_or(settings, "feed_forward_proj", "gated-gelu" if mt5 else "relu"))
     tied = bool(_or(settings, "tie_word_embeddings", not mt5))
-    buckets = _or(settings, "relative_attention_num_buckets", 32)
+    buckets = _size(settings, "relative_attention_num_buckets", 32)
     weights = [Weights("embedding", (settings["vocab_size"], dim), "embedding")]
     if not tied:
         weights.append(Weights("output", (settings["vocab_size"], dim), "output"))
@@ -196,7 +204,7 @@ def _t5_like(settings: Settings) -> Shape:
     for side in ("encoder", "decoder"):
         layers = settings["num_layers"]
         if side == "decoder":
-            layers = _or(settings, "num_decoder_layers", layers)
+            layers = _size(settings, "num_decoder_layers", layers)
         layer = Layer(
             dim=dim,
             heads=heads,
@@ -255,8 +263,8 @@ def _bert_tables(settings: Settings, dim: int) -> list[Weights]:
     vocabulary = settings["vocab_size"]
     tables = [
         Weights("embedding", (vocabulary, dim), "embedding"),
-        Weights("positions", (_or(settings, "max_position_embeddings", 512), dim), "position"),
-        Weights("kinds", (_or(settings, "type_vocab_size", 2), dim), "position"),
+        Weights("positions", (_size(settings, "max_position_embeddings", 512), dim), "position"),
+        Weights("kinds", (_size(settings, "type_vocab_size", 2), dim), "position"),
         *norm_weights("embedding.norm", "layer", dim),
         Weights("head.weight", (dim, dim), "matrix"),
         Weights("head.bias", (dim,), "vector"),
@@ -274,8 +282,8 @@ def _labels(settings: Settings) -> int:
 
 
 def _vit_tables(settings: Settings, dim: int) -> list[Weights]:
-    side, patch = _or(settings, "image_size", 224), _or(settings, "patch_size", 16)
-    channels, labels = _or(settings, "num_channels", 3), _labels(settings)
+    side, patch = _size(settings, "image_size", 224), _size(settings, "patch_size", 16)
+    channels, labels = _size(settings, "num_channels", 3), _labels(settings)
     patches = (side // patch) ** 2
     return [
         Weights("patches.weight", (dim, channels * patch * patch), "matrix"),

@@ -25,7 +25,7 @@ class Gpu:
     """What CUDA offers as the total: the figure in PyTorch's message `GPU 0 has a total capacity of`."""
     teraflops: float
     """bfloat16; float16 where the card has no bfloat16."""
-    gigabytes_per_second: float
+    gigabytes_per_second: int
     capability: float = 9.0
     """CUDA compute capability; from 8.0 on there is bfloat16."""
     source: str = ""

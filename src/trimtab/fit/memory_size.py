@@ -46,6 +46,6 @@ def usable(text: str, *, option: str) -> int:
     return size if "i" in text.lower() else int(size * SOLD)
 
 
-def in_gib(size: float) -> str:
+def in_gib(size: int | float) -> str:
     """Bytes for people: GiB with two digits, MiB where that is less than a tenth of one."""
     return f"{size / GIB:,.2f} GiB" if abs(size) >= GIB / 10 else f"{size / MIB:,.1f} MiB"
