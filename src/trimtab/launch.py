@@ -23,7 +23,7 @@ from trimtab.config.resets import Reset, check_resumes, fixes_for, may_change, p
 from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
-from trimtab.device import set_arithmetic
+from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, of_first, on_any
 from trimtab.errors import RunFailed, input_error
@@ -344,7 +344,7 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise RunFailed(model_does_not_fit(recipe, error)) from None
+        raise RunFailed(model_does_not_fit(recipe, error, device=choose_device())) from None
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.fit.climb import Situation, cheapest_climb, smallest_plan
 from trimtab.fit.families import family_shape
 from trimtab.fit.gpus import ALL, GPUS, Gpu, find_gpu, local_gpu, of_memory
-from trimtab.fit.memory_size import parse_memory, usable
+from trimtab.fit.memory_size import GIB, parse_memory, usable
 from trimtab.fit.native import native_shape
 from trimtab.fit.report import Answer
 from trimtab.fit.shape import Shape
@@ -216,10 +216,16 @@ def parse_size(text: str | None) -> Size | None:
     raise input_error("--solve: unknown", got=text[:60], allowed=", ".join(SIZES), fix="`--solve batch`")
 
 
-def advice_for(recipe: Recipe, folder: Path, gpu: Gpu) -> Answer | None:
-    """What to change in a recipe that has run out of memory on a GPU: the climb of a plan, or None where the plan itself
-    cannot be made."""
+def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
+    """What to change in a resolved recipe that has run out of memory on a GPU, as `KEY=VALUE ...`; empty where nothing
+    is known to help, and where no plan can be made.
+
+    Where the plan says that the recipe fits, it needs more than was planned: then the changes are such as save a tenth.
+    """
     try:
-        return answer_on(Subject("", recipe, folder), gpu)
+        subject = Subject("", recipe, Path())
+        peak = subject.on(gpu).planned(recipe).peak
+        climb = cheapest_climb(subject.on(replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))))
     except InputError:
-        return None
+        return ""
+    return "" if climb is None else climb.command_line

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from trimtab.config.optimizers import Adafactor
@@ -50,6 +51,11 @@ class Climb:
     plan: Plan
     slowdown: float
     """Estimated share of the tokens per second that they cost, against the recipe as it is; below 0 where they gain."""
+
+    @property
+    def command_line(self) -> str:
+        """All changes as overrides, for a shell."""
+        return " ".join(quote(change.override) for change in self.changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,8 @@ def _bart_like(settings: Settings) -> Shape:
         gated_out.append(Weights("target_embedding", (target, dim), "embedding"))
     rows = _size(settings, "decoder_vocab_size", vocabulary) if kind == "marian" else vocabulary
     tied = bool(_or(settings, "tie_word_embeddings", True))
-    if not tied:
+    if not tied:  # the tables of both sides are their own then, beside the one that neither of them uses
+        gated_out += [Weights(f"{side}_embedding", (rows, dim), "embedding") for side in "st"]
         gated_out.append(Weights("output", (rows, dim), "output"))
     if kind == "marian":  # sines in a frozen parameter of each side
         positions = _size(settings, "max_position_embeddings", 1024)

@@ -145,10 +145,7 @@ def climb_lines(climb: Climb, memory: int) -> Iterator[str]:
     yield ""
     for change in climb.changes:
         yield f"  {change.key}: {EFFECTS[change.effect]}"
-    overrides = " ".join(
-        change.override if " " not in change.override else f"'{change.override}'" for change in climb.changes
-    )
-    yield f"or on the command line: {overrides}"
+    yield f"or on the command line: {climb.command_line}"
 
 
 def recipe_lines(settings: Sequence[tuple[str, str]]) -> list[str]:

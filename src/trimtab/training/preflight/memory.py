@@ -37,22 +37,38 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     smaller = (
         f"set step.tokens_per_micro_batch to {max(least, targets // 2)}; it changes speed and memory only"
     )
+    fix = smaller if targets > least else "lower data.max_tokens, or take a smaller model"
     return LONGEST_BATCH_DOES_NOT_FIT.found(
         f"a micro-batch of {targets} {facts.targets} does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
-        fix=smaller if targets > least else "lower data.max_tokens, or take a smaller model",
+        fix=planned_fix(parts.recipe, parts.device) or fix,
     )
 
 
-def model_does_not_fit(recipe: Recipe, error: Exception) -> str:
+def planned_fix(recipe: Recipe, device: torch.device) -> str:
+    """What the planner proposes for a recipe that has run out of a GPU's memory; empty on a CPU, and where it knows of
+    nothing."""
+    if device.type != "cuda":
+        return ""
+    from trimtab.fit.ask import changes_after_running_out
+    from trimtab.fit.gpus import described
+
+    of = torch.cuda.get_device_properties(device)
+    gpu = described(of.name, of.total_memory / 2**30, float(f"{of.major}.{of.minor}"))
+    changes = changes_after_running_out(recipe, gpu)
+    return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
+
+
+def model_does_not_fit(recipe: Recipe, error: Exception, *, device: torch.device | None = None) -> str:
     """The error for weights that do not fit in memory."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     sizes = recipe.model.model_dump(exclude_none=True)
     told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)
+    planned = "" if device is None else planned_fix(recipe, device)
     return (
         f"the model does not fit into memory: {one_line(said)}\n"
         f"  got     {told}\n"
-        "  fix     take a smaller one, such as `model.preset: small`, or a larger machine"
+        f"  fix     {planned or 'take a smaller one, such as `model.preset: small`, or a larger machine'}"
     )
 
 
