@@ -141,7 +141,13 @@ def test_bert_has_as_many_parameters_as_in_transformers(layers, rows, positions,
 
 
 @settings(**SMALL)
-@given(st.integers(1, 3), st.sampled_from([(32, 8), (48, 16)]), st.integers(1, 4), st.booleans(), st.integers(2, 9))
+@given(
+    st.integers(1, 3),
+    st.sampled_from([(32, 8), (48, 16)]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.integers(2, 9),
+)
 def test_vit_has_as_many_parameters_as_in_transformers(layers, picture, channels, biased, labels):
     config = transformers.ViTConfig(
         hidden_size=32,
@@ -190,7 +196,12 @@ def test_each_missing_size_is_told():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"num_attention_heads": 10**7}, {"tie_word_embeddings": "x"}, {"head_dim": "no"}, {"num_key_value_heads": []}],
+    [
+        {"num_attention_heads": 10**7},
+        {"tie_word_embeddings": "x"},
+        {"head_dim": "no"},
+        {"num_key_value_heads": []},
+    ],
 )
 def test_settings_that_make_no_sense_end_in_a_message_or_a_plan(changes):
     given_settings = {"model_type": "llama", **dict.fromkeys(SIZES, 8), **changes}

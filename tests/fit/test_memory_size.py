@@ -8,7 +8,13 @@ from trimtab.fit.memory_size import GIB, MIB, in_gib, parse_memory, usable
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("24GB", 24 * GIB), ("24 gib", 24 * GIB), ("1.5GB", 3 * GIB // 2), ("512MiB", 512 * MIB), ("1TB", 1024 * GIB)],
+    [
+        ("24GB", 24 * GIB),
+        ("24 gib", 24 * GIB),
+        ("1.5GB", 3 * GIB // 2),
+        ("512MiB", 512 * MIB),
+        ("1TB", 1024 * GIB),
+    ],
 )
 def test_amounts_are_read_in_powers_of_two(text, size):
     assert parse_memory(text, option="--ram") == size

@@ -17,9 +17,7 @@ from trimtab.tasks.classification.model import SequenceClassifier
 
 
 def numbers(model, *, trained=None):
-    return sum(
-        weight.numel() for weight in model.parameters() if trained in (None, weight.requires_grad)
-    )
+    return sum(weight.numel() for weight in model.parameters() if trained in (None, weight.requires_grad))
 
 
 def without_values(monkeypatch):

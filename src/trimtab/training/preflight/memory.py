@@ -1,16 +1,22 @@
 """The largest batch that can come: if it fits, every other does."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.errors import one_line
+from trimtab.errors import InputError, one_line
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import as_trained
+
+if TYPE_CHECKING:
+    from trimtab.fit.gpus import Gpu
+    from trimtab.fit.plan import Plan
 
 SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
 """Of a model, by which its weights grow."""
@@ -51,12 +57,51 @@ def planned_fix(recipe: Recipe, device: torch.device) -> str:
     if device.type != "cuda":
         return ""
     from trimtab.fit.ask import changes_after_running_out
+
+    changes = changes_after_running_out(recipe, gpu_of(device))
+    return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
+
+
+def gpu_of(device: torch.device) -> "Gpu":
+    """The card as PyTorch describes it."""
     from trimtab.fit.gpus import described
 
     of = torch.cuda.get_device_properties(device)
-    gpu = described(of.name, of.total_memory / 2**30, float(f"{of.major}.{of.minor}"))
-    changes = changes_after_running_out(recipe, gpu)
-    return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
+    return described(of.name, of.total_memory / 2**30, float(f"{of.major}.{of.minor}"))
+
+
+def planned_memory(parts: Checked) -> str:
+    """One line before a run: what the planner expects of its GPU; empty on a CPU, and where it has no plan."""
+    if parts.device.type != "cuda":
+        return ""
+    from trimtab.fit.memory_size import in_gib
+
+    gpu = gpu_of(parts.device)
+    try:
+        plan = plan_of(parts.recipe, gpu)
+    except InputError:
+        return ""
+    return (
+        f"memory: {in_gib(plan.reserved)} reserved at the peak is planned, {in_gib(plan.driver)} with CUDA's own, of "
+        f"{in_gib(gpu.memory)}"
+    )
+
+
+def measured_memory(parts: Checked) -> str:
+    """One line after a run: what PyTorch reserved at most, checks and evaluations included; empty on a CPU."""
+    if parts.device.type != "cuda":
+        return ""
+    from trimtab.fit.memory_size import in_gib
+
+    most, held = torch.cuda.max_memory_reserved(parts.device), torch.cuda.max_memory_allocated(parts.device)
+    return f"memory: {in_gib(most)} was reserved at the peak, checks and evaluations included, {in_gib(held)} of it allocated"
+
+
+def plan_of(recipe: Recipe, gpu: "Gpu") -> "Plan":
+    """The plan of a resolved recipe."""
+    from trimtab.fit.plan import plan_recipe
+
+    return plan_recipe(recipe, Path(), gpu)
 
 
 def model_does_not_fit(recipe: Recipe, error: Exception, *, device: torch.device | None = None) -> str:
