@@ -26,8 +26,8 @@ def recipe_file(folder):
 def test_a_model_alone_is_planned_with_usual_settings(tmp_path):
     folder = pretrained_folder(tmp_path / "model")
     for path in (folder, folder / "config.json"):
-        subject = ask.open_subject(path, ["step.tokens_per_micro_batch=1024"])
-        assert subject.recipe.step.micro_batch_tokens == 1024
+        subject = ask.open_subject(path, ["step.tokens_per_micro_batch=4096"])
+        assert subject.recipe.step.micro_batch_tokens == 4096
         told = ask.answer_on(subject, find_gpu("rtx-3090"))
         assert told.plan.run.shape.parameters == subject.shape_of(subject.recipe).parameters
         assert told.fits

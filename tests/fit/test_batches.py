@@ -11,7 +11,7 @@ from trimtab.data.shape import plan_shape
 from trimtab.fit.batches import ratio_of_sides, slots_of
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(64, 40000), st.integers(1, 12), st.integers(8, 512))
 def test_slots_of_texts_are_those_of_the_packs(micro, count, longest):
     longest = min(longest, micro)
