@@ -5,8 +5,8 @@
 
 Measured are the peaks of allocated and reserved memory over steps after the first three, with the cache emptied and the
 peaks reset before them (a recorded step is recorded in the first of these), the driver's figure for the GPU, which
-nothing else may use meanwhile, and the peak of a copy of the model for an evaluation with one pass. Half of the recipes,
-drawn by the names alone, are for the constants of `trimtab/fit/constants.py`; the other half judges them.
+nothing else may use meanwhile, and the peak of a copy of the model for an evaluation with one pass. Half of the
+recipes, drawn by the names alone, are for the constants of `trimtab/fit/constants.py`; the other half judges them.
 """
 
 import argparse

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from tests.small_run import write_recipe
+from tests.small_run import small_recipe
 from trimtab import probing
 from trimtab.errors import RunFailed
 from trimtab.probing import as_text, probe, probed
@@ -46,6 +46,6 @@ def test_a_probe_without_an_answer_is_a_failed_run(monkeypatch, tmp_path):
 
 
 def test_the_largest_steps_of_a_recipe_run(tmp_path):
-    found = probed(write_recipe(tmp_path), ["step.tokens_per_step=256", "step.tokens_per_micro_batch=128"])
+    found = probed(small_recipe(tmp_path), ["step.tokens_per_step=256", "step.tokens_per_micro_batch=128"])
     assert found["out_of_memory"] == ""
     assert found["planned"]["driver"] > found["planned"]["reserved"] > found["planned"]["allocated"] > 0

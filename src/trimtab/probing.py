@@ -78,7 +78,7 @@ def _answer(path: Path, overrides: Sequence[str]) -> None:
             allowed="a GPU of NVIDIA on this machine",
             fix="leave --probe out, and name the GPU that you mean: `--gpu rtx-4090`",
         )
-    print(ANSWER + json.dumps(probed(path, overrides)), flush=True)
+    sys.stdout.write(ANSWER + json.dumps(probed(path, overrides)) + "\n")
 
 
 def probed(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def probed(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def largest_steps(parts: Any) -> dict[str, int]:
-    """Takes steps whose micro-batches are as full as they can be; gives the peaks of those after the first ones, of which
-    a CPU has none. The weights move, so that nothing is trained after it."""
+    """Takes steps whose micro-batches are as full as they can be; gives the peaks of those after the first ones, of
+    which a CPU has none. The weights move, so that nothing is trained after it."""
     import torch
 
     cuda = parts.device.type == "cuda"

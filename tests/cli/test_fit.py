@@ -78,6 +78,8 @@ def test_nothing_heavy_is_imported(recipe):
         "except SystemExit: pass\n"
         "print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(recipe)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(recipe)], capture_output=True, text=True, check=True
+    )
     loaded = done.stdout.splitlines()[-1].split()
     assert {"torch", "numpy", "sentencepiece", "jaxtyping"}.isdisjoint(loaded)

@@ -195,8 +195,8 @@ def prepared(layer: nn.Module, how: Program) -> Callable[..., Tensor]:
 
 
 def main() -> None:
-    """Counts compiled layers in a process of its own: the checks of types that tests bring cannot be compiled. Reads and
-    writes JSON: settings of models with what to count, and bytes of tokens and of everything else."""
+    """Counts compiled layers in a process of its own: the checks of types that tests bring cannot be compiled. Reads
+    and writes JSON: settings of models with what to count, and bytes of tokens and of everything else."""
     counted: list[tuple[int, int]] = []
     for case in json.load(sys.stdin):
         how = Program("bf16_mixed", compiled=True, repeats_keys=case["repeats"])

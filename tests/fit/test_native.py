@@ -68,13 +68,9 @@ def test_decoders_have_as_many_parameters(model, num_ids, max_tokens):
 def test_adapters_have_as_many_parameters(model, rank, targets):
     adapter = LoraAdapter(rank=rank, targets=targets)
     real = DecoderOnly(model, num_ids=70, max_positions=64, seed=1)
-    if model.activation not in ("swiglu", "geglu") and targets == ("gate_proj",):
-        return  # there is no such map, which is refused
-    try:
-        add_lora(real, adapter, seed=1)
-    except Exception as error:
-        assert "no such maps" in str(error)
-        return
+    if model.activation not in ("swiglu", "geglu") and "gate_proj" in targets:
+        return  # refused: there is no such map
+    add_lora(real, adapter, seed=1)
     shape = with_adapter(shape_of(model, Vocabulary(70, 70), max_tokens=64), adapter)
     assert shape.parameters == numbers(real)
     assert shape.trained == numbers(real, trained=True)

@@ -1,12 +1,12 @@
 """Bytes that autograd keeps of each layer until its backward pass, by what they belong to.
 
-Derived from `model/block.py`, `model/feed_forward.py` and `model/lora.py`, operation by operation: what PyTorch saves of
-each for its gradient, and for compiled layers what is left of it after the partition into a forward and a backward
+Derived from `model/block.py`, `model/feed_forward.py` and `model/lora.py`, operation by operation: what PyTorch saves
+of each for its gradient, and for compiled layers what is left of it after the partition into a forward and a backward
 graph, which saves no float32 copy that it can cast again. `tests/fit/test_activations.py` counts the saved tensors of
 real layers by `torch.autograd.graph.saved_tensors_hooks` and finds these numbers.
 
-Names: D is the width, H that of all queries, K that of all keys, F that of the feed-forward block, n the heads; h are the
-bytes of a number in products (2, or 4 in fp32) and r those of the residual stream.
+Names: D is the width, H that of all queries, K that of all keys, F that of the feed-forward block, n the heads; h are
+the bytes of a number in products (2, or 4 in fp32) and r those of the residual stream.
 
 | of a token                     | launched one by one                    | compiled                                |
 | ------------------------------ | -------------------------------------- | --------------------------------------- |

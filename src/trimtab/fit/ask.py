@@ -47,8 +47,8 @@ class Subject:
 
 
 def open_subject(path: Path, overrides: Sequence[str] = (), *, model: Path | None = None) -> Subject:
-    """A recipe; or `config.json` of Hugging Face, or its folder, with usual settings for everything else. `model` is such
-    a file that stands in for the model of the recipe. InputError for what is neither."""
+    """A recipe; or `config.json` of Hugging Face, or its folder, with usual settings for everything else. `model` is
+    such a file that stands in for the model of the recipe. InputError for what is neither."""
     if path.is_dir() or path.suffix == ".json":
         if model is not None:
             raise input_error(
@@ -85,8 +85,8 @@ def _of_model(path: Path, overrides: Sequence[str]) -> Subject:
     loaded = parse_recipe(json.dumps(USUAL[task]), path=Path(CONFIG), overrides=tuple(overrides))
     step = loaded.recipe.step
     note = (
-        f"planned as a full training run with micro-batches of {step.micro_batch_tokens:,} {loaded.recipe.facts.targets} "
-        f"and texts of at most {loaded.recipe.data.max_tokens:,} tokens; change these by KEY=VALUE."
+        f"planned as a full training run with micro-batches of {step.micro_batch_tokens:,} "
+        f"{loaded.recipe.facts.targets} and texts of at most {loaded.recipe.data.max_tokens:,} tokens; change these by KEY=VALUE."
     )
     return Subject(f"{path.name}", loaded.recipe, Path(), shape, (note, AS_OWN))
 

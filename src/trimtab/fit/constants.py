@@ -1,5 +1,6 @@
-"""What cannot be derived: memory of CUDA and its libraries, gaps of the allocator, and how near kernels come to a card's
-rates. To be calibrated on an H200 by `benchmarks/fit_planned.py`; until its results are in, they are estimates."""
+"""What cannot be derived: memory of CUDA and its libraries, gaps of the allocator, and how near kernels come to a
+card's rates. To be calibrated on an H200 by `benchmarks/fit_planned.py`; until its results are in, they are
+estimates."""
 
 from trimtab.fit.memory_size import GIB, MIB
 

@@ -12,8 +12,8 @@ ALL = "all"
 NVIDIA_SMI_S = 5.0
 """`nvidia-smi` takes some 50 ms; on a machine with a broken driver it may never end."""
 HIDDEN_SHARE = 0.98
-"""Of what `nvidia-smi` calls total, CUDA offers a process so much: 139.8 of 140.4 GiB on an H200, 23.6 of 24.0 on an RTX
-4090, 22.0 of 22.5 on an L4."""
+"""Of what `nvidia-smi` calls total, CUDA offers a process so much: 139.8 of 140.4 GiB on an H200, 23.6 of 24.0 on an
+RTX 4090, 22.0 of 22.5 on an L4."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,8 +285,8 @@ def passing_layer(layer: Layer, run: Run) -> int:
 
 
 def _evaluation(run: Run, base: int, reserved: int) -> int:
-    """The driver's bytes in an evaluation: a copy of the model, made in the weights' precision and then narrowed, beside
-    what stays; a recorded step keeps its pool meanwhile."""
+    """The driver's bytes in an evaluation: a copy of the model, made in the weights' precision and then narrowed,
+    beside what stays; a recorded step keeps its pool meanwhile."""
     if not run.evaluates:
         return 0
     weights = sum(weight_bytes(each, run.how.weight) for each in run.shape.weights)

@@ -58,8 +58,8 @@ def lines_of(answer: Answer) -> Iterator[str]:
     source = f" and {slots.source:,} of the source" if slots.source and slots.target else ""
     first = slots.target or slots.source
     yield (
-        f"  the longest micro-batch has {first:,} slots{source}, {slots.micro_batches} to a step; tensors hold the most "
-        f"at: {plan.peak_moment}"
+        f"  the longest micro-batch has {first:,} slots{source}, {slots.micro_batches} to a step; tensors hold the "
+        f"most at: {plan.peak_moment}"
     )
     yield ""
     width = max(len(owner) for owner in plan.owners)

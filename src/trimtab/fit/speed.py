@@ -39,8 +39,8 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
 
 
 def operations(plan: Plan) -> float:
-    """Additions and multiplications of a micro-batch: 6 for each weight of a linear map and token, 4 where it is frozen,
-    and those of attention over segments of the greatest length."""
+    """Additions and multiplications of a micro-batch: 6 for each weight of a linear map and token, 4 where it is
+    frozen, and those of attention over segments of the greatest length."""
     run = plan.run
     total = 6.0 * run.shape.rows * run.shape.dim * run.slots.targets
     for stack in run.shape.stacks:

@@ -94,7 +94,10 @@ def measured_memory(parts: Checked) -> str:
     from trimtab.fit.memory_size import in_gib
 
     most, held = torch.cuda.max_memory_reserved(parts.device), torch.cuda.max_memory_allocated(parts.device)
-    return f"memory: {in_gib(most)} was reserved at the peak, checks and evaluations included, {in_gib(held)} of it allocated"
+    return (
+        f"memory: {in_gib(most)} was reserved at the peak, checks and evaluations included, {in_gib(held)} of it "
+        "allocated"
+    )
 
 
 def plan_of(recipe: Recipe, gpu: "Gpu") -> "Plan":
