@@ -84,11 +84,12 @@ def _of_model(path: Path, overrides: Sequence[str]) -> Subject:
 
     loaded = parse_recipe(json.dumps(USUAL[task]), path=Path(CONFIG), overrides=tuple(overrides))
     step = loaded.recipe.step
+    targets, longest = loaded.recipe.facts.targets, loaded.recipe.data.max_tokens
     note = (
-        f"planned as a full training run with micro-batches of {step.micro_batch_tokens:,} "
-        f"{loaded.recipe.facts.targets} and texts of at most {loaded.recipe.data.max_tokens:,} tokens; change these by KEY=VALUE."
+        f"planned as a full training run with micro-batches of {step.micro_batch_tokens:,} {targets} and texts of "
+        f"at most {longest:,} tokens; change these by KEY=VALUE."
     )
-    return Subject(f"{path.name}", loaded.recipe, Path(), shape, (note, AS_OWN))
+    return Subject(path.name, loaded.recipe, Path(), shape, (note, AS_OWN))
 
 
 AS_OWN = "Weights are counted as in transformers, activations as in trimtab's own layers of the same sizes."

@@ -111,9 +111,9 @@ def pieces_of_pretrained(name: str, folder: Path) -> int:
     try:
         with path.open("rb") as file:
             read: Any = json.loads(file.read(MOST_BYTES))
-        known = read["model"]["vocab"]
-        ids = {*known.values()} if isinstance(known, dict) else {*range(len(known))}
-        return 1 + max({*ids, *(each["id"] for each in read.get("added_tokens", ()))})
+        known: Any = read["model"]["vocab"]  # pieces with their ids, or in the order of their ids
+        ids: list[int] = [*known.values()] if hasattr(known, "values") else [*range(len(known))]
+        return 1 + max([*ids, *(each["id"] for each in read.get("added_tokens", ()))])
     except OSError as error:
         raise unreadable(error, path) from None
     except (ValueError, KeyError, TypeError, AttributeError):
