@@ -65,17 +65,23 @@ attend_op.register_autograd(_gradients, setup_context=_save)
 
 
 class FusedRmsNorm(torch.autograd.Function):
-    """Saves what `_fused_rms_norm` of CUDA does: input, gain and one statistic of each row."""
+    """Saves what RMSNorm of CUDA does: `_fused_rms_norm` its input, gain and one statistic of each row; single
+    operations, which run where input and gain differ in precision, also what a trained gain multiplies."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        statistic = x.square().mean(-1, keepdim=True).add(1e-6).rsqrt()
-        ctx.save_for_backward(x, weight, statistic)
-        return x * statistic * weight
+        wide = x.float()
+        statistic = wide.square().mean(-1, keepdim=True).add(1e-6).rsqrt()
+        normed = wide * statistic
+        if x.dtype == weight.dtype:
+            ctx.save_for_backward(x, weight, statistic)
+            return (normed * weight).to(x.dtype)
+        ctx.save_for_backward(wide, weight, statistic, *([normed] if weight.requires_grad else []))
+        return normed * weight
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple:
-        x, weight, statistic = ctx.saved_tensors
+        x, weight, statistic, *_ = ctx.saved_tensors
         return gradient * statistic * weight, (gradient * x * statistic).flatten(0, -2).sum(0)
 
 
@@ -99,7 +105,9 @@ def as_on_cuda(how: Program) -> Generator[None]:
                 x.float(), list(self.normalized_shape), self.weight.float(), self.eps
             )
             return found[0]
-        return FusedRmsNorm.apply(x.float(), self.weight.float())
+        if how.casts_rms_norm:
+            return FusedRmsNorm.apply(x.float(), self.weight.float())
+        return FusedRmsNorm.apply(x, self.weight)
 
     def layer_norm(self: nn.LayerNorm, x: Tensor) -> Tensor:
         return F.layer_norm(

@@ -51,6 +51,7 @@ programs = st.builds(
     precision=st.sampled_from(["bf16_mixed", "fp16_mixed", "bf16"]),
     compiled=st.just(False),
     repeats_keys=st.booleans(),
+    casts_rms_norm=st.booleans(),
 )
 
 

@@ -39,6 +39,8 @@ class Program:
     """Whether attention runs over flat packs; else over padded rows."""
     repeats_keys: bool = False
     """Whether the kernel of attention takes as many heads of keys as of queries, so that shared ones are repeated."""
+    casts_rms_norm: bool = True
+    """Whether autocast makes what enters RMSNorm float32, as it does from PyTorch 2.13 on."""
 
     @property
     def is_whole(self) -> bool:
@@ -135,9 +137,20 @@ def _feed_forward(layer: Layer, how: Program) -> int:
 
 
 def _norms(layer: Layer, how: Program) -> int:
-    """Of layers whose operations are launched one by one: each norm keeps its input in float32."""
-    statistics = 8 if layer.norm == "layer" else 4
-    return (3 if layer.cross else 2) * (4 * layer.dim + statistics)
+    """Of layers whose operations are launched one by one."""
+    return (3 if layer.cross else 2) * of_norm(layer, how)
+
+
+def of_norm(layer: Layer, how: Program) -> int:
+    """Each norm keeps its input in float32. Without a cast by autocast, an RMSNorm whose input is narrower than its
+    gain is computed in single operations, which keep what the gain multiplies as well, if the gain is trained; and one
+    whose gain is as narrow as its input keeps it as it is."""
+    if layer.norm == "layer":
+        return 4 * layer.dim + 8
+    size = 4
+    if not how.casts_rms_norm and how.residual(layer) == 2:
+        size = 2 if how.precision == "bf16" else 4 if layer.frozen else 8
+    return size * layer.dim + 4
 
 
 def _compiled_norms(layer: Layer, how: Program) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from trimtab.config.optimizers import Adafactor
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.plan import Plan, plan_run, run_of, wants_compile
 from trimtab.fit.shape import Shape
@@ -72,8 +73,8 @@ class Situation:
         return plan_run(run_of(recipe, self.folder, self.gpu, self.shape_of(recipe)))
 
     def fits(self, plan: Plan) -> bool:
-        """Whether training and evaluation fit."""
-        return plan.peak <= self.gpu.memory
+        """Whether training and evaluation fit, with something to spare."""
+        return plan.peak <= PROPOSED_SHARE * self.gpu.memory
 
 
 def cheapest_climb(situation: Situation) -> Climb | None:

@@ -279,7 +279,7 @@ def _bert_tables(settings: Settings, dim: int) -> list[Weights]:
 
 def _labels(settings: Settings) -> int:
     names: Any = settings.get("id2label")
-    return len(names) if isinstance(names, dict | list) else int(_or(settings, "num_labels", 2))
+    return len(names) if hasattr(names, "keys") else int(_or(settings, "num_labels", 2))
 
 
 def _vit_tables(settings: Settings, dim: int) -> list[Weights]:

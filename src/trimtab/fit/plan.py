@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
-from trimtab.fit.activations import Program, of_layer, of_source, once
+from trimtab.fit.activations import Program, of_layer, of_norm, of_source, once
 from trimtab.fit.batches import Slots, slots_of
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import loss_workspace
@@ -20,6 +22,8 @@ TILED_LONGEST = 512
 TILED_SIZES = (32, 64, 128)
 """Up to this length of a segment, heads of these sizes attend in tiles, which share keys without repeating them
 (`model/tiled`)."""
+CASTS_FROM = (2, 13)
+"""Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
 COMPILES_FROM_TARGETS = 30_000_000
 COMPILES_FROM_MINUTES = 3
 """As `device.wants_compile` chooses, which knows the size of an epoch as well."""
@@ -95,9 +99,21 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
         compiled=packed and wants_compile(recipe),
         packed=packed,
         repeats_keys=not (tiles and sizes <= {*TILED_SIZES}),
+        casts_rms_norm=torch_casts_rms_norm(),
     )
     recorded = packed and recipe.step.cuda_graph != "off"
     return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid))
+
+
+@cache
+def torch_casts_rms_norm() -> bool:
+    """Whether the PyTorch that is installed casts RMSNorm; where none is, the one that needs more memory is planned
+    for."""
+    try:
+        major, minor, *_ = version("torch").split(".")
+        return (int(major), int(minor)) >= CASTS_FROM
+    except (PackageNotFoundError, ValueError):
+        return False
 
 
 def wants_compile(recipe: Recipe) -> bool:
@@ -124,7 +140,7 @@ def plan_run(run: Run) -> Plan:
     activations = activations_of(run)
     moments = {name: base + size for name, size in _moments(run, activations).items()}
     allocated = max(moments.values()) + constants.WORKSPACE_BYTES
-    reserved = _reserved(run, base, allocated)
+    reserved = allocated + _gaps(run, allocated - base)
     driver = reserved + constants.CONTEXT_BYTES + (constants.GRAPH_BYTES if run.recorded else 0)
     peak = max(moments, key=lambda name: moments[name])
     owners = {**held, **_passing(run, activations, peak), "workspace of cuBLAS": constants.WORKSPACE_BYTES}
@@ -145,9 +161,12 @@ def plan_run(run: Run) -> Plan:
     )
 
 
-def _reserved(run: Run, base: int, allocated: int) -> int:
-    share = constants.RECORDED_GAP_SHARE if run.recorded else constants.GAP_SHARE
-    return allocated + int(share * (allocated - base)) + constants.GAP_BYTES
+def _gaps(run: Run, passing: int) -> int:
+    """Bytes that the allocator reserves beside what is allocated: a share of what comes and goes in a step, and room
+    for gradients of embeddings, which no freed block of an activation is large enough for."""
+    tables = [each for each in run.shape.weights if each.trained and each.part == "embedding"]
+    largest = max((weight_bytes(each, run.how.weight) for each in tables), default=0)
+    return int(constants.GAP_SHARE * passing + constants.GAP_TABLES * largest) + constants.GAP_BYTES
 
 
 def weight_bytes(weights: Weights, size: int) -> int:
@@ -207,7 +226,7 @@ def activations_of(run: Run) -> Counter[str]:
         if stack.layer.cross:
             found["attention"] += of_source(stack.layer, run.how) * stack.layers * run.slots.source
         found["positions"] += once(stack) * tokens
-        found["norms"] += (4 * run.shape.dim + 8) * tokens if run.shape.final_norm else 0
+        found["norms"] += of_norm(stack.layer, run.how) * tokens if run.shape.final_norm else 0
         found["dropout"] += stack.layer.dim * tokens if stack.layer.drops else 0
     return found
 

@@ -81,8 +81,6 @@ def lines_of(answer: Answer) -> Iterator[str]:
     )
     if slots.assumed_source:
         yield "  The source's slots are a guess from the sizes of the files; a run's own recipe.yaml has their number."
-    if constants.CALIBRATED:
-        yield f"  {constants.CALIBRATED}"
     yield from (f"  {note}" for note in answer.notes)
     yield from advice(answer)
 
@@ -101,7 +99,9 @@ def verdict(answer: Answer) -> str:
             f"fits only without evaluation: training takes {in_gib(plan.driver)} of {in_gib(memory)}, an evaluation "
             f"{in_gib(over)} too much"
         )
-    return f"fits: {in_gib(plan.peak)} of {in_gib(memory)} ({plan.peak / memory:.0%})"
+    narrow = plan.peak > constants.NARROW * memory
+    hint = ", narrowly: plans have been up to a tenth too low, so try `--probe`" if narrow else ""
+    return f"fits: {in_gib(plan.peak)} of {in_gib(memory)} ({plan.peak / memory:.0%}){hint}"
 
 
 def described_run(plan: Plan) -> str:
@@ -126,10 +126,11 @@ def advice(answer: Answer) -> Iterator[str]:
     yield ""
     if answer.climb is None:
         if answer.smallest is not None:
-            over = answer.smallest.peak - answer.gpu.memory
+            over = answer.smallest.peak - constants.PROPOSED_SHARE * answer.gpu.memory
             yield (
                 f"nothing that a recipe can change makes it fit: with all of it {in_gib(answer.smallest.peak)}, "
-                f"{in_gib(over)} too much. Take a smaller model (`--solve dim`) or a larger GPU (`--gpu all`)."
+                f"{in_gib(over)} too much with a twentieth to spare. Take a smaller model (`--solve dim`) or a larger "
+                "GPU (`--gpu all`)."
             )
         return
     yield from climb_lines(answer.climb, answer.gpu.memory)
@@ -203,7 +204,6 @@ def as_values(answer: Answer) -> dict[str, Any]:
             "tokens_per_second": answer.speed.tokens_per_second,
             "seconds_per_step": answer.speed.seconds,
         },
-        "calibrated": not constants.CALIBRATED,
         "changes": None
         if climb is None
         else {
