@@ -2,11 +2,12 @@ import json
 import subprocess
 
 import pytest
+import torch
 
 from tests.small_run import small_recipe
 from trimtab import probing
-from trimtab.errors import RunFailed
-from trimtab.probing import as_text, probe, probed
+from trimtab.errors import InputError, RunFailed
+from trimtab.probing import as_text, main, probe, probed
 
 FOUND = {
     "recipe": "my.yaml",
@@ -40,9 +41,19 @@ def test_memory_that_ran_out_is_told_with_what_may_fit():
 
 
 def test_a_probe_without_an_answer_is_a_failed_run(monkeypatch, tmp_path):
-    answering(monkeypatch, "", code=2)
-    with pytest.raises(RunFailed, match="exit code 2"):
+    answering(monkeypatch, "", code=1)
+    with pytest.raises(RunFailed, match="exit code 1"):
         probe(tmp_path / "my.yaml", [])
+    answering(monkeypatch, "", code=2)
+    with pytest.raises(InputError, match="could not be probed"):
+        probe(tmp_path / "my.yaml", [])
+
+
+def test_a_machine_without_a_gpu_is_told(capsys, tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("for machines without a GPU")
+    assert main([str(tmp_path / "my.yaml")]) == 2
+    assert "--probe: needs a GPU" in capsys.readouterr().err
 
 
 def test_the_largest_steps_of_a_recipe_run(tmp_path):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trimtab.errors import RunFailed, input_error
+from trimtab.errors import InputError, RunFailed, TrimtabError, input_error
 from trimtab.fit.ask import changes_after_running_out
 from trimtab.fit.gpus import described
 from trimtab.fit.memory_size import in_gib
@@ -33,6 +33,13 @@ def probe(recipe: Path, overrides: Sequence[str], *, as_json: bool = False) -> s
     command = [sys.executable, "-m", "trimtab.probing", str(recipe), *overrides]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     answers = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
+    if not answers and done.returncode == InputError.exit_code:
+        raise input_error(
+            "--probe: the recipe could not be probed",
+            got="the error above",
+            allowed="a recipe and a machine with which `trimtab train` begins",
+            fix="mend what it says, or leave --probe out",
+        )
     if not answers:
         raise RunFailed(f"the probe ended with exit code {done.returncode}; what it said is above")
     found: dict[str, Any] = json.loads(answers[-1].removeprefix(ANSWER))
@@ -63,9 +70,12 @@ def as_text(found: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Probes a recipe with overrides and prints the answer on one line."""
-    from trimtab.cli.shell import outcome
-
-    return outcome(lambda: _answer(Path(arguments[0]), arguments[1:]))
+    try:
+        _answer(Path(arguments[0]), arguments[1:])
+    except TrimtabError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    return 0
 
 
 def _answer(path: Path, overrides: Sequence[str]) -> None:

@@ -1,6 +1,9 @@
 """What cannot be derived: memory of CUDA and its libraries, gaps of the allocator, and how near kernels come to the
-rates of a card. Set from half of the recipes of `benchmarks/fit_planned.py` on an H200 with PyTorch 2.11; the other half judges
-them (decision 0024)."""
+rates of a card.
+
+Set from half of the recipes of `benchmarks/fit_planned.py` on an H200 with PyTorch 2.11; the other half judges them
+(decision 0024).
+"""
 
 from trimtab.fit.memory_size import MIB
 
