@@ -110,12 +110,15 @@ def _attention(layer: Layer, how: Program) -> int:
     if not how.packed:  # padded rows of queries, keys, values and the output, and the output as a flat stream
         return half * 5 * queries + sums
     norms = 0
+    # Where nothing casts what enters them, these norms keep the output of the map as it is.
+    as_it_is = how.is_whole or (how.precision == "bf16" and not how.casts_rms_norm)
     if layer.qk_norm:
         norms = 4 * (layer.heads + layer.kv_heads)
-        norms += 0 if how.compiled or how.is_whole else 4 * (queries + keys)
+        norms += 0 if how.compiled or as_it_is else 4 * (queries + keys)
     if repeated(layer, how):
         own_queries = queries if layer.rotates or layer.qk_norm else queries + 2 * keys
-        return half * (own_queries + 2 * queries + queries) + sums + norms
+        kept = queries + 2 * keys if layer.qk_norm and as_it_is and not how.compiled else 0
+        return half * (own_queries + 2 * queries + queries + kept) + sums + norms
     moved = queries + keys if layer.rotates or layer.qk_norm else 0
     return half * (queries + 2 * keys + moved + queries) + sums + norms
 
