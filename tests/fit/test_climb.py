@@ -73,7 +73,7 @@ def as_overrides(climb):
     }
 
 
-@pytest.mark.parametrize("gib", [1.5, 2.0, 3.0])
+@pytest.mark.parametrize("gib", [2.0, 2.5, 3.0])
 def test_translators_climb_too(gib):
     climb = climb_of(pairs_recipe(), gib)
     assert climb is not None

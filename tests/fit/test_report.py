@@ -54,7 +54,7 @@ def test_host_memory_counts_where_it_is_known():
 
 
 def test_values_are_json_and_have_the_same_numbers():
-    told = answer(pairs_recipe(), 1.5)
+    told = answer(pairs_recipe(), 2.5)
     values = json.loads(json.dumps(as_values(told)))
     assert values["bytes"]["driver"] == told.plan.driver
     assert values["fits"] is False

@@ -55,5 +55,5 @@ def test_the_largest_rank(tmp_path):
         "length": "10 steps",
     }
     recipe = load_recipe(tree).recipe
-    assert 0 < solve(subject_of(recipe).on(card(0.8)), "rank").value < 4096
+    assert 0 < solve(subject_of(recipe).on(card(1.1)), "rank").value < 4096
     assert solve(subject_of(recipe).on(card(80.0)), "rank").value == 4096

@@ -65,7 +65,8 @@ class Program:
     def residual(self, layer: Layer) -> int:
         """Bytes of a number of the residual stream."""
         if self.precision == "bf16":
-            return 2 if layer.norm_first or layer.keeps_half else 4
+            stays_narrow = layer.norm == "rms" and not self.casts_rms_norm
+            return 2 if layer.norm_first or layer.keeps_half or stays_narrow else 4
         return 2 if layer.keeps_half and self.precision == "bf16_mixed" else 4
 
 
