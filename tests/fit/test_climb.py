@@ -59,7 +59,7 @@ def test_every_proposal_is_a_recipe_that_fits(gib, preset, precision, optimizer,
     climb = climb_of(text_recipe(**given_keys), gib)
     if climb is None:
         return
-    changed = text_recipe(**given_keys, **as_overrides(climb))
+    changed = text_recipe(**(given_keys | as_overrides(climb)))
     plan = subject_of(changed).on(card(gib)).planned(changed)
     assert plan.peak == climb.plan.peak <= card(gib).memory
 
