@@ -6,7 +6,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying | vocabulary   a first translator; the mean of checkpoints; a step again; other pieces
-    launch | inspection | cleaning | adapters | exporting | shortlisting | serving   what the commands call
+    launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -14,7 +14,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     inference                                   a checkpoint ready to translate
     export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open
-    data | model | loss | step | guard | watch | checkpoint | decode | checks   stages; linter
+    data | model | loss | step | guard | watch | checkpoint | decode | checks | fit   stages; linter; planner
     config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
     types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
     finding | arguments | world                 what rules and guards say; arguments of parts; processes of a loop

@@ -23,7 +23,7 @@ from trimtab.config.resets import Reset, check_resumes, fixes_for, may_change, p
 from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.data.loader import prepare_workers
-from trimtab.device import set_arithmetic
+from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, of_first, on_any
 from trimtab.errors import RunFailed, input_error
@@ -42,7 +42,12 @@ from trimtab.training.findings import HeldFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
-from trimtab.training.preflight.memory import is_out_of_memory, model_does_not_fit
+from trimtab.training.preflight.memory import (
+    is_out_of_memory,
+    measured_memory,
+    model_does_not_fit,
+    planned_memory,
+)
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
@@ -285,6 +290,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if prepared.reset:
         commit_reset(prepared, before, state, recorder)
     prepared.progress.message(describe(parts, state))
+    if planned := planned_memory(parts):
+        prepared.progress.message(planned)
     if parts.stop_rule.reached(state):
         report_already_done(parts, state, recorder)
     if checkpoint is None:
@@ -325,6 +332,8 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
         raise stopped(signals, state)
     if parts.stop_rule.ended_early(state) and not was_over:
         prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
+    if measured := measured_memory(parts):
+        prepared.progress.message(measured)
     return RunResult(prepared.run.path, state, recorder.findings.current)
 
 
@@ -344,7 +353,7 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise RunFailed(model_does_not_fit(recipe, error)) from None
+        raise RunFailed(model_does_not_fit(recipe, error, device=choose_device())) from None
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:

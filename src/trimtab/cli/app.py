@@ -15,6 +15,7 @@ from trimtab.cli.convert import convert
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
+from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
@@ -89,6 +90,7 @@ _AS_GIVEN: dict[str, Any] = {
 for command in (
     demo,
     train,
+    fit,
     translate,
     generate,
     serve,

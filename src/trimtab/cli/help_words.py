@@ -9,7 +9,7 @@ OTHER = "Other commands"
 COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
-    "Train": ("train", "check", "replay"),
+    "Train": ("train", "fit", "check", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
@@ -61,6 +61,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab train my.yaml step.optimizer.learning_rate=3e-4 --out runs/my",
         "trimtab train my.yaml --out runs/my --auto-resume",
         "trimtab train my.yaml --out runs/my --resume --reset schedule,data step.optimizer.learning_rate=1e-4",
+    ),
+    "fit": (
+        "trimtab fit my.yaml",
+        "trimtab fit my.yaml --gpu rtx-4090",
+        "trimtab fit my.yaml --gpu all",
+        "trimtab fit my.yaml --memory 24GB --ram 64GB --solve batch",
+        "trimtab fit SmolLM2-135M-Instruct --gpu rtx-4090 step.tokens_per_micro_batch=4096",
     ),
     "translate": (
         "trimtab translate runs/my < text.en > text.de",

@@ -4,7 +4,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import RunFailed, one_line
 from trimtab.training.diverged import ended_diverged
-from trimtab.training.preflight.memory import is_out_of_memory
+from trimtab.training.preflight.memory import is_out_of_memory, planned_fix
 from trimtab.training.record import Recorder
 from trimtab.training.rollback import Spoilt, rewind
 from trimtab.training.train import train
@@ -30,7 +30,8 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise RunFailed(out_of_memory(error, step=recorder.findings.step)) from None
+            planned = planned_fix(parts.recipe, parts.device)
+            raise RunFailed(out_of_memory(error, step=recorder.findings.step, planned=planned)) from None
         state = rewind(parts, spoilt, recorder)
         del spoilt
 
@@ -44,12 +45,13 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
         recorder.finding(finding)
 
 
-def out_of_memory(error: Exception, *, step: int) -> str:
-    """The error for memory that ran out in the middle of a run."""
+def out_of_memory(error: Exception, *, step: int, planned: str = "") -> str:
+    """The error for memory that ran out in the middle of a run; `planned` is what else would help."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     return (
         f"memory ran out after step {step}: {one_line(said)}\n"
         "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "
         "evaluation, or another process\n"
         "  fix     free it, or lower evaluate.beam; then continue with --resume: the last checkpoint holds"
+        + (f"\n          or start anew: {planned}" if planned else "")
     )

@@ -1,16 +1,22 @@
 """The largest batch that can come: if it fits, every other does."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.errors import one_line
+from trimtab.errors import InputError, one_line
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import as_trained
+
+if TYPE_CHECKING:
+    from trimtab.fit.gpus import Gpu
+    from trimtab.fit.plan import Plan
 
 SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
 """Of a model, by which its weights grow."""
@@ -37,22 +43,80 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     smaller = (
         f"set step.tokens_per_micro_batch to {max(least, targets // 2)}; it changes speed and memory only"
     )
+    fix = smaller if targets > least else "lower data.max_tokens, or take a smaller model"
     return LONGEST_BATCH_DOES_NOT_FIT.found(
         f"a micro-batch of {targets} {facts.targets} does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
-        fix=smaller if targets > least else "lower data.max_tokens, or take a smaller model",
+        fix=planned_fix(parts.recipe, parts.device) or fix,
     )
 
 
-def model_does_not_fit(recipe: Recipe, error: Exception) -> str:
+def planned_fix(recipe: Recipe, device: torch.device) -> str:
+    """What the planner proposes for a recipe that has run out of a GPU's memory; empty on a CPU, and where it knows of
+    nothing."""
+    if device.type != "cuda":
+        return ""
+    from trimtab.fit.ask import changes_after_running_out
+
+    changes = changes_after_running_out(recipe, gpu_of(device))
+    return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
+
+
+def gpu_of(device: torch.device) -> "Gpu":
+    """The card as PyTorch describes it."""
+    from trimtab.fit.gpus import described
+
+    of = torch.cuda.get_device_properties(device)
+    return described(of.name, of.total_memory / 2**30, float(f"{of.major}.{of.minor}"))
+
+
+def planned_memory(parts: Checked) -> str:
+    """One line before a run: what the planner expects of its GPU; empty on a CPU, and where it has no plan."""
+    if parts.device.type != "cuda":
+        return ""
+    from trimtab.fit.memory_size import in_gib
+
+    gpu = gpu_of(parts.device)
+    try:
+        plan = plan_of(parts.recipe, gpu)
+    except InputError:
+        return ""
+    return (
+        f"memory: {in_gib(plan.reserved)} reserved at the peak is planned, {in_gib(plan.driver)} with CUDA's own, of "
+        f"{in_gib(gpu.memory)}"
+    )
+
+
+def measured_memory(parts: Checked) -> str:
+    """One line after a run: what PyTorch reserved at most, checks and evaluations included; empty on a CPU."""
+    if parts.device.type != "cuda":
+        return ""
+    from trimtab.fit.memory_size import in_gib
+
+    most, held = torch.cuda.max_memory_reserved(parts.device), torch.cuda.max_memory_allocated(parts.device)
+    return (
+        f"memory: {in_gib(most)} was reserved at the peak, checks and evaluations included, {in_gib(held)} of it "
+        "allocated"
+    )
+
+
+def plan_of(recipe: Recipe, gpu: "Gpu") -> "Plan":
+    """The plan of a resolved recipe."""
+    from trimtab.fit.plan import plan_recipe
+
+    return plan_recipe(recipe, Path(), gpu)
+
+
+def model_does_not_fit(recipe: Recipe, error: Exception, *, device: torch.device | None = None) -> str:
     """The error for weights that do not fit in memory."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     sizes = recipe.model.model_dump(exclude_none=True)
     told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)
+    planned = "" if device is None else planned_fix(recipe, device)
     return (
         f"the model does not fit into memory: {one_line(said)}\n"
         f"  got     {told}\n"
-        "  fix     take a smaller one, such as `model.preset: small`, or a larger machine"
+        f"  fix     {planned or 'take a smaller one, such as `model.preset: small`, or a larger machine'}"
     )
 
 

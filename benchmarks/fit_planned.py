@@ -1,0 +1,529 @@
+"""What `trimtab fit` plans beside what a GPU measures: 24 recipes, each in a process of its own for a few steps.
+
+    python benchmarks/fit_planned.py --out results/fit_planned.json          # one GPU, under 8 minutes on an H200
+    python benchmarks/fit_planned.py --tiny --out tiny.json                  # tries it on a CPU, with tiny sizes
+
+Measured are the peaks of allocated and reserved memory over steps after the first three, with the cache emptied and the
+peaks reset before them (a recorded step is recorded in the first of these), the driver's figure for the GPU, which
+nothing else may use meanwhile, and the peak of a copy of the model for an evaluation with one pass. Half of the
+recipes, drawn by the names alone, are for the constants of `trimtab/fit/constants.py`; the other half judges them.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+from trimtab.config.load import load_recipe
+from trimtab.fit.gpus import find_gpu, local_gpu
+from trimtab.fit.plan import plan_recipe, plan_run, run_of
+from trimtab.fit.speed import speed_of
+
+DATA = Path(__file__).parents[1] / "src/trimtab/demo/data"
+WARM_STEPS, MEASURED_STEPS, TIMED_STEPS = 3, 3, 5
+AHEAD = 3
+"""Processes that import and read data while another one measures."""
+LEFT_S = 450.0
+"""Recipes that have not begun by then are left out, and named."""
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "rms_norm_eps": 1e-5}
+SHAPES = {
+    "135m": {
+        "hidden_size": 576,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 9,
+    },
+    "1b": {
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 32,
+    },
+}
+LARGE = {"dim": 1536, "heads": 12, "kv_heads": 2, "layers": 28, "feed_forward": 8960, "bias": "qkv"}
+"""Of Qwen2.5-1.5B."""
+
+
+def text(tokens, *, model, longest=512, vocabulary=32000, compiled=False, recorded=True, **more):
+    """A language model; `tokens` is one micro-batch, or a step and a micro-batch."""
+    step, micro = tokens if isinstance(tokens, tuple) else (tokens, tokens)
+    given = more.pop("step", {})
+    return {
+        "task": "language_model",
+        "data": {
+            "root": str(DATA),
+            "train": [{"text": "english_train.txt.xz"}],
+            "valid": {"text": "english_valid.txt.xz"},
+            "tokenizer": {"kind": "pretrained", "path": "TOKENIZER", "vocabulary_size": vocabulary},
+            "max_tokens": longest,
+            "workers": 0,
+        },
+        "model": {"kind": "decoder", **model},
+        "step": {
+            "tokens_per_step": step,
+            "tokens_per_micro_batch": micro,
+            "compile": "on" if compiled else "off",
+            "cuda_graph": "on" if recorded else "off",
+            **given,
+        },
+        "length": "100 steps",
+        **more,
+    }
+
+
+def tuned(tokens, shape, *, rank=16, kv_heads, vocabulary, targets="all_linear", **more):
+    """A pretrained model with LoRA; its weights are random here."""
+    tree = text(tokens, model={"kind": "pretrained", "path": f"{shape}:{kv_heads}:{vocabulary}"}, **more)
+    del tree["data"]["tokenizer"]
+    return {**tree, "adapter": {"kind": "lora", "rank": rank, "targets": targets}}
+
+
+def pairs(tokens, *, preset, longest=128, compiled=False, recorded=True, model=None, **given):
+    """A translator."""
+    tree = text(tokens, model={}, longest=longest, compiled=compiled, recorded=recorded, step=given)
+    tree["task"] = "translation"
+    tree["data"]["train"] = [{"pairs": "train.tsv.xz", "source": 1, "target": 2}]
+    tree["data"]["valid"] = {"pairs": "valid.tsv.xz", "source": 1, "target": 2}
+    tree["data"]["tokenizer"] = {"kind": "sentencepiece", "path": "PIECES"}
+    tree["model"] = {"kind": "encoder_decoder", "preset": preset, **(model or {})}
+    return tree
+
+
+PLAIN = {"recorded": False}
+OWN = {"norm": "layer", "activation": "gelu", "bias": True, "dropout": 0.1, "positions": "learned"}
+RECIPES = {
+    "lm tiny, plain": text(8192, model={"preset": "tiny"}, longest=256, vocabulary=8000, **PLAIN),
+    "lm small, recorded": text(32768, model={"preset": "small"}, vocabulary=16000),
+    "lm small, compiled": text(32768, model={"preset": "small"}, vocabulary=16000, compiled=True),
+    "lm base, plain": text(8192, model={"preset": "base"}, longest=1024, **PLAIN),
+    "lm base, recorded": text(8192, model={"preset": "base"}, longest=1024),
+    "lm base, compiled": text(16384, model={"preset": "base"}, longest=2048, compiled=True),
+    "lm base, four micro-batches": text((32768, 8192), model={"preset": "base"}),
+    "lm base, bf16": text(8192, model={"preset": "base"}, step={"precision": "bf16"}, **PLAIN),
+    "lm base, adafactor": text(
+        8192, model={"preset": "base"}, step={"optimizer": {"kind": "adafactor"}}, **PLAIN
+    ),
+    "lm base, lion and ema": text(
+        4096, model={"preset": "base"}, step={"optimizer": {"kind": "lion"}, "ema": {}}
+    ),
+    "lm big, compiled": text(8192, model={"preset": "big"}, longest=2048, compiled=True),
+    "lm big, untied, plain": text(
+        4096, model={"preset": "big", "tie_embeddings": False}, longest=1024, **PLAIN
+    ),
+    "lm big, bf16": text(8192, model={"preset": "big"}, longest=2048, step={"precision": "bf16"}),
+    "lm 1.5b, compiled": text(4096, model=LARGE, longest=2048, vocabulary=151936, compiled=True),
+    "lm small, fp32": text(4096, model={"preset": "small"}, longest=256, step={"precision": "fp32"}),
+    "lm small, other layers": text(16384, model={"preset": "small", **OWN}, longest=256, **PLAIN),
+    "lora 135m": tuned(8192, "135m", kv_heads=3, vocabulary=49152),
+    "lora 1b, compiled": tuned(4096, "1b", kv_heads=8, vocabulary=128256, rank=32, compiled=True),
+    "lora 1b, queries and values": tuned(
+        8192, "1b", kv_heads=8, vocabulary=128256, targets=["q_proj", "v_proj"], **PLAIN
+    ),
+    "mt base, plain": pairs(8192, preset="base", **PLAIN),
+    "mt base, compiled": pairs(16384, preset="base", compiled=True),
+    "mt base, four micro-batches": pairs((16384, 4096), preset="base"),
+    "mt big, compiled": pairs(8192, preset="big", compiled=True),
+    "mt big, other layers": pairs(
+        8192,
+        preset="big",
+        model={"norm": "rms", "activation": "swiglu", "norm_position": "after", "bias": False},
+        **PLAIN,
+    ),
+}
+CALIBRATING = sorted(random.Random(23).sample(sorted(RECIPES), len(RECIPES) // 2))
+"""Drawn once, by the names alone, before anything was measured."""
+
+
+def tiny(tree):
+    """The same recipe in sizes that a CPU steps through in a second."""
+    model = {**tree["model"]}
+    if model["kind"] != "pretrained":
+        for key in ("preset", "dim", "heads", "kv_heads", "layers", "feed_forward"):
+            model.pop(key, None)
+        model["preset"] = "tiny"
+    step = {**tree["step"]}
+    whole = step["tokens_per_step"] // step["tokens_per_micro_batch"]
+    step |= {"tokens_per_step": 128 * whole, "tokens_per_micro_batch": 128}
+    data = {**tree["data"], "max_tokens": 32}
+    if data.get("tokenizer", {}).get("kind") == "pretrained":
+        data["tokenizer"] = {**data["tokenizer"], "vocabulary_size": 512}
+    return {**tree, "model": model, "step": step, "data": data}
+
+
+def prepared(folder, *, small):
+    """Files that the recipes name: a tokenizer of bytes, one of pieces, and the settings of pretrained models."""
+    byte_tokenizer(folder / "bytes")
+    out = folder / "pieces"
+    lines = folder / "lines.txt"
+    import lzma
+
+    with lzma.open(DATA / "train.tsv.xz", "rt", encoding="utf-8") as file:
+        lines.write_text("".join(line.replace("\t", "\n") for line in file), encoding="utf-8")
+    size = "500" if small else "16000"
+    command = [
+        sys.executable,
+        "-m",
+        "trimtab",
+        "tokenizer",
+        "train",
+        "--input",
+        str(lines),
+        "--out",
+        str(out),
+    ]
+    subprocess.run([*command, "--vocabulary-size", size], check=True)
+    for name, tree in RECIPES.items():
+        path = tree["model"].get("path")
+        if path:
+            shape, kv_heads, vocabulary = path.split(":")
+            sizes = SHAPES[shape] if not small else SHAPES["135m"] | {"num_hidden_layers": 2}
+            settings = {
+                **LLAMA,
+                **sizes,
+                "num_key_value_heads": int(kv_heads) if not small else 3,
+                "vocab_size": int(vocabulary) if not small else 512,
+                "max_position_embeddings": 4096,
+                "tie_word_embeddings": True,
+            }
+            place = folder / name.replace(" ", "_").replace(",", "")
+            byte_tokenizer(place)
+            (place / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def byte_tokenizer(folder):
+    """Bytes and three symbols, in the form of Hugging Face."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    symbols = ["<|unknown|>", "<|begin|>", "<|end|>"]
+    pieces = [*symbols, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    made = Tokenizer(models.BPE(vocab={piece: id for id, piece in enumerate(pieces)}, merges=[]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([AddedToken(each, special=True, normalized=False) for each in symbols])
+    made.save(str(folder / "tokenizer.json"))
+    settings = {"unk_token": symbols[0], "bos_token": symbols[1], "eos_token": symbols[2]}
+    settings |= {"pad_token": symbols[2], "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def recipe_file(name, folder, *, small):
+    """The recipe as a file, its paths filled in."""
+    tree = tiny(RECIPES[name]) if small else RECIPES[name]
+    written = name.replace(" ", "_").replace(",", "")
+    if tree["model"]["kind"] == "pretrained":
+        tree = {**tree, "model": {**tree["model"], "path": str(folder / written)}}
+    said = json.dumps(tree).replace('"TOKENIZER"', json.dumps(str(folder / "bytes")))
+    path = folder / f"{written}.yaml"
+    path.write_text(said.replace('"PIECES"', json.dumps(str(folder / "pieces"))), encoding="utf-8")
+    return path
+
+
+# What one process does
+
+
+def one(name, folder, *, small):
+    """Opens the data, waits for its turn, trains a few steps, says what it saw on the last line."""
+    import torch
+
+    from trimtab.build import build, untrained_model
+    from trimtab.config.paths import resolve_paths
+    from trimtab.device import set_arithmetic
+    from trimtab.progress import Silent
+    from trimtab.tasks.task_of import open_datasets, task_of
+
+    loaded = load_recipe(recipe_file(name, folder, small=small))
+    recipe = resolve_paths(loaded)
+    if not torch.cuda.is_available() and recipe.step.precision == "auto":
+        recipe = recipe.model_copy(
+            update={"step": recipe.step.model_copy(update={"precision": "bf16_mixed"})}
+        )
+    datasets = open_datasets(recipe, tokenizer_folder=folder / f"{os.getpid()}_tokenizer", progress=Silent())
+    # First weights take a CPU up to a quarter of a minute, in which another recipe has the GPU.
+    task = task_of(recipe)
+    model = untrained_model(task, task.resolve_sizes(recipe, datasets), datasets, device=torch.device("cpu"))
+    say("READY")
+    sys.stdin.readline()
+    found = planned(loaded)
+    set_arithmetic(recipe)
+    begun = time.perf_counter()
+    if torch.cuda.is_available():
+        torch.zeros(1, device="cuda")
+        free, total = torch.cuda.mem_get_info()
+        found["driver_at_first"] = total - free - torch.cuda.memory_reserved()
+    ready = [model]
+    del model  # a recipe in bf16 lets go of the first one
+    with patch("trimtab.build.untrained_model", lambda *_, device: ready.pop().to(device)):
+        parts = build(recipe, datasets)
+    found["seconds_to_build"] = round(time.perf_counter() - begun, 2)
+    steps = parts.stream.batches(0)
+    try:
+        measured(parts, steps, found)
+    except (RuntimeError, MemoryError) as error:
+        found["error"] = f"{type(error).__name__}: {error}"[:500]
+    found["resolved"] = planned_again(parts, loaded)
+    say("MEASURED " + json.dumps(found))
+    sys.stdin.readline()  # while the driver is asked
+    os._exit(0)  # workers of the loader and threads of compilers are not waited for
+
+
+def measured(parts, steps, found):
+    """Steps, their peaks, their time, and an evaluation."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    for number in range(WARM_STEPS):
+        found["slots"] = step(parts, steps, number)
+    if cuda:
+        found["before_reset"] = peaks()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    for number in range(WARM_STEPS, WARM_STEPS + MEASURED_STEPS):
+        step(parts, steps, number)
+    if cuda:
+        found["measured"] = peaks()
+        free, total = torch.cuda.mem_get_info()
+        found["driver_in_use"], found["driver_total"] = total - free, total
+        found["reserved_then"] = torch.cuda.memory_reserved()
+    packs = [next(steps)[1] for _ in range(TIMED_STEPS)]
+    wait(cuda)
+    begun = time.perf_counter()
+    for number, batches in enumerate(packs):
+        parts.stepper.reseed(number)
+        parts.stepper.take_step(batches, learning_rate=1e-5)
+    wait(cuda)
+    seconds = time.perf_counter() - begun
+    tokens = sum(batch.num_tokens for batches in packs for batch in batches)
+    found["step_seconds"] = round(seconds / TIMED_STEPS, 5)
+    found["tokens_per_second"] = round(tokens / seconds)
+    graphs = parts.stepper.graphs
+    found["recordings"] = 0 if graphs is None else len(graphs.recordings)
+    found["not_recorded"] = None if graphs is None else graphs.given_up
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    evaluated(parts, packs[0][0])
+    if cuda:
+        found["evaluation"] = peaks()
+        found["phases"] = phases(parts, packs[0][0])
+
+
+def step(parts, steps, number):
+    """One step, and the slots of its micro-batches."""
+    _, packs = next(steps)
+    parts.model.train()
+    parts.stepper.reseed(number)
+    parts.stepper.take_step(packs, learning_rate=1e-5)
+    first = packs[0]
+    if hasattr(first, "target"):
+        shape = {"target": len(first.target.ids), "source": len(first.source.ids)}
+    else:
+        shape = {"target": 0, "source": len(first.text.ids)}
+    return {**shape, "micro_batches": len(packs)}
+
+
+def evaluated(parts, batch):
+    """The copy that an evaluation makes, and the loss of one micro-batch by it."""
+    import torch
+
+    from trimtab.step.precision import autocast
+
+    copy = parts.evaluation_model.copy().eval()
+    with torch.no_grad(), autocast(parts.precision, parts.device):
+        parts.stepper.objective.compute_loss(copy, batch)
+
+
+def phases(parts, batch):
+    """The peaks of a forward pass with its loss, and of the backward pass, launched plainly."""
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
+    parts.model.train()
+    held = torch.cuda.memory_allocated()
+    output = parts.stepper.objective(batch)
+    told = {"held": held, "after_forward": torch.cuda.memory_allocated()}
+    told["loss"] = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    (output.objective / 1024).backward()
+    told["backward"], told["after_backward"] = (
+        torch.cuda.max_memory_allocated(),
+        torch.cuda.memory_allocated(),
+    )
+    return told
+
+
+def peaks():
+    import torch
+
+    stats = torch.cuda.memory_stats()
+    return {
+        "allocated": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.max_memory_reserved(),
+        "held": torch.cuda.memory_allocated(),
+        "requested": stats.get("requested_bytes.all.peak", 0),
+        "inactive": stats.get("inactive_split_bytes.all.peak", 0),
+        "segments": stats.get("segment.all.peak", 0),
+        "retries": stats.get("num_alloc_retries", 0),
+    }
+
+
+def wait(cuda):
+    import torch
+
+    if cuda:
+        torch.cuda.synchronize()
+
+
+def card():
+    return local_gpu() or find_gpu("h200")
+
+
+def planned(loaded):
+    """What the planner says of the recipe as it is written."""
+    gpu, begun = card(), time.perf_counter()
+    plan = plan_recipe(loaded.recipe, loaded.folder, gpu)
+    seconds = time.perf_counter() - begun
+    return {"plan": as_numbers(plan, gpu), "planning_seconds": round(seconds, 4)}
+
+
+def planned_again(parts, loaded):
+    """The same of the recipe that the run has resolved, with the slots and the choices that it has."""
+    gpu = card()
+    shape = plan_recipe(loaded.recipe, loaded.folder, gpu).run.shape
+    run = run_of(parts.recipe, loaded.folder, gpu, shape)
+    count = sum(parameter.numel() for parameter in parts.model.parameters())
+    return {**as_numbers(plan_run(run), gpu), "parameters_of_the_model": count}
+
+
+def as_numbers(plan, gpu):
+    speed = speed_of(plan, gpu)
+    slots = plan.run.slots
+    return {
+        "allocated": plan.allocated,
+        "reserved": plan.reserved,
+        "driver": plan.driver,
+        "evaluation": plan.evaluation,
+        "moments": plan.moments,
+        "owners": plan.owners,
+        "activations": plan.activations,
+        "parameters": plan.run.shape.parameters,
+        "tokens_per_second": round(speed.tokens_per_second),
+        "slots": {"target": slots.target, "source": slots.source, "micro_batches": slots.micro_batches},
+        "compiled": plan.run.how.compiled,
+        "recorded": plan.run.recorded,
+    }
+
+
+def say(line):
+    print(line, flush=True)
+
+
+# What the first process does
+
+
+def started(name, folder, args):
+    command = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
+    return subprocess.Popen(
+        [*command, *(["--tiny"] if args.tiny else [])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def finished(process):
+    """What a process found, and the memory of the GPU that the driver calls used while it was there."""
+    found, before = None, used()
+    for line in process.stdout:
+        if line.startswith("READY"):
+            process.stdin.write("GO\n")
+            process.stdin.flush()
+        elif line.startswith("MEASURED "):
+            found = json.loads(line.removeprefix("MEASURED "))
+            found["nvidia_smi_mib"] = {"before": before, "after": used()}
+            process.stdin.write("END\n")
+            process.stdin.flush()
+        else:
+            print(line, end="", flush=True)
+    process.wait()
+    return found or {"error": f"ended with {process.returncode} and told nothing"}
+
+
+def used():
+    """MiB of the GPU in use, by nvidia-smi; None where there is none."""
+    try:
+        asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0"]
+        return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def compared(found):
+    """Planned over measured, for the eye."""
+    if "measured" not in found:
+        return {}
+    plan = found["resolved"]
+    told = {}
+    for key in ("allocated", "reserved"):
+        told[key] = round(plan[key] / found["measured"][key] - 1, 4)
+    if found.get("driver_in_use"):
+        told["driver"] = round(plan["driver"] / found["driver_in_use"] - 1, 4)
+    told["speed"] = round(plan["tokens_per_second"] / found["tokens_per_second"] - 1, 3)
+    return told
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", default="fit_planned.json")
+    parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
+    parser.add_argument("--only", nargs="+", choices=sorted(RECIPES), help="some of the recipes")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        one(args.one, args.folder, small=args.tiny)
+        return
+    sys.path.insert(0, str(Path(__file__).parent))
+    import torch
+    from record import about
+
+    begun = time.perf_counter()
+    # Nothing in this process may open a context on the GPU, whose memory would be counted.
+    result = {**about("planned and measured memory", torch.device("cpu")), "calibrating": CALIBRATING}
+    result |= {"card": getattr(local_gpu(), "name", "CPU"), "arms": {}}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        prepared(folder, small=args.tiny)
+        names = list(args.only or RECIPES)
+        waiting = [(name, started(name, folder, args)) for name in names[:AHEAD]]
+        for number in range(len(names)):
+            name, process = waiting.pop(0)
+            late = time.perf_counter() - begun > LEFT_S
+            if number + AHEAD < len(names) and not late:
+                following = names[number + AHEAD]
+                waiting.append((following, started(following, folder, args)))
+            found = finished(process)
+            found["half"] = "calibrating" if name in CALIBRATING else "judging"
+            found["planned_over_measured"] = compared(found)
+            result["arms"][name] = found
+            result["seconds"] = round(time.perf_counter() - begun, 1)
+            result["left_out"] = [each for each in names if each not in result["arms"]]
+            Path(args.out).parent.mkdir(parents=True, exist_ok=True)
+            Path(args.out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            print(name, found["planned_over_measured"], found.get("error", ""), result["seconds"], flush=True)
+            if not waiting:
+                break
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""What to change in a recipe that does not fit: the cheapest settings that do, as lines to paste."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from trimtab.config.optimizers import Adafactor
+from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.fit.constants import PROPOSED_SHARE
+from trimtab.fit.gpus import Gpu
+from trimtab.fit.plan import Plan, plan_run, run_of, wants_compile
+from trimtab.fit.shape import Shape
+from trimtab.fit.speed import speed_of
+
+EXACT, ROUNDED, TRAINED_OTHERWISE, OTHER_DATA, OTHER_MODEL = range(5)
+"""What a change does to the training: nothing; another rounding; another optimizer; shorter texts; another model."""
+LEAST_MICRO_BATCH = 256
+LEAST_LENGTH = 64
+LEAST_VOCABULARY = 4000
+EFFECTS = {
+    EXACT: "the same updates",
+    ROUNDED: "other rounding: weights are stored in bfloat16 by chance, right on average",
+    TRAINED_OTHERWISE: "another optimizer: set its learning rate anew",
+    OTHER_DATA: "long texts are dropped, or split in language models",
+    OTHER_MODEL: "another model",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting, what it becomes, and what that does."""
+
+    key: str
+    value: str
+    effect: int
+
+    @property
+    def override(self) -> str:
+        """As on the command line."""
+        return f"{self.key}={self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """Changes with which a recipe fits."""
+
+    changes: tuple[Change, ...]
+    plan: Plan
+    slowdown: float
+    """Estimated share of the tokens per second that they cost, against the recipe as it is; below 0 where they gain."""
+
+    @property
+    def command_line(self) -> str:
+        """All changes as overrides, for a shell."""
+        return " ".join(quote(change.override) for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is to be changed, and where it has to fit."""
+
+    recipe: Recipe
+    folder: Path
+    gpu: Gpu
+    shape_of: Callable[[Recipe], Shape]
+
+    def planned(self, recipe: Recipe) -> Plan:
+        """The plan of a recipe that was changed."""
+        return plan_run(run_of(recipe, self.folder, self.gpu, self.shape_of(recipe)))
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether training and evaluation fit, with something to spare."""
+        return plan.peak <= PROPOSED_SHARE * self.gpu.memory
+
+
+def cheapest_climb(situation: Situation) -> Climb | None:
+    """The changes that make it fit and do least to the training; of those that do the same, the fastest. None where
+    nothing helps."""
+    before = speed_of(situation.planned(situation.recipe), situation.gpu).tokens_per_second
+    for effect in (EXACT, ROUNDED, TRAINED_OTHERWISE, OTHER_DATA, OTHER_MODEL):
+        found = [
+            Climb(changes, plan, 1 - speed_of(plan, situation.gpu).tokens_per_second / before)
+            for changes, plan in _fitting(situation, effect)
+        ]
+        if found:
+            return min(found, key=lambda climb: (round(climb.slowdown, 2), len(climb.changes)))
+    return None
+
+
+def smallest_plan(situation: Situation) -> Plan:
+    """The least that all changes together bring it to."""
+    options = [group[-1] for group in _options(situation.recipe, OTHER_MODEL)]
+    recipe = situation.recipe
+    for changes, changed in options:
+        if "step.precision=bf16" not in {each.override for each in changes}:  # Adafactor needs less
+            recipe = changed(recipe)
+    return situation.planned(_with_micro_batch(recipe, list(_micro_batches(recipe))[-1]))
+
+
+Option = tuple[tuple[Change, ...], Callable[[Recipe], Recipe]]
+
+
+def _fitting(situation: Situation, effect: int) -> Iterator[tuple[tuple[Change, ...], Plan]]:
+    """Combinations of changes up to this effect, each with the largest micro-batch that fits with it."""
+    for combined in product(*_options(situation.recipe, effect)):
+        changes = tuple(change for some, _ in combined for change in some)
+        if effect and all(change.effect < effect for change in changes):
+            continue  # tried before
+        if {"step.precision=bf16", "step.optimizer={kind: adafactor}"} <= {each.override for each in changes}:
+            continue  # no recipe: only AdamW rounds by chance
+        recipe = situation.recipe
+        for some, changed in combined:
+            recipe = changed(recipe) if some else recipe
+        for tokens in _micro_batches(recipe):
+            plan = situation.planned(_with_micro_batch(recipe, tokens))
+            if situation.fits(plan):
+                smaller = tokens < situation.recipe.step.micro_batch_tokens
+                own = (Change("step.tokens_per_micro_batch", str(tokens), EXACT),) if smaller else ()
+                if changes or own:
+                    yield (*changes, *own), plan
+                break
+
+
+def _micro_batches(recipe: Recipe) -> Iterator[int]:
+    """As it is, then halves, as long as the longest example fits in."""
+    least = recipe.facts.targets_of_longest(recipe.data.max_tokens)
+    tokens = recipe.step.micro_batch_tokens
+    yield tokens
+    while tokens // 2 >= max(least, 1 if recipe.facts.one_target else min(LEAST_MICRO_BATCH, tokens)):
+        tokens //= 2
+        yield tokens
+    if tokens > least and not recipe.facts.one_target:
+        yield max(least, LEAST_MICRO_BATCH) if least < LEAST_MICRO_BATCH <= tokens else least
+
+
+def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
+    """For each setting, to leave it and what it may become; only changes up to an effect."""
+    nothing: Option = ((), lambda recipe: recipe)
+    groups: list[list[Option]] = []
+
+    def group(*options: tuple[Change, Callable[[Recipe], Recipe]]) -> None:
+        allowed = [((change,), changed) for change, changed in options if change.effect <= effect]
+        if allowed:
+            groups.append([nothing, *allowed])
+
+    step = recipe.step
+    if not wants_compile(recipe) and step.precision not in ("fp32", "tf32"):
+        group((Change("step.compile", "on", EXACT), lambda recipe: _with_step(recipe, compile="on")))
+    if step.cuda_graph != "off":
+        group((Change("step.cuda_graph", "off", EXACT), lambda recipe: _with_step(recipe, cuda_graph="off")))
+    if step.precision in ("fp32", "tf32"):
+        group(
+            (
+                Change("step.precision", "bf16_mixed", ROUNDED),
+                lambda recipe: _with_step(recipe, precision="bf16_mixed"),
+            )
+        )
+    elif (
+        step.precision in ("auto", "bf16_mixed") and step.optimizer.kind == "adamw" and recipe.adapter is None
+    ):
+        group(
+            (Change("step.precision", "bf16", ROUNDED), lambda recipe: _with_step(recipe, precision="bf16"))
+            if step.ema is None
+            else (
+                Change("step.ema", "null", TRAINED_OTHERWISE),
+                lambda recipe: _with_step(recipe, ema=None),
+            )
+        )
+    if step.optimizer.kind != "adafactor" and recipe.adapter is None and step.precision != "bf16":
+        group(
+            (
+                Change("step.optimizer", "{kind: adafactor}", TRAINED_OTHERWISE),
+                lambda recipe: _with_step(recipe, optimizer=Adafactor()),
+            )
+        )
+    lengths = [recipe.data.max_tokens // part for part in (2, 4)]
+    group(
+        *(
+            (Change("data.max_tokens", str(length), OTHER_DATA), _shorter(length))
+            for length in lengths
+            if length >= LEAST_LENGTH
+        )
+    )
+    size = _vocabulary(recipe)
+    if size and size // 2 >= LEAST_VOCABULARY:
+        group(
+            (
+                Change("data.tokenizer.vocabulary_size", str(size // 2), OTHER_MODEL),
+                _with_vocabulary(size // 2),
+            )
+        )
+    return groups
+
+
+def _vocabulary(recipe: Recipe) -> int:
+    tokenizer = recipe.data.tokenizer
+    trains = isinstance(tokenizer, SentencePieceTokenizer) and tokenizer.path is None
+    return tokenizer.vocabulary_size if isinstance(tokenizer, SentencePieceTokenizer) and trains else 0
+
+
+def _with_step(recipe: Recipe, **changes: Any) -> Recipe:
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update=changes)})
+
+
+def _with_micro_batch(recipe: Recipe, tokens: int) -> Recipe:
+    """The source's slots go with the target's."""
+    step = recipe.step
+    source = step.source_tokens_per_micro_batch
+    share = tokens / step.micro_batch_tokens
+    return _with_step(
+        recipe,
+        tokens_per_micro_batch=tokens,
+        source_tokens_per_micro_batch=None if source is None else max(1, int(source * share)),
+    )
+
+
+def _shorter(length: int) -> Callable[[Recipe], Recipe]:
+    def changed(recipe: Recipe) -> Recipe:
+        return recipe.model_copy(update={"data": recipe.data.model_copy(update={"max_tokens": length})})
+
+    return changed
+
+
+def _with_vocabulary(size: int) -> Callable[[Recipe], Recipe]:
+    def changed(recipe: Recipe) -> Recipe:
+        tokenizer = recipe.data.tokenizer.model_copy(update={"vocabulary_size": size})
+        tokenizer.model_fields_set.add("vocabulary_size")
+        return recipe.model_copy(update={"data": recipe.data.model_copy(update={"tokenizer": tokenizer})})
+
+    return changed

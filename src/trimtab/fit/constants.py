@@ -1,0 +1,38 @@
+"""What cannot be derived: memory of CUDA and its libraries, gaps of the allocator, and how near kernels come to the
+rates of a card.
+
+Set from half of the recipes of `benchmarks/fit_planned.py` on an H200 with PyTorch 2.11; the other half judges them
+(decision 0024).
+"""
+
+from trimtab.fit.memory_size import MIB
+
+CONTEXT_BYTES = 751 * MIB
+"""What a process holds beside PyTorch's allocator: CUDA's context, loaded kernels, cuBLAS."""
+WORKSPACE_BYTES = 65 * MIB
+"""That PyTorch gives cuBLAS, for each stream on which products run."""
+BLOCK_BYTES = 512
+"""The allocator rounds each tensor up to a multiple."""
+GAP_SHARE = 0.045
+"""Of what is allocated and freed in a step, the allocator reserves so much more, since freed blocks do not fit anew."""
+GAP_TABLES = 2.2
+"""The same, in sizes of the largest embedding table's gradient."""
+GAP_BYTES = 60 * MIB
+"""Of the segments that are not full at the end of each kind of block."""
+GRAPH_BYTES = 75 * MIB
+"""CUDA's own memory for a recorded step."""
+
+GEMM_SHARE = 0.62
+"""Of a card's rate, what products of a training step reach; a GEMM of 8,192 by 8,192 reaches 0.81 on an H200."""
+BANDWIDTH_SHARE = 0.70
+PASSES = {True: 6.0, False: 20.0}
+"""How often a saved byte of an activation is moved between forward and backward, compiled or not."""
+LAUNCH_S = 12e-6
+"""Of one kernel, where steps are not recorded and the host is the slower side."""
+KERNELS_OF_LAYER = {True: 120, False: 400}
+"""Launches of a layer, forward and backward with its update, compiled or not."""
+NARROW = 0.9
+"""Above this share of a card's memory a plan may be too low to rely on: of the judging recipes, reserved memory was
+planned 3.0% off on average, from 10.5% too little to 4.5% too much."""
+PROPOSED_SHARE = 0.95
+"""Of a card's memory, what a proposal may fill."""

@@ -1,0 +1,241 @@
+"""The shapes of trimtab's own models, from a recipe; the numbers of their weights are exact."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from trimtab.config.adapter import LoraAdapter
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.encoder_model import EncoderModel
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.positions import PositionSettings
+from trimtab.config.run import Model, Recipe
+from trimtab.fit.shape import Layer, Shape, Stack, Weights, frozen
+from trimtab.fit.vocabulary import LABELS, Vocabulary
+
+ROWS = 64
+"""Vocabularies and positions are rounded up to a multiple of this."""
+GATED = ("swiglu", "geglu")
+
+
+def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
+    """The shape of a recipe's model, its adapter included."""
+    shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.data.max_tokens)
+    return shape if recipe.adapter is None else with_adapter(shape, recipe.adapter)
+
+
+def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
+    """The shape of a model that reads at most `max_tokens` tokens of this vocabulary."""
+    positions = rounded(max_tokens)
+    match model:
+        case EncoderDecoderModel():
+            return _encoder_decoder(model, vocabulary, positions)
+        case DecoderModel():
+            return _decoder(model, vocabulary, positions)
+        case EncoderModel():
+            return _classifier(model, vocabulary, positions)
+        case _:
+            assert_never(model)
+
+
+def rounded(number: int, multiple: int = ROWS) -> int:
+    """Up to the next multiple."""
+    return -(-number // multiple) * multiple
+
+
+def _decoder(model: DecoderModel, vocabulary: Vocabulary, positions: int) -> Shape:
+    layer = Layer(
+        dim=model.dim,
+        heads=model.heads,
+        kv_heads=model.kv_heads or model.heads,
+        head_size=model.size_of_heads,
+        feed_forward=model.feed_forward,
+        gated=model.activation in GATED,
+        activation=model.activation,
+        norm=model.norm,
+        norm_first=model.norm_position == "before",
+        drops=model.dropout > 0,
+        rotates=model.position_settings.rotates,
+        qk_norm=model.qk_norm,
+        keeps_half=model.residual == "half",
+        biased=bool(model.bias),
+    )
+    rows = rounded(vocabulary.target)
+    weights = [Weights("embedding", (rows, model.dim), "embedding")]
+    if not model.tie_embeddings:
+        weights.append(Weights("output", (rows, model.dim), "output"))
+    trained, table = _positions(model.position_settings, positions, model.dim, model.size_of_heads)
+    weights += [*trained, *layer_weights(layer, model.layers, bias=model.bias)]
+    if layer.norm_first:
+        weights += norm_weights("decoder.norm", layer.norm, model.dim)
+    return Shape(
+        weights=tuple(weights),
+        stacks=(Stack(layer, model.layers),),
+        dim=model.dim,
+        rows=rows,
+        tied=model.tie_embeddings,
+        final_norm=layer.norm_first,
+        buffers=table,
+        padded=model.needs_padding,
+    )
+
+
+def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positions: int) -> Shape:
+    rows, source_rows = rounded(vocabulary.target), rounded(vocabulary.source)
+    weights = [Weights("embedding", (rows, model.dim), "embedding")]
+    if model.tie_embeddings != "all":
+        weights.append(Weights("source_embedding", (source_rows, model.dim), "embedding"))
+    if model.tie_embeddings == "none":
+        weights.append(Weights("output", (rows, model.dim), "output"))
+    stacks: list[Stack] = []
+    buffers = 0
+    for side, layers, settings in (
+        ("encoder", model.encoder_layers, model.source_position_settings),
+        ("decoder", model.decoder_layers, model.target_position_settings),
+    ):
+        own = model.encoder if side == "encoder" else model.decoder
+        layer = _layer_of(own, settings, cross=side == "decoder")
+        trained, table = _positions(settings, positions, model.dim, model.dim // own.heads)
+        weights += [*trained, *layer_weights(layer, layers, bias=model.bias)]
+        if layer.norm_first:
+            weights += norm_weights(f"{side}.norm", model.norm, model.dim)
+        stacks.append(Stack(layer, layers, reads_source=side == "encoder"))
+        buffers += table
+    return Shape(
+        weights=tuple(weights),
+        stacks=tuple(stacks),
+        dim=model.dim,
+        rows=rows,
+        tied=model.tie_embeddings != "none",
+        shares_source=model.tie_embeddings == "all",
+        final_norm=model.norm_position == "before",
+        buffers=buffers,
+        padded=model.needs_padding,
+    )
+
+
+def _classifier(model: EncoderModel, vocabulary: Vocabulary, positions: int) -> Shape:
+    layer = _layer_of(model, model.position_settings, cross=False)
+    trained, table = _positions(model.position_settings, positions, model.dim, model.dim // model.heads)
+    rows = rounded(vocabulary.labels)
+    weights = [
+        Weights("embedding", (rounded(vocabulary.source), model.dim), "embedding"),
+        Weights("output", (rows, model.dim), "output"),
+        *trained,
+        *layer_weights(layer, model.layers, bias=model.bias),
+    ]
+    if layer.norm_first:
+        weights += norm_weights("encoder.norm", model.norm, model.dim)
+    return Shape(
+        weights=tuple(weights),
+        stacks=(Stack(layer, model.layers, reads_source=True),),
+        dim=model.dim,
+        rows=rows,
+        tied=False,
+        final_norm=layer.norm_first,
+        buffers=table,
+        padded=model.needs_padding,
+        one_target=True,
+    )
+
+
+def _layer_of(
+    model: EncoderDecoderModel | EncoderModel, positions: PositionSettings, *, cross: bool
+) -> Layer:
+    return Layer(
+        dim=model.dim,
+        heads=model.heads,
+        kv_heads=model.kv_heads or model.heads,
+        head_size=model.dim // model.heads,
+        feed_forward=model.feed_forward,
+        gated=model.activation in GATED,
+        activation=model.activation,
+        norm=model.norm,
+        norm_first=model.norm_position == "before",
+        drops=model.dropout > 0,
+        cross=cross,
+        rotates=positions.rotates,
+        biased=model.bias,
+    )
+
+
+def _positions(
+    settings: PositionSettings, positions: int, dim: int, head_size: int
+) -> tuple[list[Weights], int]:
+    """Trained vectors, and the bytes of a table that is not trained."""
+    if settings.is_trained:
+        return [Weights("positions", (positions, dim), "position")], 0
+    if settings.rotates:
+        return [], positions * head_size * 4
+    return [], positions * dim * 4 if settings.adds_vectors else 0
+
+
+def norm_weights(name: str, norm: str, dim: int, count: int = 1) -> list[Weights]:
+    """The gain of a norm, and the shift of LayerNorm."""
+    gain = [Weights(f"{name}.weight", (dim,), "vector", count)]
+    return gain if norm == "rms" else [*gain, Weights(f"{name}.shift", (dim,), "vector", count)]
+
+
+def layer_weights(layer: Layer, count: int, *, bias: bool | str) -> Iterator[Weights]:
+    """All tensors of so many layers; `bias` is that of the recipe: all linear maps, none, or `qkv`."""
+
+    def linear(name: str, outputs: int, inputs: int, *, biased: bool) -> Iterator[Weights]:
+        yield Weights(f"{name}.weight", (outputs, inputs), "matrix", count)
+        if biased:
+            yield Weights(f"{name}.bias", (outputs,), "vector", count)
+
+    dim, queries, keys = layer.dim, layer.query_width, layer.key_width
+    everywhere = bias is True
+    yield from norm_weights("norm_attention", layer.norm, dim, count)
+    yield from linear("attention.qkv", queries + 2 * keys, dim, biased=bool(bias))
+    yield from linear("attention.out", dim, queries, biased=everywhere)
+    if layer.qk_norm:
+        yield from norm_weights("attention.norm_queries", "rms", layer.head_size, count)
+        yield from norm_weights("attention.norm_keys", "rms", layer.head_size, count)
+    if layer.cross:
+        yield from norm_weights("norm_cross", layer.norm, dim, count)
+        yield from linear("cross.q", queries, dim, biased=everywhere)
+        yield from linear("cross.kv", 2 * keys, dim, biased=everywhere)
+        yield from linear("cross.out", dim, queries, biased=everywhere)
+    yield from norm_weights("norm_feed_forward", layer.norm, dim, count)
+    wide = layer.feed_forward * (2 if layer.gated else 1)
+    yield from linear("feed_forward.up", wide, dim, biased=everywhere)
+    yield from linear("feed_forward.down", dim, layer.feed_forward, biased=everywhere)
+
+
+def with_adapter(shape: Shape, adapter: LoraAdapter) -> Shape:
+    """The shape with all weights frozen and the adapter's beside them."""
+    more: list[Weights] = []
+    stacks: list[Stack] = []
+    for stack in shape.stacks:
+        fused: list[tuple[str, int]] = []
+        for name, inputs, parts in fused_maps(stack.layer):
+            rows = [size for part, size in parts if part in adapter.names]
+            if not rows:
+                continue
+            fused.append((name, adapter.rank * len(rows)))
+            first = (adapter.rank * len(rows), inputs)
+            more.append(Weights(f"{name}.lora_a", first, "adapter", stack.layers))
+            more += [
+                Weights(f"{name}.lora_b", (size, adapter.rank), "adapter", stack.layers) for size in rows
+            ]
+        stacks.append(replace(stack, layer=replace(stack.layer, adapters=tuple(fused))))
+    return replace(shape, weights=(*frozen(shape.weights), *more), stacks=tuple(stacks))
+
+
+def fused_maps(layer: Layer) -> Iterator[tuple[str, int, tuple[tuple[str, int], ...]]]:
+    """Each linear map of a layer: its name, its inputs, and the maps that are fused in it with their outputs."""
+    dim, queries, keys = layer.dim, layer.query_width, layer.key_width
+    yield "qkv", dim, (("q_proj", queries), ("k_proj", keys), ("v_proj", keys))
+    yield "out", queries, (("o_proj", dim),)
+    if layer.cross:
+        yield "cross.q", dim, (("q_proj", queries),)
+        yield "cross.kv", dim, (("k_proj", keys), ("v_proj", keys))
+        yield "cross.out", queries, (("o_proj", dim),)
+    inner = layer.feed_forward
+    gate = (("gate_proj", inner), ("up_proj", inner)) if layer.gated else (("up_proj", inner),)
+    yield "up", dim, gate
+    yield "down", inner, (("down_proj", dim),)
+
+
+__all__ = ["LABELS", "native_shape", "shape_of", "with_adapter"]

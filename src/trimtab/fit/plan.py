@@ -1,0 +1,331 @@
+"""The memory of a run, byte by byte before its first step."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from trimtab.config.run import Recipe
+from trimtab.fit import constants
+from trimtab.fit.activations import Program, of_layer, of_norm, of_source, once
+from trimtab.fit.batches import Slots, slots_of
+from trimtab.fit.gpus import Gpu
+from trimtab.fit.loss_workspace import loss_workspace
+from trimtab.fit.memory_size import GIB
+from trimtab.fit.native import native_shape
+from trimtab.fit.optimizer_memory import kept_bytes, passing_bytes
+from trimtab.fit.shape import Layer, Shape, Weights
+from trimtab.fit.vocabulary import vocabulary_of
+
+TILED_LONGEST = 512
+TILED_SIZES = (32, 64, 128)
+"""Up to this length of a segment, heads of these sizes attend in tiles, which share keys without repeating them
+(`model/tiled`)."""
+CASTS_FROM = (2, 13)
+"""Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
+COMPILES_FROM_TARGETS = 30_000_000
+COMPILES_FROM_MINUTES = 3
+"""As `device.wants_compile` chooses, which knows the size of an epoch as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is planned: a model, its batches and how it runs."""
+
+    recipe: Recipe
+    shape: Shape
+    slots: Slots
+    how: Program
+    recorded: bool
+    evaluates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Bytes on the GPU and on the host."""
+
+    run: Run
+    owners: dict[str, int]
+    """What lies in memory at the peak, by owner."""
+    moments: dict[str, int]
+    """Allocated bytes at each moment that may be the peak."""
+    allocated: int
+    """The most that tensors hold at once, in training."""
+    reserved: int
+    """What PyTorch's allocator has taken from the driver by then."""
+    driver: int
+    """What the process holds: the reserved bytes and those of CUDA itself."""
+    evaluation: int
+    """The same in an evaluation; 0 where there is none."""
+    host: int
+    """The most of the host's memory that the training process needs."""
+    activations: dict[str, int] = field(default_factory=dict[str, int])
+    """Those of the layers, by kind."""
+
+    @property
+    def peak(self) -> int:
+        """The most of training and evaluation, as the driver sees it."""
+        return max(self.driver, self.evaluation)
+
+    @property
+    def peak_moment(self) -> str:
+        """When tensors hold the most."""
+        return max(self.moments, key=lambda name: self.moments[name])
+
+
+def plan_recipe(recipe: Recipe, folder: Path, gpu: Gpu) -> Plan:
+    """The plan of a recipe on a GPU; relative paths start from `folder`. InputError where a file that says how large
+    the model is cannot be read."""
+    return plan_shape(recipe, folder, gpu, native_shape(recipe, vocabulary_of(recipe, folder)))
+
+
+def plan_shape(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Plan:
+    """The plan of a model of this shape, trained as the recipe says."""
+    return plan_run(run_of(recipe, folder, gpu, shape))
+
+
+def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
+    """What the recipe leaves to be chosen, chosen as `build` does."""
+    precision = recipe.step.precision
+    if precision == "auto":
+        precision = "bf16_mixed" if gpu.has_bfloat16 else "fp16_mixed"
+    packed = precision not in ("fp32", "tf32") and not shape.padded
+    slots = slots_of(recipe, folder)
+    tiles = gpu.has_bfloat16 and slots.longest <= TILED_LONGEST
+    sizes = {stack.layer.head_size for stack in shape.stacks}
+    how = Program(
+        precision=precision,
+        compiled=packed and wants_compile(recipe),
+        packed=packed,
+        repeats_keys=not (tiles and sizes <= {*TILED_SIZES}),
+        casts_rms_norm=torch_casts_rms_norm(),
+    )
+    recorded = packed and recipe.step.cuda_graph != "off"
+    return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid))
+
+
+@cache
+def torch_casts_rms_norm() -> bool:
+    """Whether the PyTorch that is installed casts RMSNorm; where none is, the one that needs more memory is planned
+    for."""
+    try:
+        major, minor, *_ = version("torch").split(".")
+        return (int(major), int(minor)) >= CASTS_FROM
+    except (PackageNotFoundError, ValueError):
+        return False
+
+
+def wants_compile(recipe: Recipe) -> bool:
+    """Whether the layers are compiled, as far as the recipe says."""
+    if recipe.step.compile != "auto":
+        return recipe.step.compile == "on"
+    match recipe.length.unit:
+        case "minutes":
+            return recipe.length.count >= COMPILES_FROM_MINUTES
+        case "steps":
+            return recipe.length.count * recipe.step.tokens_per_step >= COMPILES_FROM_TARGETS
+        case "tokens":
+            return recipe.length.count >= COMPILES_FROM_TARGETS
+        case _:
+            return (
+                True  # an epoch of unknown size: the larger plan of the two is that of plain layers, but rare
+            )
+
+
+def plan_run(run: Run) -> Plan:
+    """All bytes of a run."""
+    held = _held(run)
+    base = sum(held.values())
+    activations = activations_of(run)
+    moments = {name: base + size for name, size in _moments(run, activations).items()}
+    allocated = max(moments.values()) + constants.WORKSPACE_BYTES
+    reserved = allocated + _gaps(run, allocated - base)
+    driver = reserved + constants.CONTEXT_BYTES + (constants.GRAPH_BYTES if run.recorded else 0)
+    peak = max(moments, key=lambda name: moments[name])
+    owners = {**held, **_passing(run, activations, peak), "workspace of cuBLAS": constants.WORKSPACE_BYTES}
+    rest = allocated - sum(owners.values())
+    owners["gradients of activations, and what else passes"] = max(0, rest)
+    owners["gaps of the allocator"] = reserved - allocated
+    owners["CUDA context and kernels"] = driver - reserved
+    return Plan(
+        run,
+        {name: size for name, size in owners.items() if size},
+        moments,
+        allocated,
+        reserved,
+        driver,
+        _evaluation(run, base, reserved),
+        _host(run),
+        dict(activations),
+    )
+
+
+def _gaps(run: Run, passing: int) -> int:
+    """Bytes that the allocator reserves beside what is allocated: a share of what comes and goes in a step, and room
+    for gradients of embeddings, which no freed block of an activation is large enough for."""
+    tables = [each for each in run.shape.weights if each.trained and each.part == "embedding"]
+    largest = max((weight_bytes(each, run.how.weight) for each in tables), default=0)
+    return int(constants.GAP_SHARE * passing + constants.GAP_TABLES * largest) + constants.GAP_BYTES
+
+
+def weight_bytes(weights: Weights, size: int) -> int:
+    """Bytes of tensors with numbers of a size, as the allocator rounds them."""
+    return weights.count * rounded_block(weights.each * size)
+
+
+def rounded_block(size: int) -> int:
+    """Bytes of a tensor as the allocator counts them."""
+    return -(-size // constants.BLOCK_BYTES) * constants.BLOCK_BYTES
+
+
+def _held(run: Run) -> dict[str, int]:
+    """What stays between steps."""
+    recipe, shape, how = run.recipe, run.shape, run.how
+    trained = [each for each in shape.weights if each.trained]
+    narrow = recipe.adapter is not None and how.packed and how.precision == "bf16_mixed"
+    held = {
+        "weights": sum(weight_bytes(each, how.weight) for each in trained),
+        "frozen weights": sum(
+            weight_bytes(each, 2 if narrow and len(each.shape) == 2 else how.weight)
+            for each in shape.weights
+            if not each.trained
+        ),
+        "optimizer states": kept_bytes(recipe.step.optimizer, trained, rounded_block),
+        "moving average": sum(weight_bytes(each, how.weight) for each in trained) if recipe.step.ema else 0,
+        "tables of positions": shape.buffers // (2 if how.precision == "bf16" else 1),
+        "batch": _batch(run.slots) * (2 if run.recorded else 1),
+    }
+    if run.slots.micro_batches > 1:
+        held["gradients"] = gradient_bytes(run)
+    return held
+
+
+def _batch(slots: Slots) -> int:
+    """Ids, positions, segments and labels, as 64-bit numbers."""
+    return 24 * (slots.target + slots.source) + 8 * slots.targets
+
+
+def gradient_bytes(run: Run) -> int:
+    """Those of all that is trained."""
+    return sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if each.trained)
+
+
+def _copied(run: Run, each: Weights) -> bool:
+    """Frozen matrices are kept in half precision and need no copy."""
+    return each.trained or run.recipe.adapter is None
+
+
+def activations_of(run: Run) -> Counter[str]:
+    """Bytes that all layers keep of a micro-batch, by kind."""
+    found = Counter[str]()
+    for stack in run.shape.stacks:
+        tokens = run.slots.source if stack.reads_source else run.slots.target
+        for kind, size in of_layer(stack.layer, run.how).items():
+            found[kind] += size * stack.layers * tokens
+        if stack.layer.cross:
+            found["attention"] += of_source(stack.layer, run.how) * stack.layers * run.slots.source
+        found["positions"] += once(stack) * tokens
+        found["norms"] += of_norm(stack.layer, run.how) * tokens if run.shape.final_norm else 0
+        found["dropout"] += stack.layer.dim * tokens if stack.layer.drops else 0
+    return found
+
+
+def _passing(run: Run, activations: Counter[str], peak: str) -> dict[str, int]:
+    """What is there at the peak beside what stays, by owner."""
+    loss = loss_workspace(run.shape, run.how, targets=run.slots.targets)
+    gradients = 0 if run.slots.micro_batches > 1 else gradient_bytes(run)
+    match peak:
+        case "loss":
+            return {
+                "activations": activations.total(),
+                "weights in half precision": all_copies(run),
+                "loss: vectors and gradients": loss.hidden + loss.by_hidden + loss.by_matrix,
+                "loss: logits in pieces": loss.pieces,
+            }
+        case "first layer of the backward pass":
+            return {
+                "activations": activations.total(),
+                "weights in half precision": all_copies(run),
+                "loss: vectors and gradients": loss.by_hidden + loss.by_matrix,
+            }
+        case _:
+            return {"gradients": gradients} if gradients else {}
+
+
+def all_copies(run: Run) -> int:
+    """Bytes of the matrices that autocast copies, of all layers."""
+    if not run.how.copies_weights:
+        return 0
+    return 2 * sum(each.numbers for each in run.shape.weights if each.is_linear and _copied(run, each))
+
+
+def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
+    """Bytes beside what stays, at each moment that may be the peak."""
+    shape, how, slots = run.shape, run.how, run.slots
+    loss = loss_workspace(shape, how, targets=slots.targets)
+    total, copies = activations.total(), all_copies(run)
+    trained = [each for each in shape.weights if each.trained]
+    gradients = 0 if slots.micro_batches > 1 else gradient_bytes(run)
+    tables = [each for each in trained if each.part in ("embedding", "output")]
+    of_tables = sum(weight_bytes(each, how.weight) for each in tables)
+    # Gradients of a tied matrix come from the loss and from the embeddings, and lie beside each other before they are
+    # added.
+    embedding = max(
+        (weight_bytes(each, how.weight) for each in tables if each.part == "embedding"), default=0
+    )
+    waits = loss.by_matrix if shape.tied else 0
+    streams = sum(
+        4 * stack.layer.dim * (slots.source if stack.reads_source else slots.target) for stack in shape.stacks
+    )
+    output = sum(weight_bytes(each, how.weight) for each in tables if each.part == "output")
+    done = max(0, gradients - of_tables) + (output if gradients else 0)
+    layers = sum(stack.layers for stack in shape.stacks)
+    passing = max(passing_layer(stack.layer, run) for stack in shape.stacks)
+    return {
+        "loss": total + copies + loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces,
+        "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
+        "last layer of the backward pass": done + waits + (total + copies) // layers + passing,
+        "gradient of the embeddings": done + waits + embedding + streams,
+        "optimizer": gradients + passing_bytes(run.recipe.step.optimizer, trained, how.precision),
+    }
+
+
+def passing_layer(layer: Layer, run: Run) -> int:
+    """What the backward pass of a layer holds for a moment: gradients of its widest activations, of the residual
+    stream, and of its largest matrix in half precision and in float32."""
+    tokens = run.slots.target or run.slots.source
+    half, dim = run.how.half, layer.dim
+    widest = half * layer.feed_forward * (4 if layer.gated else 2)
+    saved = half * layer.feed_forward
+    streams = (run.how.residual(layer) + 4 + half) * dim
+    matrix = layer.feed_forward * dim * (2 if layer.gated else 1)
+    return (widest - saved + streams) * tokens + (0 if layer.frozen else (2 + run.how.weight) * matrix)
+
+
+def _evaluation(run: Run, base: int, reserved: int) -> int:
+    """The driver's bytes in an evaluation: a copy of the model, made in the weights' precision and then narrowed,
+    beside what stays; a recorded step keeps its pool meanwhile."""
+    if not run.evaluates:
+        return 0
+    weights = sum(weight_bytes(each, run.how.weight) for each in run.shape.weights)
+    if run.recipe.adapter is not None and run.how.packed:
+        weights //= 2
+    averaged = weights if run.recipe.evaluate.weights == "ema" else 0
+    tokens = run.slots.target + run.slots.source
+    widest = max(stack.layer.feed_forward * (3 if stack.layer.gated else 2) for stack in run.shape.stacks)
+    layer = run.how.half * (widest + 6 * run.shape.dim) * tokens
+    loss = loss_workspace(run.shape, run.how, targets=run.slots.targets)
+    extra = (0 if run.how.is_whole else weights) + averaged + layer + loss.hidden + loss.pieces
+    stays = reserved if run.recorded else base
+    return stays + extra + constants.CONTEXT_BYTES + constants.GAP_BYTES
+
+
+def _host(run: Run) -> int:
+    """The model is made in host memory, and a checkpoint brings weights and states there before it is written."""
+    weights = 4 * run.shape.parameters
+    trained = [each for each in run.shape.weights if each.trained]
+    saved = sum(each.numbers * run.how.weight for each in trained) + kept_bytes(
+        run.recipe.step.optimizer, trained, lambda size: size
+    )
+    return int(1.5 * GIB) + max(weights, saved)

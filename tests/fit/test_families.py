@@ -1,0 +1,210 @@
+import json
+from contextlib import suppress
+
+import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.errors import InputError
+from trimtab.fit.families import FAMILIES, SIZES, family_shape
+
+
+def settings_of(config):
+    """As they are written to config.json."""
+    return json.loads(config.to_json_string(use_diff=False))
+
+
+def check(model_class, config, **shorter):
+    with torch.device("meta"):
+        real = model_class(config)
+    shape, _ = family_shape({**settings_of(config), **shorter}, name="config.json")
+    assert shape.parameters == sum(weight.numel() for weight in real.parameters())
+
+
+LLAMAS = {
+    "llama": ("LlamaForCausalLM", "LlamaConfig"),
+    "mistral": ("MistralForCausalLM", "MistralConfig"),
+    "qwen2": ("Qwen2ForCausalLM", "Qwen2Config"),
+    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config"),
+    "gemma": ("GemmaForCausalLM", "GemmaConfig"),
+    "gemma2": ("Gemma2ForCausalLM", "Gemma2Config"),
+    "gemma3_text": ("Gemma3ForCausalLM", "Gemma3TextConfig"),
+}
+SMALL = {"deadline": None, "max_examples": 4}
+
+
+@pytest.mark.parametrize("kind", LLAMAS)
+@settings(**SMALL)
+@given(
+    st.sampled_from([(2, 1), (4, 2), (4, 4)]),
+    st.sampled_from([None, 16]),
+    st.integers(1, 3),
+    st.integers(10, 300),
+    st.booleans(),
+    st.booleans(),
+)
+def test_decoders_have_as_many_parameters_as_in_transformers(kind, heads, size, layers, rows, tied, biased):
+    model_class, config_class = (getattr(transformers, name) for name in LLAMAS[kind])
+    more = {} if size is None else {"head_dim": size}
+    if kind not in ("qwen2", "mistral"):
+        more["attention_bias"] = biased
+    if kind == "llama":
+        more["mlp_bias"] = biased
+    config = config_class(
+        vocab_size=rows,
+        hidden_size=32,
+        intermediate_size=56,
+        num_hidden_layers=layers,
+        num_attention_heads=heads[0],
+        num_key_value_heads=heads[1],
+        tie_word_embeddings=tied,
+        pad_token_id=0,
+        **more,
+    )
+    check(model_class, config)
+
+
+@pytest.mark.parametrize("kind", ["T5", "MT5"])
+@settings(**SMALL)
+@given(
+    st.integers(1, 3), st.integers(1, 3), st.sampled_from(["relu", "gated-gelu"]), st.booleans(),
+    st.integers(10, 300), st.sampled_from([8, 32]),
+)  # fmt: skip
+def test_t5_has_as_many_parameters_as_in_transformers(kind, above, below, how, tied, rows, buckets):
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=rows,
+        d_model=32,
+        d_kv=12,
+        d_ff=40,
+        num_layers=above,
+        num_decoder_layers=below,
+        num_heads=4,
+        feed_forward_proj=how,
+        tie_word_embeddings=tied,
+        relative_attention_num_buckets=buckets,
+    )
+    check(getattr(transformers, f"{kind}ForConditionalGeneration"), config)
+
+
+@settings(**SMALL)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(10, 300), st.booleans())
+def test_nllb_has_as_many_parameters_as_in_transformers(above, below, rows, tied):
+    config = transformers.M2M100Config(
+        vocab_size=rows,
+        d_model=32,
+        encoder_layers=above,
+        decoder_layers=below,
+        encoder_attention_heads=4,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=40,
+        decoder_ffn_dim=56,
+        tie_word_embeddings=tied,
+    )
+    check(transformers.M2M100ForConditionalGeneration, config)
+
+
+@settings(**SMALL)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(10, 300), st.booleans())
+def test_marian_has_as_many_parameters_as_in_transformers(above, below, rows, shares):
+    config = transformers.MarianConfig(
+        vocab_size=rows,
+        decoder_vocab_size=None if shares else rows + 7,
+        share_encoder_decoder_embeddings=shares,
+        d_model=32,
+        encoder_layers=above,
+        decoder_layers=below,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=40,
+        decoder_ffn_dim=56,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+        max_position_embeddings=64,
+    )
+    check(transformers.MarianMTModel, config)
+
+
+@settings(**SMALL)
+@given(st.integers(1, 3), st.integers(10, 300), st.integers(8, 64), st.integers(1, 3))
+def test_bert_has_as_many_parameters_as_in_transformers(layers, rows, positions, kinds):
+    config = transformers.BertConfig(
+        vocab_size=rows,
+        hidden_size=32,
+        intermediate_size=40,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        max_position_embeddings=positions,
+        type_vocab_size=kinds,
+    )
+    check(transformers.BertForMaskedLM, config)
+
+
+@settings(**SMALL)
+@given(
+    st.integers(1, 3),
+    st.sampled_from([(32, 8), (48, 16)]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.integers(2, 9),
+)
+def test_vit_has_as_many_parameters_as_in_transformers(layers, picture, channels, biased, labels):
+    config = transformers.ViTConfig(
+        hidden_size=32,
+        intermediate_size=40,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        image_size=picture[0],
+        patch_size=picture[1],
+        num_channels=channels,
+        qkv_bias=biased,
+        num_labels=labels,
+    )
+    check(transformers.ViTForImageClassification, config)
+
+
+@pytest.mark.parametrize("kind", LLAMAS)
+def test_settings_that_a_file_leaves_out_have_the_defaults_of_transformers(kind):
+    model_class, config_class = (getattr(transformers, name) for name in LLAMAS[kind])
+    sizes = {"vocab_size": 50, "hidden_size": 64, "intermediate_size": 56, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 32}
+    real = config_class(**sizes, **heads)
+    with torch.device("meta"):
+        model = model_class(real)
+    shape, _ = family_shape({"model_type": kind, **sizes, **heads}, name="config.json")
+    assert shape.parameters == sum(weight.numel() for weight in model.parameters())
+
+
+def test_a_gemma_with_images_is_planned_by_its_text_model():
+    inner = {"model_type": "gemma3_text", **dict.fromkeys(SIZES, 8), "head_dim": 4, "num_key_value_heads": 2}
+    assert family_shape({"model_type": "gemma3", "text_config": inner}, name="x")[0].parameters > 0
+
+
+def test_an_unknown_architecture_is_told_with_the_sizes_that_are_missing():
+    with pytest.raises(InputError) as told:
+        family_shape({"model_type": "mamba", "hidden_size": 8}, name="config.json")
+    assert "model_type mamba, without num_hidden_layers" in str(told.value)
+    assert all(kind in str(told.value) for kind in FAMILIES)
+
+
+def test_each_missing_size_is_told():
+    with pytest.raises(InputError) as told:
+        family_shape({"model_type": "llama", "hidden_size": -3, "vocab_size": "many"}, name="config.json")
+    assert "vocab_size is missing" in str(told.value)
+    assert "hidden_size is no size" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_attention_heads": 10**7},
+        {"tie_word_embeddings": "x"},
+        {"head_dim": "no"},
+        {"num_key_value_heads": []},
+    ],
+)
+def test_settings_that_make_no_sense_end_in_a_message_or_a_plan(changes):
+    given_settings = {"model_type": "llama", **dict.fromkeys(SIZES, 8), **changes}
+    with suppress(InputError):
+        assert family_shape(given_settings, name="config.json")[0].parameters > 0
