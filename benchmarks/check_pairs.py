@@ -1,14 +1,14 @@
 """How many mended bugs of public training code does `trimtab check` name, and is it silent on what they became?
 
-    python benchmarks/check_pairs.py fetch --mirrors FOLDER --files FILES     git clones named OWNER+NAME[/repo]
-    python benchmarks/check_pairs.py run --files FILES --half open            or sealed, or both
-    python benchmarks/check_pairs.py others --files FILES                     torch-preflight and TorchFix on the same files
+    python benchmarks/check_pairs.py fetch --mirrors FOLDER --files FILES    # git clones named OWNER+NAME[/repo]
+    python benchmarks/check_pairs.py run --files FILES --half open           # or sealed, or both
+    python benchmarks/check_pairs.py others --files FILES                    # torch-preflight and TorchFix
 
-The pairs stand in check_pairs.json: repository, the commit before and the one that mends, the file, and one line of what
-was wrong. The code is not kept here: `fetch` writes each file and the Python files beside it, as they were before and
-after, from clones of the repositories. How the pairs were found, and how they were divided into two halves, is said there
-too. A pair counts as named where the rule of its kind speaks before and no longer after; every other warning or error that
-is new after is listed, to be judged.
+The pairs stand in check_pairs.json: repository, the commit before and the one that mends, the file, and one line of
+what was wrong. The code is not kept here: `fetch` writes each file and the Python files beside it, as they were before
+and after, from clones of the repositories. How the pairs were found, and how they were divided into two halves, is
+said there too. A pair counts as named where the rule of its kind speaks before and less often after; every other
+warning or error that is new after is listed, to be judged.
 """
 
 import argparse
@@ -62,10 +62,14 @@ def fetch(pair, mirrors, files):
     parent = str(Path(pair["path"]).parent)
     for side in ("before", "after"):
         under = [] if parent == "." else [f"{parent}/"]
-        listed = subprocess.run([*git, "ls-tree", "--name-only", pair[side], *under], capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            [*git, "ls-tree", "--name-only", pair[side], *under], capture_output=True, text=True, check=True
+        )
         for name in listed.stdout.split("\n"):
             if name.endswith((".py", ".ipynb")):
-                text = subprocess.run([*git, "show", f"{pair[side]}:{name}"], capture_output=True, check=True).stdout
+                text = subprocess.run(
+                    [*git, "show", f"{pair[side]}:{name}"], capture_output=True, check=True
+                ).stdout
                 to = files / short(pair) / side / Path(name).name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.write_bytes(text)
@@ -74,7 +78,9 @@ def fetch(pair, mirrors, files):
 def found(path):
     """The findings of a file: code and severity."""
     done = subprocess.run(
-        [sys.executable, "-m", "trimtab", "check", "--format", "json", str(path)], capture_output=True, text=True
+        [sys.executable, "-m", "trimtab", "check", "--format", "json", str(path)],
+        capture_output=True,
+        text=True,
     )
     report = json.loads(done.stdout)
     return [(each["code"], each["severity"], each["line"], each["message"]) for each in report["findings"]]

@@ -23,9 +23,8 @@ RULE = Rule(
     "script whose sampler depends on the launch only when it first runs on several GPUs.",
     evidence=(
         Maintainer(
-            "https://docs.pytorch.org/docs/stable/data.html",
-            "'sampler: ... If specified, shuffle must not be specified.'",
-            opened=False,
+            "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/utils/data/dataloader.py",
+            '`if sampler is not None and shuffle: raise ValueError("sampler option is mutually exclusive with shuffle")`.',
         ),
     ),
     fix=Fix("write `shuffle=sampler is None`, and let the sampler shuffle"),
@@ -40,7 +39,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for event in flow_of(run.document).named("DataLoader"):
         loader = event.value
         shuffle, sampler = loader.argument(2, "shuffle"), loader.argument(3, "sampler")
-        if loader.of is None and loader.name.startswith("torch.") and shuffle is not None and shuffle.constant is True:
+        if (
+            loader.of is None
+            and loader.name.startswith("torch.")
+            and shuffle is not None
+            and shuffle.constant is True
+        ):
             if any(_is_sampler(each) for each in options(sampler)):
                 yield RULE.at(event.place)
                 return

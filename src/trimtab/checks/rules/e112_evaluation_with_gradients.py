@@ -86,6 +86,8 @@ def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
     if function is None or not call.within(function) or without_gradients(call):
         return False
     return not any(
-        event.kind == "call" and event.name in ("train", "backward", "grad", "step") and event.within(function)
+        event.kind == "call"
+        and event.name in ("train", "backward", "grad", "step")
+        and event.within(function)
         for event in flow.events
     )

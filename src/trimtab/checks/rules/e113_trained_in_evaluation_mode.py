@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
-from trimtab.checks.code_text import says
 from trimtab.checks.read.flow.loops import stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import options, root
@@ -51,7 +51,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A model that the script loads from transformers, whose parameters an optimizer that steps in a loop is given,
     and that nothing in the script switches to training."""
     flow = flow_of(run.document)
-    if not flow.is_whole or not says(run.document, "from_pretrained", "from_config") or says(run.document, "Trainer("):
+    if (
+        not flow.is_whole
+        or not says(run.document, "from_pretrained", "from_config")
+        or says(run.document, "Trainer(")
+    ):
         return
     switched = [root(event.subject) for event in flow.named("train", "prepare_model_for_kbit_training")]
     given = [root(each) for event in flow.named("train") for each in event.value.args]

@@ -36,7 +36,11 @@ RULE = Rule(
     fix=Fix("call `eval()` before the evaluation and `train()` behind it", safety="same training"),
     bad=Example("train.py", _SCRIPT.format(mode="")),
     good=Example("train.py", _SCRIPT.format(mode="    model.eval()\n")),
-    symptoms=("validation accuracy lower than expected", "evaluation is not reproducible", "validation loss differs"),
+    symptoms=(
+        "validation accuracy lower than expected",
+        "evaluation is not reproducible",
+        "validation loss differs",
+    ),
 )
 _HELD_OUT: Final = ("val", "test", "eval", "dev")
 

@@ -69,14 +69,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     if masked == {_DEFAULT} and type(index) is int and index != _DEFAULT:
         fault = f"the loss leaves out {index}, but padding is set to -100 in the labels"
-        yield RULE.at(losses[0].made.place or losses[0].event.place, fault=fault, way=f"write `ignore_index={_DEFAULT}`")
+        yield RULE.at(
+            losses[0].made.place or losses[0].event.place, fault=fault, way=f"write `ignore_index={_DEFAULT}`"
+        )
     elif not masked and index == _DEFAULT and "100" not in _without(run.document.text, "ignore_index=-100"):
         pads = _pads(flow)
         if len(pads) == 1 and _DEFAULT not in pads:
             (pad,) = pads
             fault = f"the loss leaves out -100, but padding is {pad}, and nothing sets it to -100"
             yield RULE.at(
-                losses[0].made.place or losses[0].event.place, severity="warning", fault=fault, way=f"write `ignore_index={pad}`"
+                losses[0].made.place or losses[0].event.place,
+                severity="warning",
+                fault=fault,
+                way=f"write `ignore_index={pad}`",
             )
 
 
@@ -85,7 +90,12 @@ def _of_transformers(run: Description, flow: Flow, *, has_loss: bool) -> Iterato
     is_theirs = "transformers" in run.document.imports or (
         says(run.document, '"input_ids"', "'input_ids'") and says(run.document, '"labels"', "'labels'")
     )
-    if has_loss or not is_theirs or "-100" in run.document.text or says(run.document, "CrossEntropyLoss", "nll_loss"):
+    if (
+        has_loss
+        or not is_theirs
+        or "-100" in run.document.text
+        or says(run.document, "CrossEntropyLoss", "nll_loss")
+    ):
         return
     found: list[tuple[object, Place]] = [
         (event.value.constant, event.place)
@@ -95,7 +105,11 @@ def _of_transformers(run: Description, flow: Flow, *, has_loss: bool) -> Iterato
     ]  # fmt: skip
     for event in flow.named("full", "full_like"):
         filled = event.value.argument(1, "fill_value")
-        if filled is not None and "label" in event.value.label.lower() and event.value.label.startswith(("lm", "mlm", "labels")):
+        if (
+            filled is not None
+            and "label" in event.value.label.lower()
+            and event.value.label.startswith(("lm", "mlm", "labels"))
+        ):
             found.append((filled.constant, event.place))
     wrong = [(value, place) for value, place in found if type(value) is int and value in (-1, 0)]
     if wrong and len(wrong) == len(found):

@@ -125,7 +125,11 @@ def _stepped_twice(run: Description) -> Iterator[Diagnosis]:
     steps = [event for event in flow.named("step") if is_schedule(event.subject) and not event.value.args]
     for first, second in pairwise(steps):
         loop = innermost_loop(first)
-        if loop is None or innermost_loop(second) is not loop or root(first.subject) is not root(second.subject):
+        if (
+            loop is None
+            or innermost_loop(second) is not loop
+            or root(first.subject) is not root(second.subject)
+        ):
             continue
         if first.path != second.path or first.place == second.place:
             continue
@@ -148,7 +152,9 @@ def _multiplied(run: Description) -> Iterator[Diagnosis]:
             continue
         length = event.value.keywords.get("num_training_steps")
         factors = _factors(length)
-        epochs = [each for each in factors if "epoch" in (each.label or each.name).lower() and each.made != "binary"]
+        epochs = [
+            each for each in factors if "epoch" in (each.label or each.name).lower() and each.made != "binary"
+        ]
         if len(epochs) > len({id(each) for each in epochs}):
             fault = "the number of epochs is in the schedule's length twice"
             yield RULE.at(event.place, severity="error", fault=fault, fix="take one of the two factors out")
@@ -181,7 +187,9 @@ def _factors(value: Value | None, *, depth: int = 0) -> list[Value]:
 
 
 def _is_same(one: Value, other: Value) -> bool:
-    return one is other or (one.made == other.made == "attribute" and one.name == other.name and one.of is other.of)
+    return one is other or (
+        one.made == other.made == "attribute" and one.name == other.name and one.of is other.of
+    )
 
 
 def counts_turns(schedule: Value | None) -> bool:

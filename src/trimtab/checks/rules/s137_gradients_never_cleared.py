@@ -145,6 +145,10 @@ def _cleared_each_time(loop: Loop) -> Place | None:
     path = [block for block in loop.backward.path if block.kind != "with"]
     for event in loop.called("zero_grad"):
         here = [block for block in event.path if block.kind != "with"]
-        if here == path and event.index < loop.backward.index and event.subject in [stepped(step) for step in steps]:
+        if (
+            here == path
+            and event.index < loop.backward.index
+            and event.subject in [stepped(step) for step in steps]
+        ):
             return event.place
     return None

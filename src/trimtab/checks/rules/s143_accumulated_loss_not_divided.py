@@ -111,7 +111,9 @@ def _is_untouched(loss: Value | None) -> bool:
     if loss.made == "attribute" and loss.name == "loss":
         loss = loss.of
     if loss is None or loss.made != "call" or "<returned>" in loss.fields:
-        return loss is not None and loss.made == "call" and not _is_divided_inside(loss.fields.get("<returned>"))
+        return (
+            loss is not None and loss.made == "call" and not _is_divided_inside(loss.fields.get("<returned>"))
+        )
     return is_model(loss.of) or (loss.of is not None and loss.name.endswith(("model", "net", "network")))
 
 
@@ -126,8 +128,10 @@ def _is_hidden_by_adam(loop: Loop, flow: Flow) -> bool:
     """Adam takes a constant factor out again, but for clipping and its epsilon."""
     steps = [event for event in flow.named("step") if event.index > loop.backward.index and is_step(event)]
     made = [each for step in steps for each in options(stepped(step))]
-    return bool(made) and all(each.last.startswith(_ADAPTIVE) for each in made) and not any(
-        True for _ in flow.named("clip_grad_norm_", "clip_grad_value_")
+    return (
+        bool(made)
+        and all(each.last.startswith(_ADAPTIVE) for each in made)
+        and not any(True for _ in flow.named("clip_grad_norm_", "clip_grad_value_"))
     )
 
 

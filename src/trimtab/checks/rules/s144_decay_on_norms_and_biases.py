@@ -42,7 +42,9 @@ RULE = Rule(
     symptoms=("loss rises slowly", "norms shrink"),
 )
 _PARTS = frozenset({"bias", "gamma", "beta", "LayerNorm.weight", "LayerNorm.bias", "layer_norm", "norm"})
-_GROUPED = "give two groups, one of parameters with two or more dimensions, one of the others with `weight_decay=0`"
+_GROUPED = (
+    "give two groups, one of parameters with two or more dimensions, one of the others with `weight_decay=0`"
+)
 _BY_PART = "ask for parts of the name: `any(part in n for part in no_decay)`"
 STRONG = 0.1
 """From here on decay is strong enough to be seen within a usual run."""
@@ -77,11 +79,21 @@ def _never_spared(flow: Flow) -> Iterator[Diagnosis]:
             continue
         for group in walk(event.value.argument(0, "params"), most=80):
             test = group.fields.get("<tests>") if group.made == "element" else None
-            if test is None or test.made != "compare" or test.name not in ("In", "NotIn") or len(test.args) != 2:
+            if (
+                test is None
+                or test.made != "compare"
+                or test.name not in ("In", "NotIn")
+                or len(test.args) != 2
+            ):
                 continue
             names = test.args[1].args if test.args[1].made == "list" else ()
             parts = [name.constant for name in names if isinstance(name.constant, str)]
-            if parts and len(parts) == len(names) and set(parts) & _PARTS and test.args[0].made in ("item", "element"):
+            if (
+                parts
+                and len(parts) == len(names)
+                and set(parts) & _PARTS
+                and test.args[0].made in ("item", "element")
+            ):
                 fault = "no name of a weight is in the list of parts of names: norms and biases decay like all others"
                 yield RULE.at(event.place, severity="warning", fault=fault, fix=_BY_PART)
                 return
@@ -91,14 +103,25 @@ def _spared_by_default(flow: Flow) -> Iterator[Diagnosis]:
     """AdamW without `weight_decay`, which is 0.01, whose other groups are given theirs: those without are not spared."""
     for event in flow.named("AdamW"):
         given = event.value
-        if given.name != "torch.optim.AdamW" or "weight_decay" in given.keywords or len(given.args) > 4 or given.has_rest:
+        if (
+            given.name != "torch.optim.AdamW"
+            or "weight_decay" in given.keywords
+            or len(given.args) > 4
+            or given.has_rest
+        ):
             continue
         first = given.argument(0, "params")
         if first is None or first.made == "dict" or any(each.made == "dict" for each in first.args):
             continue
-        added = [each.value.args[0] for each in flow.named("add_param_group") if each.value.args and _adds_to(each, given)]
+        added = [
+            each.value.args[0]
+            for each in flow.named("add_param_group")
+            if each.value.args and _adds_to(each, given)
+        ]
         if any("weight_decay" in group.keywords for group in added if group.made == "dict"):
-            fault = "AdamW decays by 0.01 unless told otherwise, also the groups that are given no `weight_decay`"
+            fault = (
+                "AdamW decays by 0.01 unless told otherwise, also the groups that are given no `weight_decay`"
+            )
             yield RULE.at(event.place, fault=fault, fix="give AdamW `weight_decay=0.0`")
             return
 

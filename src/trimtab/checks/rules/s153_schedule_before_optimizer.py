@@ -31,12 +31,17 @@ RULE = Rule(
             "optimizer.step()), this will skip the first value of the learning rate schedule.'",
             opened=False,
         ),
-        Arithmetic("StepLR(step_size=20) that steps at the start of an epoch: 19 epochs at the first rate, not 20."),
+        Arithmetic(
+            "StepLR(step_size=20) that steps at the start of an epoch: 19 epochs at the first rate, not 20."
+        ),
     ),
     fix=Fix("call `scheduler.step()` behind `optimizer.step()`, at the end of the step or of the epoch"),
     bad=Example("train.py", _SCRIPT.format(steps="    scheduler.step()\n    optimizer.step()\n")),
     good=Example("train.py", _SCRIPT.format(steps="    optimizer.step()\n    scheduler.step()\n")),
-    symptoms=("Detected call of lr_scheduler.step() before optimizer.step()", "learning rate drops too early"),
+    symptoms=(
+        "Detected call of lr_scheduler.step() before optimizer.step()",
+        "learning rate drops too early",
+    ),
 )
 
 

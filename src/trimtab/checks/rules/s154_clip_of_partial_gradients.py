@@ -36,10 +36,16 @@ RULE = Rule(
             "first gives 1/3 and the second 2/3."
         ),
     ),
-    fix=Fix("clip once a step, directly before `optimizer.step()`; with Accelerate under `if accelerator.sync_gradients`"),
+    fix=Fix(
+        "clip once a step, directly before `optimizer.step()`; with Accelerate under `if accelerator.sync_gradients`"
+    ),
     bad=Example("train.py", _SCRIPT.format(early="    " + _CLIP, late="")),
     good=Example("train.py", _SCRIPT.format(early="", late="        " + _CLIP)),
-    symptoms=("every step is clipped", "gradient accumulation gives another loss", "loss grows with gradient accumulation"),
+    symptoms=(
+        "every step is clipped",
+        "gradient accumulation gives another loss",
+        "loss grows with gradient accumulation",
+    ),
 )
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
@@ -48,12 +54,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A loop whose steps come every so many turns and whose clipping comes in each, by a branch or by Accelerate's
     `accumulate`."""
     flow = flow_of(run.document)
-    is_one = any(_is_one(made.keywords.get("gradient_accumulation_steps")) for made in accelerators(run.document))
+    is_one = any(
+        _is_one(made.keywords.get("gradient_accumulation_steps")) for made in accelerators(run.document)
+    )
     for loop in training_loops(flow):
         for clip in loop.called(*_CLIPS):
             if loop.is_within_period(clip):
                 continue
-            if _is_by_branch(loop, clip) or (not is_one and _is_accumulated(clip) and not _is_late(loop, clip)):
+            if _is_by_branch(loop, clip) or (
+                not is_one and _is_accumulated(clip) and not _is_late(loop, clip)
+            ):
                 yield RULE.at(clip.place)
                 return
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
-from trimtab.checks.code_text import says
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
@@ -29,10 +29,9 @@ RULE = Rule(
     "a step, and the batch is smaller than the script says; a schedule made for the larger one ends late.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/accelerate/usage_guides/gradient_accumulation",
-            "'you need to pass a gradient_accumulation_steps parameter to Accelerator' and 'the accumulate context "
-            "manager'; the default is 1.",
-            opened=False,
+            "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
+            "'gradient_accumulation_steps (default to 1) ... A number > 1 should be combined with `Accelerator.accumulate`', "
+            "which alone sets `sync_gradients`.",
         ),
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/308",
@@ -42,7 +41,10 @@ RULE = Rule(
     ),
     fix=Fix("{way}"),
     bad=Example("train.py", _SCRIPT.format(size=_SIZE, given="")),
-    good=Example("train.py", _SCRIPT.format(size=_SIZE, given="gradient_accumulation_steps=gradient_accumulation_steps")),
+    good=Example(
+        "train.py",
+        _SCRIPT.format(size=_SIZE, given="gradient_accumulation_steps=gradient_accumulation_steps"),
+    ),
     symptoms=("gradient accumulation has no effect", "more optimizer steps than expected"),
 )
 _SETS = ("gradient_accumulation_steps", "gradient_accumulation_plugin")
@@ -67,7 +69,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if accumulated or says(run.document, "no_sync", "GradientAccumulationPlugin") or not flow.is_whole:
         return
     for loop in training_loops(flow):
-        asked = [event for event in loop.events if any(_asks(block.value) for block in event.below(loop.block))]
+        asked = [
+            event for event in loop.events if any(_asks(block.value) for block in event.below(loop.block))
+        ]
         if asked and is_accelerator(loop.backward.subject):
             yield RULE.at(
                 asked[0].place,

@@ -31,8 +31,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
-            "`training_step`: `if (not self.model_accepts_loss_kwargs or num_items_in_batch is None) and "
-            "self.compute_loss_func is None: loss = loss / self.current_gradient_accumulation_steps`.",
+            "`training_step`: `loss_is_scaled_for_ga = (self.model_accepts_loss_kwargs and num_items_in_batch is not None) "
+            "or self.compute_loss_func is not None`, and divides only where it is not.",
         ),
         Maintainer(
             "https://github.com/huggingface/trl/pull/2615",
@@ -57,7 +57,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     version = run.version("transformers")
     if version is not None and version < SINCE:
         return
-    if "def compute_loss" not in run.document.text or says(run.document, "model_accepts_loss_kwargs"):
+    if "def compute_loss" not in run.document.text or says(
+        run.document, "model_accepts_loss_kwargs", "loss_is_scaled_for_ga"
+    ):
         return
     for value in flow_of(run.document).classes.values():
         bases = [base.name for base in value.args]
@@ -66,7 +68,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         method = next((part for part in value.node.body if getattr(part, "name", "") == "compute_loss"), None)
         if method is not None and not _uses(method):
             accumulation = run.setting("accumulation")
-            is_accumulated = accumulation is not None and isinstance(accumulation.value, int) and accumulation.value > 1
+            is_accumulated = (
+                accumulation is not None and isinstance(accumulation.value, int) and accumulation.value > 1
+            )
             if value.place is not None:
                 yield RULE.at(value.place, severity="warning" if is_accumulated else None)
             return

@@ -229,7 +229,9 @@ class Evaluator:
             self.path, self.frame = path, outer
         made = self.made("element", node, "comprehension", of=iterated[0], args=(inside,))
         if tests:
-            made.fields["<tests>"] = tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
+            made.fields["<tests>"] = (
+                tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
+            )
         return made
 
     def element(self, over: Value, node: ast.AST) -> Value:
