@@ -19,12 +19,14 @@ RULE = Rule(
     name="shuffle-beside-sampler",
     severity="error",
     message="`DataLoader` with a sampler and `shuffle=True` raises: the sampler already says the order",
-    why="`sampler` and `shuffle` both give the order of the data. PyTorch refuses them together with a ValueError, in a "
+    why="`sampler` and `shuffle` both give the order of the data. PyTorch refuses them together with a "
+    "ValueError, in a "
     "script whose sampler depends on the launch only when it first runs on several GPUs.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/utils/data/dataloader.py",
-            '`if sampler is not None and shuffle: raise ValueError("sampler option is mutually exclusive with shuffle")`.',
+            '`if sampler is not None and shuffle: raise ValueError("sampler option is mutually exclusive '
+            'with shuffle")`.',
         ),
     ),
     fix=Fix("write `shuffle=sampler is None`, and let the sampler shuffle"),
@@ -44,10 +46,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             and loader.name.startswith("torch.")
             and shuffle is not None
             and shuffle.constant is True
-        ):
-            if any(_is_sampler(each) for each in options(sampler)):
-                yield RULE.at(event.place)
-                return
+        ) and any(_is_sampler(each) for each in options(sampler)):
+            yield RULE.at(event.place)
+            return
 
 
 def _is_sampler(value: Value) -> bool:

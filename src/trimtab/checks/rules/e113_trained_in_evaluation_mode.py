@@ -29,7 +29,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/modeling_utils.py",
-            "'The model is set in evaluation mode by default using `model.eval()` (Dropout modules are deactivated). To "
+            "'The model is set in evaluation mode by default using `model.eval()` (Dropout modules are "
+            "deactivated). To "
             "train the model, you should first set it back in training mode with `model.train()`.'",
         ),
         Maintainer(
@@ -64,10 +65,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for step in loop.steps():
             trained += [model for each in options(stepped(step)) for model in _models_of(each)]
     for model in dict.fromkeys(trained):
-        if _is_loaded(model) and not any(each is model for each in (*switched, *given)):
-            if not _is_known_elsewhere(flow, model) and model.place is not None:
-                yield RULE.at(model.place, model=model.label or "model")
-                return
+        if not _is_loaded(model) or any(each is model for each in (*switched, *given)):
+            continue
+        if not _is_known_elsewhere(flow, model) and model.place is not None:
+            yield RULE.at(model.place, model=model.label or "model")
+            return
 
 
 def _models_of(optimizer: Value) -> list[Value]:

@@ -12,7 +12,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\nmodel = Net()\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nfor epoch in range(10):\n"
-    "    model.train()\n    for x, y in train_loader:\n        torch.nn.functional.cross_entropy(model(x), y).backward()\n"
+    "    model.train()\n    for x, y in train_loader:\n        "
+    "torch.nn.functional.cross_entropy(model(x), y).backward()\n"
     "        optimizer.step()\n        optimizer.zero_grad()\n{mode}    with torch.no_grad():\n"
     "        for x, y in val_loader:\n            print((model(x).argmax(-1) == y).sum())\n"
 )
@@ -22,7 +23,8 @@ RULE = Rule(
     name="evaluated-in-training-mode",
     severity="warning",
     message="the evaluation runs in training mode: nothing calls `eval()` on the model",
-    why="In training mode dropout goes on switching units off, so the figures are those of a weaker model and change from "
+    why="In training mode dropout goes on switching units off, so the figures are those of a weaker model "
+    "and change from "
     "run to run, and batch norm goes on collecting statistics, now from the data of the evaluation.",
     evidence=(
         Maintainer(

@@ -86,7 +86,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _of_transformers(run: Description, flow: Flow, *, has_loss: bool) -> Iterator[Diagnosis]:
-    """Labels for a model of transformers, whose own loss leaves out -100, with -1 or 0 where nothing is to be learned."""
+    """Labels for a model of transformers, whose own loss leaves out -100, with -1 or 0 where nothing is "
+    "to be learned."""
     is_theirs = "transformers" in run.document.imports or (
         says(run.document, '"input_ids"', "'input_ids'") and says(run.document, '"labels"', "'labels'")
     )

@@ -160,12 +160,14 @@ def _multiplied(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(event.place, severity="error", fault=fault, fix="take one of the two factors out")
             return
         accumulated = any(True for _ in flow.named("accumulate"))
-        if accumulated and len(sizes) == 1 and sizes[0] is not None and sizes[0].constant != 1:
-            if any(_is_same(each, sizes[0]) for each in factors) and _is_prepared(flow, event.value):
-                fault = "the schedule's length is multiplied by the accumulation, but Accelerate steps it with the optimizer"
-                way = "leave `gradient_accumulation_steps` out of the schedule's length"
-                yield RULE.at(event.place, severity="error", fault=fault, fix=way)
-                return
+        size = sizes[0] if accumulated and len(sizes) == 1 else None
+        if size is None or size.constant == 1 or not _is_prepared(flow, event.value):
+            continue
+        if any(_is_same(each, size) for each in factors):
+            fault = "the schedule's length is multiplied by the accumulation, but Accelerate steps it with the optimizer"
+            way = "leave `gradient_accumulation_steps` out of the schedule's length"
+            yield RULE.at(event.place, severity="error", fault=fault, fix=way)
+            return
 
 
 def _is_prepared(flow: Flow, schedule: Value) -> bool:

@@ -80,7 +80,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             return
         wasted = _cleared_each_time(loop)
         if wasted is not None:
-            fault = "gradients are cleared with every micro-batch, and the optimizer steps with every few: it sees the last"
+            fault = "gradients are cleared with every micro-batch, and the optimizer steps with every few"
             yield RULE.at(wasted, fault=fault, fix="clear behind `step()`, in the same branch")
             return
 

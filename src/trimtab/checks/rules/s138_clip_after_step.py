@@ -37,7 +37,8 @@ _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where one turn of a loop goes backward, step, clip and clips nowhere else: the step in no branch of its own."""
+    """Fires where one turn of a loop goes backward, step, clip and clips nowhere else: the step in no "
+    "branch of its own."""
     flow = flow_of(run.document)
     for loop in training_loops(flow):
         clips = list(loop.called(*_CLIPS))

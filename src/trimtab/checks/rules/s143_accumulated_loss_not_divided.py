@@ -91,7 +91,8 @@ def _given(backward: Event) -> Value | None:
 
 
 def _is_inner(loop: Loop, flow: Flow) -> bool:
-    """Whether a loop goes over the micro-batches of one step: `for _ in range(accumulation)`, and the step behind it."""
+    """Whether a loop goes over the micro-batches of one step: `for _ in range(accumulation)`, and the "
+    "step behind it."""
     over = loop.block.value
     if over is None or over.last != "range" or any(True for _ in loop.steps()):
         return False

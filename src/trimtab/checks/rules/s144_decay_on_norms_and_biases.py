@@ -72,7 +72,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _never_spared(flow: Flow) -> Iterator[Diagnosis]:
-    """Groups by `n in no_decay`, where `n` is the full name of a weight and the list has parts of names: no weight is in
+    """Groups by `n in no_decay`, where `n` is the full name of a weight and the list has parts of names:
+    no weight is in
     it."""
     for event in flow.events:
         if event.kind != "call" or not is_optimizer(event.value):
@@ -100,7 +101,8 @@ def _never_spared(flow: Flow) -> Iterator[Diagnosis]:
 
 
 def _spared_by_default(flow: Flow) -> Iterator[Diagnosis]:
-    """AdamW without `weight_decay`, which is 0.01, whose other groups are given theirs: those without are not spared."""
+    """AdamW without `weight_decay`, which is 0.01, whose other groups are given theirs: those without "
+    "are not spared."""
     for event in flow.named("AdamW"):
         given = event.value
         if (

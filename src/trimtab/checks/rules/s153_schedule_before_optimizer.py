@@ -21,7 +21,8 @@ RULE = Rule(
     name="schedule-before-optimizer",
     severity="warning",
     message="the schedule steps before the optimizer: the first value of the schedule is never used",
-    why="Since PyTorch 1.1 `scheduler.step()` belongs behind `optimizer.step()`. Before it, the schedule is ahead by one: "
+    why="Since PyTorch 1.1 `scheduler.step()` belongs behind `optimizer.step()`. Before it, the schedule is "
+    "ahead by one: "
     "the first rate is skipped, every drop comes a step or an epoch early, a warm-up begins above its first value, and "
     "PyTorch warns once. The order of older versions stands in many examples.",
     evidence=(

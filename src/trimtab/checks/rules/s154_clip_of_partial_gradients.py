@@ -22,7 +22,8 @@ RULE = Rule(
     name="clip-of-partial-gradients",
     severity="warning",
     message="gradients are clipped after every micro-batch, and the optimizer steps only when several are accumulated",
-    why="Clipping changes the sum so far. The first micro-batches are scaled down again and again, the last ones are not, "
+    why="Clipping changes the sum so far. The first micro-batches are scaled down again and again, the last "
+    "ones are not, "
     "and the norm that is compared with the threshold is that of an unfinished gradient: the step depends on the order "
     "of the micro-batches and is not that of the large batch.",
     evidence=(

@@ -25,12 +25,14 @@ RULE = Rule(
     severity="warning",
     message="{fault}: the optimizer steps with every batch",
     why="Accelerate accumulates where two things meet: an `Accelerator` made with `gradient_accumulation_steps`, and a "
-    "loop under `accelerator.accumulate(model)`. With one of them alone `sync_gradients` is always true, every batch is "
+    "loop under `accelerator.accumulate(model)`. With one of them alone `sync_gradients` is always true, "
+    "every batch is "
     "a step, and the batch is smaller than the script says; a schedule made for the larger one ends late.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
-            "'gradient_accumulation_steps (default to 1) ... A number > 1 should be combined with `Accelerator.accumulate`', "
+            "'gradient_accumulation_steps (default to 1) ... A number > 1 should be combined with "
+            "`Accelerator.accumulate`', "
             "which alone sets `sync_gradients`.",
         ),
         Maintainer(

@@ -14,7 +14,8 @@ _SCRIPT = (
     "import torch\nfrom transformers import Trainer\nclass WeightedTrainer(Trainer):\n"
     "    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):\n"
     '        labels = inputs.pop("labels")\n        outputs = model(**inputs)\n'
-    "        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(){summed}){divided}\n"
+    "        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), "
+    "labels.flatten(){summed}){divided}\n"
     "        return (loss, outputs) if return_outputs else loss\n"
 )
 
@@ -24,14 +25,16 @@ RULE = Rule(
     severity="note",
     message="this Trainer has its own `compute_loss`, which leaves `num_items_in_batch` unused: under accumulation its "
     "losses are added up undivided",
-    why="Since transformers 4.46 the Trainer divides by the accumulation only where the model takes no `**kwargs`; almost "
+    why="Since transformers 4.46 the Trainer divides by the accumulation only where the model takes no "
+    "`**kwargs`; almost "
     "every model takes them, and then the loss is expected to have been divided by `num_items_in_batch`. A loss of "
     "one's own that is a mean makes the gradient, and the loss that is logged, as many times too large as there are "
     "micro-batches.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
-            "`training_step`: `loss_is_scaled_for_ga = (self.model_accepts_loss_kwargs and num_items_in_batch is not None) "
+            "`training_step`: `loss_is_scaled_for_ga = (self.model_accepts_loss_kwargs and num_items_in_batch is "
+            "not None) "
             "or self.compute_loss_func is not None`, and divides only where it is not.",
         ),
         Maintainer(
@@ -52,7 +55,8 @@ SINCE: Final = (4, 46)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A class over a Trainer of transformers with a `compute_loss` that neither uses the number nor asks the Trainer's own;
+    """A class over a Trainer of transformers with a `compute_loss` that neither uses the number nor asks
+    the Trainer's own;
     a warning where the script accumulates."""
     version = run.version("transformers")
     if version is not None and version < SINCE:

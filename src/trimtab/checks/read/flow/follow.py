@@ -15,7 +15,7 @@ from trimtab.checks.read.lines import Lines
 
 DEEPEST: Final = 8
 """Functions inside one another."""
-MOST_MODULES: Final = 12
+MOST_MODULES: Final = 4
 """Files beside a script that are followed."""
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
