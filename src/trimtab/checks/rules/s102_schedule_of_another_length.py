@@ -164,7 +164,7 @@ def _multiplied(run: Description) -> Iterator[Diagnosis]:
         if size is None or size.constant == 1 or not _is_prepared(flow, event.value):
             continue
         if any(_is_same(each, size) for each in factors):
-            fault = "the schedule's length is multiplied by the accumulation, but Accelerate steps it with the optimizer"
+            fault = "the length is multiplied by the accumulation, but Accelerate steps the schedule with the optimizer"
             way = "leave `gradient_accumulation_steps` out of the schedule's length"
             yield RULE.at(event.place, severity="error", fault=fault, fix=way)
             return
