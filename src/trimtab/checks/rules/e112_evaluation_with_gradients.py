@@ -69,9 +69,25 @@ def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
     """Whether a call belongs to the evaluation that a switch begins: in a loop behind it, in the same function, with
     neither a backward pass nor the other mode in between."""
     loop = innermost_loop(call)
+    if _is_of_function(flow, off, call):
+        return True
     if loop is None or off.within(loop) or call.path[: len(off.path)] != off.path or without_gradients(call):
         return False
     between = flow.events[off.index : call.index]
     if any(event.kind == "call" and event.name in ("train", "backward", "grad") for event in between):
         return False
     return not any(event.name in ("backward", "grad", "step") and event.within(loop) for event in flow.events)
+
+
+def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
+    """Whether both stand in one function that does nothing but evaluate: a graph network sees all its data in one
+    call, without a loop."""
+    function = next((block for block in reversed(off.path) if block.kind == "function"), None)
+    if function is None or not call.within(function) or without_gradients(call):
+        return False
+    return not any(
+        event.kind == "call"
+        and event.name in ("train", "backward", "grad", "step")
+        and event.within(function)
+        for event in flow.events
+    )

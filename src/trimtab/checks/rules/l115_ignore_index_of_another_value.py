@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.place import Place
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Flow, Value
@@ -39,7 +41,7 @@ RULE = Rule(
             "mostly theirs."
         ),
     ),
-    fix=Fix("write `ignore_index={value}`"),
+    fix=Fix("{way}"),
     bad=Example("train.py", _SCRIPT.format(ignored="PAD")),
     good=Example("train.py", _SCRIPT.format(ignored="-100")),
     tips=("S0-58",),
@@ -57,6 +59,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     losses = [loss for loss in cross_entropies(flow) if loss.name == "cross_entropy"]
     masked = _masked(flow)
+    yield from _of_transformers(run, flow, has_loss=bool(losses))
     ignored = {_ignored(loss) for loss in losses}
     if len(ignored) != 1 or not losses:
         return
@@ -66,15 +69,54 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     if masked == {_DEFAULT} and type(index) is int and index != _DEFAULT:
         fault = f"the loss leaves out {index}, but padding is set to -100 in the labels"
-        yield RULE.at(losses[0].made.place or losses[0].event.place, fault=fault, value=_DEFAULT)
+        yield RULE.at(
+            losses[0].made.place or losses[0].event.place, fault=fault, way=f"write `ignore_index={_DEFAULT}`"
+        )
     elif not masked and index == _DEFAULT and "100" not in _without(run.document.text, "ignore_index=-100"):
         pads = _pads(flow)
         if len(pads) == 1 and _DEFAULT not in pads:
             (pad,) = pads
             fault = f"the loss leaves out -100, but padding is {pad}, and nothing sets it to -100"
             yield RULE.at(
-                losses[0].made.place or losses[0].event.place, severity="warning", fault=fault, value=pad
+                losses[0].made.place or losses[0].event.place,
+                severity="warning",
+                fault=fault,
+                way=f"write `ignore_index={pad}`",
             )
+
+
+def _of_transformers(run: Description, flow: Flow, *, has_loss: bool) -> Iterator[Diagnosis]:
+    """Labels for a model of transformers, whose own loss leaves out -100, with -1 or 0 where nothing is "
+    "to be learned."""
+    is_theirs = "transformers" in run.document.imports or (
+        says(run.document, '"input_ids"', "'input_ids'") and says(run.document, '"labels"', "'labels'")
+    )
+    if (
+        has_loss
+        or not is_theirs
+        or "-100" in run.document.text
+        or says(run.document, "CrossEntropyLoss", "nll_loss")
+    ):
+        return
+    found: list[tuple[object, Place]] = [
+        (event.value.constant, event.place)
+        for event in flow.sets("[]")
+        if event.subject is not None and _is_labels(event.subject) and event.item is not None
+        and event.item.made in ("compare", "binary")
+    ]  # fmt: skip
+    for event in flow.named("full", "full_like"):
+        filled = event.value.argument(1, "fill_value")
+        if (
+            filled is not None
+            and "label" in event.value.label.lower()
+            and event.value.label.startswith(("lm", "mlm", "labels"))
+        ):
+            found.append((filled.constant, event.place))
+    wrong = [(value, place) for value, place in found if type(value) is int and value in (-1, 0)]
+    if wrong and len(wrong) == len(found):
+        value, place = wrong[0]
+        fault = f"labels are set to {value} where nothing is to be learned, and models of transformers leave out -100"
+        yield RULE.at(place, severity="warning", fault=fault, way="write -100 there")
 
 
 def _ignored(loss: CrossEntropy) -> object:

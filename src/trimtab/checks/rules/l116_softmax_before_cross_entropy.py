@@ -61,6 +61,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _is_applied(value: Value | None, words: tuple[str, str], *, depth: int) -> bool:
     value = plain(value)
+    if value is not None and value.made == "either" and depth == 0:
+        # One branch applies it and the loss behind the branches takes what comes.
+        return any(_is_applied(each, words, depth=1) for each in value.args)
     if value is None or value.made != "call" or depth > 6:
         return False
     if value.last == words[0] and not (value.of is not None and value.of.made == "object"):

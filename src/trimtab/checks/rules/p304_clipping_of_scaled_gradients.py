@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.own_key import calls_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -51,9 +52,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
     names = {call.name for call in run.document.calls}
     if not {"GradScaler", "scale", "step"} <= names or "unscale_" in names or run.document.imports & _HANDLED:
         return
-    # A scaler that is switched off scales by 1.
-    if any("enabled" in call.arguments or call.has_rest for call in calls_of(run, "GradScaler")):
+    # A scaler that is switched off scales by 1; one that a variable switches scales when it is on.
+    if any(call.has_rest or _is_off(call.arguments.get("enabled")) for call in calls_of(run, "GradScaler")):
         return
     for call in calls_of(run, "clip_grad_norm_", "clip_grad_value_"):
         yield RULE.at(call.place)
         return
+
+
+def _is_off(enabled: Entry | None) -> bool:
+    return enabled is not None and enabled.value is False and not enabled.is_option

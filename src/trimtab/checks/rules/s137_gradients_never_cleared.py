@@ -78,6 +78,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fix = "move `zero_grad()` behind `step()`"
             yield RULE.at(lost, fault="gradients are cleared between backward pass and step", fix=fix)
             return
+        wasted = _cleared_each_time(loop)
+        if wasted is not None:
+            fault = "gradients are cleared with every micro-batch, and the optimizer steps with every few"
+            yield RULE.at(wasted, fault=fault, fix="clear behind `step()`, in the same branch")
+            return
 
 
 def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
@@ -125,6 +130,25 @@ def _cleared_between(loop: Loop) -> Place | None:
             return None
         if event.name == "zero_grad" and any(
             is_step(each) and each.subject is event.subject for each in after
+        ):
+            return event.place
+    return None
+
+
+def _cleared_each_time(loop: Loop) -> Place | None:
+    """Where every turn clears and goes backward, in one straight line, and only some step."""
+    steps = list(loop.steps())
+    if not steps or not all(loop.is_within_period(step) for step in steps):
+        return None
+    if loop.is_within_period(loop.backward):
+        return None
+    path = [block for block in loop.backward.path if block.kind != "with"]
+    for event in loop.called("zero_grad"):
+        here = [block for block in event.path if block.kind != "with"]
+        if (
+            here == path
+            and event.index < loop.backward.index
+            and event.subject in [stepped(step) for step in steps]
         ):
             return event.place
     return None

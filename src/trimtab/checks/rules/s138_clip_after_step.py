@@ -37,7 +37,8 @@ _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where one turn of a loop goes backward, step, clip in one straight line, and clips nowhere else."""
+    """Fires where one turn of a loop goes backward, step, clip and clips nowhere else: the step in no "
+    "branch of its own."""
     flow = flow_of(run.document)
     for loop in training_loops(flow):
         clips = list(loop.called(*_CLIPS))
@@ -46,9 +47,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _is_late(clip: Event, loop: Loop) -> bool:
-    steps = [step for step in loop.steps() if step.path == clip.path]
+    steps = [step for step in loop.steps() if _is_before(step, clip) or step.path == clip.path]
     before = [step for step in steps if step.index < clip.index]
-    after = [step for step in steps if step.index > clip.index]
+    after = [step for step in loop.steps() if step.index > clip.index]
     backwards = list(loop.called("backward", "manual_backward"))
     if not before or after:
         return False
@@ -56,3 +57,9 @@ def _is_late(clip: Event, loop: Loop) -> bool:
     return not any(before[-1].index < each.index < clip.index for each in backwards) and any(
         each.index < before[-1].index for each in backwards
     )
+
+
+def _is_before(step: Event, clip: Event) -> bool:
+    """Whether the clipping comes whenever the step did: the step stands in no branch that the clipping is not in."""
+    branches = [block for block in step.path if block.kind != "with"]
+    return all(clip.within(block) for block in branches)

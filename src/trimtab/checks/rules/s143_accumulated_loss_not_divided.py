@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.loops import Loop, stepped, training_loops
+from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.loops import Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.losses import cross_entropies
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import loaded_class, options, root
-from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.read.flow.roles import is_model, loaded_class, options, root
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -48,14 +49,15 @@ _ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A loop that steps every so many turns, over a loss that is seen to be a mean and goes into `backward` as it
-    is."""
+    """A loop that steps every so many turns, or an inner loop over the micro-batches of a step, and a loss that is seen
+    to be a mean and goes into `backward` as it is."""
     flow = flow_of(run.document)
-    if run.document.imports & _COUNTING or says(
-        run.document, "num_items_in_batch", "no_sync", ".div_(", "grad.mul_"
-    ):
+    if says(run.document, "num_items_in_batch", ".div_(", "grad.mul_") or _counts(run):
         return
     for loop in training_loops(flow):
+        if _is_inner(loop, flow) and _is_untouched(_loss(_given(loop.backward))):
+            yield RULE.at(loop.backward.place, severity="note" if _is_hidden_by_adam(loop, flow) else None)
+            return
         steps = list(loop.steps())
         if (
             not steps
@@ -63,13 +65,75 @@ def check(run: Description) -> Iterator[Diagnosis]:
             or loop.is_within_period(loop.backward)
         ):
             continue
-        if not _is_cleared_in_period(loop) or not _is_mean(_loss(loop.backward.subject), flow):
+        if not _is_cleared_in_period(loop) or not _is_mean(_loss(_given(loop.backward)), flow):
             continue
         optimizer = stepped(steps[0])
         is_adaptive = any(each.last.startswith(_ADAPTIVE) for each in options(optimizer))
         clips = any(True for _ in loop.called("clip_grad_norm_", "clip_grad_value_"))
         yield RULE.at(loop.backward.place, severity="note" if is_adaptive and not clips else None)
         return
+
+
+def _counts(run: Description) -> bool:
+    """Whether a library divides by itself: Accelerate does where it is made for more than one micro-batch."""
+    if run.document.imports & (_COUNTING - {"accelerate"}):
+        return True
+    if "accelerate" not in run.document.imports:
+        return False
+    made = accelerators(run.document)
+    names = ("gradient_accumulation_steps", "gradient_accumulation_plugin")
+    return len(made) != 1 or len(made[0].args) > 3 or any(name in made[0].keywords for name in names)
+
+
+def _given(backward: Event) -> Value | None:
+    """The loss: what `backward` is a method of, or what an Accelerator's is given."""
+    return backward.value.argument(0, "loss") if is_accelerator(backward.subject) else backward.subject
+
+
+def _is_inner(loop: Loop, flow: Flow) -> bool:
+    """Whether a loop goes over the micro-batches of one step: `for _ in range(accumulation)`, and the "
+    "step behind it."""
+    over = loop.block.value
+    if over is None or over.last != "range" or any(True for _ in loop.steps()):
+        return False
+    counts = [each for each in walk(over, most=8) if "accum" in (each.label or each.name).lower()]
+    at = loop.backward.path.index(loop.block)
+    around = loop.backward.path[:at]
+    later = [event for event in flow.named("step") if event.index > loop.events[-1].index and is_step(event)]
+    return bool(counts) and any(event.path[: len(around)] == around for event in later)
+
+
+def _is_untouched(loss: Value | None) -> bool:
+    """Whether a loss goes backward as a model, or a loss of torch's with its default, gave it."""
+    while loss is not None and loss.made == "item" and loss.of is not None:
+        loss = loss.of
+    if loss is None:
+        return False
+    if loss.made == "attribute" and loss.name == "loss":
+        loss = loss.of
+    if loss is None or loss.made != "call" or "<returned>" in loss.fields:
+        return (
+            loss is not None and loss.made == "call" and not _is_divided_inside(loss.fields.get("<returned>"))
+        )
+    return is_model(loss.of) or (loss.of is not None and loss.name.endswith(("model", "net", "network")))
+
+
+def _is_divided_inside(value: Value | None) -> bool:
+    return any(
+        (each.made == "binary" and each.name in ("/", "*", "//")) or "reduction" in each.keywords
+        for each in walk(value, most=60)
+    )
+
+
+def _is_hidden_by_adam(loop: Loop, flow: Flow) -> bool:
+    """Adam takes a constant factor out again, but for clipping and its epsilon."""
+    steps = [event for event in flow.named("step") if event.index > loop.backward.index and is_step(event)]
+    made = [each for step in steps for each in options(stepped(step))]
+    return (
+        bool(made)
+        and all(each.last.startswith(_ADAPTIVE) for each in made)
+        and not any(True for _ in flow.named("clip_grad_norm_", "clip_grad_value_"))
+    )
 
 
 def _is_cleared_in_period(loop: Loop) -> bool:

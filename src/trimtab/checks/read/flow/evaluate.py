@@ -212,14 +212,14 @@ class Evaluator:
         path, outer = self.path, self.frame
         self.frame = Frame(outer=outer, owner=outer.owner)
         iterated: list[Value] = []
+        tests: list[Value] = []
         try:
             for generator in node.generators:
                 over = self.evaluate(generator.iter)
                 iterated.append(over)
                 self.path = (*self.path, Block("comprehension", over, place=self.spot(node)))
                 self.bind(generator.target, self.element(over, node))
-                for test in generator.ifs:
-                    self.evaluate(test)
+                tests += [self.evaluate(test) for test in generator.ifs]
             if isinstance(node, ast.DictComp):
                 self.evaluate(node.key)
                 inside = self.evaluate(node.value)
@@ -227,7 +227,12 @@ class Evaluator:
                 inside = self.evaluate(node.elt)
         finally:
             self.path, self.frame = path, outer
-        return self.made("element", node, "comprehension", of=iterated[0], args=(inside,))
+        made = self.made("element", node, "comprehension", of=iterated[0], args=(inside,))
+        if tests:
+            made.fields["<tests>"] = (
+                tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
+            )
+        return made
 
     def element(self, over: Value, node: ast.AST) -> Value:
         """What a loop takes from what it goes over."""

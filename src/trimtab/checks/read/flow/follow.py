@@ -14,9 +14,9 @@ from trimtab.checks.read.flow.values import Block, Flow, Value
 from trimtab.checks.read.lines import Lines
 
 DEEPEST: Final = 8
-MOST_MODULES: Final = 12
-"""Files beside a script that are followed."""
 """Functions inside one another."""
+MOST_MODULES: Final = 4
+"""Files beside a script that are followed."""
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 
@@ -110,6 +110,8 @@ class Follower(Evaluator):
         """Of the script itself, whose `__main__` counts."""
         self.modules: dict[str, Frame | None] = {}
         """By name, what is bound in files beside the script."""
+        self.modules_followed = 0
+        """Files beside the script; names of libraries, which are asked for too, do not count."""
         self.objects: dict[int, Value] = {}
         """By class, the first object of it."""
 
@@ -189,9 +191,12 @@ class Follower(Evaluator):
         return found if found is not None and found.made in ("function", "class") else callee
 
     def _names_of(self, name: str) -> Frame | None:
-        module = self.beside(name) if self.beside is not None and len(self.modules) <= MOST_MODULES else None
+        if self.beside is None or self.modules_followed >= MOST_MODULES:
+            return None
+        module = self.beside(name)
         if module is None:
             return None
+        self.modules_followed += 1
         frame, path, spot, functions = self.frame, self.path, self.spot, self.functions
         self.frame, self.path, self.spot, self.functions = Frame(spot=module.spot), (), module.spot, []
         self.flow.texts.append(module.text)
@@ -373,7 +378,9 @@ class Follower(Evaluator):
 
     def _define_class(self, node: ast.ClassDef) -> None:
         bases = tuple(self.evaluate(base) for base in node.bases)
-        value = self.made("class", node, node.name, node_=node, args=bases, frame=self.frame)
+        value = self.made(
+            "class", node, node.name, node_=node, args=bases, frame=self.frame, place=self.spot(node)
+        )
         self.flow.classes[node.name] = value
         self.frame.put(node.name, value)
         outer = self.frame

@@ -104,6 +104,7 @@ def is_model(value: Value | None) -> bool:
     return (
         is_module(found)
         or found.label in ("model", "net", "network", "self.model")
+        or (found.made in ("parameter", "attribute", "unknown") and found.label.endswith("_model"))
         or found.name in ("model", "net")
     )
 

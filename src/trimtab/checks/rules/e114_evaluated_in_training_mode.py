@@ -1,0 +1,78 @@
+"""E114 evaluated-in-training-mode"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
+from trimtab.checks.read.flow.values import Event, Flow, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nmodel = Net()\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nfor epoch in range(10):\n"
+    "    model.train()\n    for x, y in train_loader:\n        "
+    "torch.nn.functional.cross_entropy(model(x), y).backward()\n"
+    "        optimizer.step()\n        optimizer.zero_grad()\n{mode}    with torch.no_grad():\n"
+    "        for x, y in val_loader:\n            print((model(x).argmax(-1) == y).sum())\n"
+)
+
+RULE = Rule(
+    code="E114",
+    name="evaluated-in-training-mode",
+    severity="warning",
+    message="the evaluation runs in training mode: nothing calls `eval()` on the model",
+    why="In training mode dropout goes on switching units off, so the figures are those of a weaker model "
+    "and change from "
+    "run to run, and batch norm goes on collecting statistics, now from the data of the evaluation.",
+    evidence=(
+        Maintainer(
+            "https://docs.pytorch.org/docs/stable/notes/autograd.html",
+            "'You are responsible for calling model.eval() and model.train() if your model relies on modules such as "
+            "Dropout and BatchNorm that may behave differently depending on training mode'.",
+            opened=False,
+        ),
+        Arithmetic("Dropout 0.5 leaves half of the units: two evaluations of the same weights differ."),
+    ),
+    fix=Fix("call `eval()` before the evaluation and `train()` behind it", safety="same training"),
+    bad=Example("train.py", _SCRIPT.format(mode="")),
+    good=Example("train.py", _SCRIPT.format(mode="    model.eval()\n")),
+    symptoms=(
+        "validation accuracy lower than expected",
+        "evaluation is not reproducible",
+        "validation loss differs",
+    ),
+)
+_HELD_OUT: Final = ("val", "test", "eval", "dev")
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A script that switches a model to training: a loop over a held-out loader calls it without gradients, and nothing
+    ever switches it to evaluation."""
+    flow = flow_of(run.document)
+    trains = [event for event in flow.named("train") if event.subject is not None]
+    if not flow.is_whole or not trains or not any(True for _ in flow.named("backward")):
+        return
+    if any(True for _ in flow.named("eval", "inference_mode_")) or _sets_mode(flow):
+        return
+    switched = [root(event.subject) for event in trains]
+    for call in forwards(flow.events):
+        if any(root(call.value.of) is each for each in switched) and _is_evaluation(call):
+            yield RULE.at(call.place)
+            return
+
+
+def _sets_mode(flow: Flow) -> bool:
+    """Whether training is switched off in another way: `train(False)`, `train(mode)`, `model.training = False`."""
+    return any(event.value.args or event.value.keywords for event in flow.named("train")) or any(
+        True for _ in flow.sets("training")
+    )
+
+
+def _is_evaluation(call: Event) -> bool:
+    loop = innermost_loop(call)
+    if loop is None or not without_gradients(call):
+        return False
+    names = [(each.label or each.name).lower() for each in walk(loop.value, most=12)]
+    return any(part in name for name in names for part in _HELD_OUT)

@@ -1,0 +1,90 @@
+"""S156 own-loss-not-divided"""
+
+import ast
+from collections.abc import Iterator
+from typing import Any, Final
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom transformers import Trainer\nclass WeightedTrainer(Trainer):\n"
+    "    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):\n"
+    '        labels = inputs.pop("labels")\n        outputs = model(**inputs)\n'
+    "        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), "
+    "labels.flatten(){summed}){divided}\n"
+    "        return (loss, outputs) if return_outputs else loss\n"
+)
+
+RULE = Rule(
+    code="S156",
+    name="own-loss-not-divided",
+    severity="note",
+    message="this Trainer has its own `compute_loss`, which leaves `num_items_in_batch` unused: under accumulation its "
+    "losses are added up undivided",
+    why="Since transformers 4.46 the Trainer divides by the accumulation only where the model takes no "
+    "`**kwargs`; almost "
+    "every model takes them, and then the loss is expected to have been divided by `num_items_in_batch`. A loss of "
+    "one's own that is a mean makes the gradient, and the loss that is logged, as many times too large as there are "
+    "micro-batches.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
+            "`training_step`: `loss_is_scaled_for_ga = (self.model_accepts_loss_kwargs and num_items_in_batch is "
+            "not None) "
+            "or self.compute_loss_func is not None`, and divides only where it is not.",
+        ),
+        Maintainer(
+            "https://github.com/huggingface/trl/pull/2615",
+            "DPOTrainer had it, and KTO, CPO, BCO and GRPO: mended by `self.model_accepts_loss_kwargs = False`.",
+            opened=False,
+        ),
+    ),
+    fix=Fix(
+        "sum the loss and divide by `num_items_in_batch`, or set `self.model_accepts_loss_kwargs = False` behind "
+        "`super().__init__`"
+    ),
+    bad=Example("train.py", _SCRIPT.format(summed="", divided="")),
+    good=Example("train.py", _SCRIPT.format(summed=', reduction="sum"', divided=" / num_items_in_batch")),
+    symptoms=("loss grows with gradient accumulation", "loss is too high", "grad norm is high"),
+)
+SINCE: Final = (4, 46)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A class over a Trainer of transformers with a `compute_loss` that neither uses the number nor asks
+    the Trainer's own;
+    a warning where the script accumulates."""
+    version = run.version("transformers")
+    if version is not None and version < SINCE:
+        return
+    if "def compute_loss" not in run.document.text or says(
+        run.document, "model_accepts_loss_kwargs", "loss_is_scaled_for_ga"
+    ):
+        return
+    for value in flow_of(run.document).classes.values():
+        bases = [base.name for base in value.args]
+        if not any(name in ("transformers.Trainer", "transformers.Seq2SeqTrainer") for name in bases):
+            continue
+        method = next((part for part in value.node.body if getattr(part, "name", "") == "compute_loss"), None)
+        if method is not None and not _uses(method):
+            accumulation = run.setting("accumulation")
+            is_accumulated = (
+                accumulation is not None and isinstance(accumulation.value, int) and accumulation.value > 1
+            )
+            if value.place is not None:
+                yield RULE.at(value.place, severity="warning" if is_accumulated else None)
+            return
+
+
+def _uses(method: Any) -> bool:
+    """Whether the body reads the number, hands its keywords on, or leaves the loss to the Trainer."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Name) and node.id in ("num_items_in_batch", "kwargs"):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "compute_loss":
+            return True
+    return False
