@@ -20,11 +20,12 @@ TYPES = {2: torch.bfloat16, 4: torch.float32}
     st.integers(8, 8192),
     st.tuples(*[st.sampled_from([2, 4])] * 3),
     st.sampled_from([2**20, 2**25, 2**27]),
+    st.booleans(),
 )
-def test_the_pieces_are_those_of_the_loss(tokens, rows, dim, sizes, limit):
-    of = Precisions(*(TYPES[size] for size in sizes))
+def test_the_pieces_are_those_of_the_loss(tokens, rows, dim, sizes, limit, trained):
+    of = Precisions(*(TYPES[size] for size in sizes), trains_weights=trained)
     own = tiling_of_the_loss(tokens, rows, dim, of=of, limit=limit, least=WHOLE_TOKENS["cuda"])
-    assert tuple(tiling(tokens, rows, dim, sizes=sizes, limit=limit)) == tuple(own)
+    assert tuple(tiling(tokens, rows, dim, sizes=sizes, trains_weights=trained, limit=limit)) == tuple(own)
 
 
 def test_the_limits_are_those_of_the_loss():

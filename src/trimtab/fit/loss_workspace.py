@@ -12,7 +12,7 @@ CHUNK_BYTES = 128 * 2**20
 """Of logits at once, on a GPU with Triton (`loss/build.py`)."""
 SLOW_CHUNK_BYTES = 32 * 2**20
 LEAST_TOKENS = 1024
-ROUND = 128
+ROUND = (128, 64, 8)
 
 
 class Workspace(NamedTuple):
@@ -43,7 +43,8 @@ def loss_workspace(shape: Shape, how: Program, *, targets: int, triton: bool = T
     matrix = next(each for each in shape.weights if each.part == ("embedding" if shape.tied else "output"))
     size = _bytes_of(matrix.trained, how)
     limit = CHUNK_BYTES if triton else SLOW_CHUNK_BYTES
-    piece = tiling(targets, rows, dim, sizes=(hidden, size, how.half), limit=limit)
+    sizes = (hidden, size, how.half)
+    piece = tiling(targets, rows, dim, sizes=sizes, trains_weights=matrix.trained, limit=limit)
     logits = piece.tokens * piece.rows * how.half
     copy = piece.rows * dim * how.half if size != how.half else 0
     read = piece.tokens * dim * how.half if hidden != how.half else 0
@@ -65,11 +66,13 @@ def _bytes_of(trained: bool, how: Program) -> int:
     return how.weight if trained else how.half
 
 
-def tiling(tokens: int, rows: int, dim: int, *, sizes: tuple[int, int, int], limit: int) -> Piece:
+def tiling(
+    tokens: int, rows: int, dim: int, *, sizes: tuple[int, int, int], trains_weights: bool = True, limit: int
+) -> Piece:
     """See `loss.tiling.tiling`; `sizes` are the bytes of a number of the vectors, the matrix and the logits."""
     tokens = max(1, tokens)
     of_hidden, of_weights, size = sizes
-    of_matrix = (size != of_weights) * size + (of_weights < 4) * 4
+    of_matrix = (size != of_weights) * size + (trains_weights and of_weights < 4) * 4
     few = max(1, limit // (8 * dim))
     at_once = min(limit // (rows * size), few) if of_hidden != size else limit // (rows * size)
     if at_once >= min(tokens, LEAST_TOKENS) and rows * dim * of_matrix <= limit // 2:
@@ -83,5 +86,8 @@ def evenly(count: int, most: int) -> int:
     """See `loss.tiling.evenly`."""
     pieces = max(1, -(-count // most))
     even = max(1, -(-count // pieces))
-    rounded = -(-even // ROUND) * ROUND
-    return max(1, min(count, rounded)) if rounded <= most else even
+    for side in ROUND:
+        rounded = -(-even // side) * side
+        if rounded <= most:
+            return min(max(1, count), rounded)
+    return even if most < ROUND[0] else most // ROUND[-1] * ROUND[-1]
