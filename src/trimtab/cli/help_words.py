@@ -9,7 +9,7 @@ OTHER = "Other commands"
 COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
-    "Train": ("train", "check", "replay"),
+    "Train": ("train", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "serve", "evaluate", "score"),
         *("average", "export", "shortlist"),
@@ -98,6 +98,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab shortlist runs/my --out my.shortlist",
         "trimtab shortlist runs/my --source other.en --target other.de --out other.shortlist",
     ),
+    "report": (
+        "trimtab report runs/my",
+        "trimtab report runs/my runs/other --out compare.html",
+    ),
+    "watch": ("trimtab watch runs/my", "trimtab watch runs/my --port 0"),
+    "runs": ("trimtab runs", "trimtab runs experiments --sort best --filter finished", "trimtab runs --json"),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),
     "schema": ("trimtab schema > recipe.schema.json",),

@@ -34,11 +34,12 @@ TITLES = {
     "dead_units": (INSIDE, "Dead units", "share"),
     "largest_attention_logit": (INSIDE, "Largest attention logit", ""),
     "attention_sinks": (INSIDE, "Attention sinks", "share of heads"),
-    "distinct_outputs": (LEARNING, "Distinct outputs", "share of the sample's lines"),
+    "distinct_outputs": (LEARNING, "Distinct outputs", "share"),
     "repeated_4grams": (LEARNING, "Repeated 4-grams", "share"),
 }
 """Group, title and unit of what a run writes down. Other numbers get a curve under their own name."""
 NO_CURVES = {"step", "clipped", "skipped", "seconds", "epoch", "updates", "lines"}
+EXACT = {"learning_rate", "micro_batches"}
 LOGARITHMIC = {"grad_norm", "update_ratio_median"}
 
 
@@ -56,6 +57,8 @@ class Chart:
     log: bool = False
     """Whether it begins with a logarithmic axis."""
     digits: int = 4
+    smooth: bool = True
+    """Whether its noise hides its course; what follows a plan is drawn as it is."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -124,7 +127,7 @@ class _Run:
             for metric in METRICS:
                 if metric.name == key and key != "loss":
                     group, title, unit, digits = LEARNING, metric.label, "", metric.digits + 1
-            self.charts[key] = Chart(key, group, title, unit, log=key in LOGARITHMIC, digits=digits)
+            self.charts[key] = Chart(key, group, title, unit, log=key in LOGARITHMIC, digits=digits, smooth=key not in EXACT)
         return self.charts[key]
 
     def _axis_of_steps(self) -> dict[str, Any]:

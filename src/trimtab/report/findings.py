@@ -48,26 +48,46 @@ class ShownFinding:
 
 def findings_of(run: RunData) -> list[ShownFinding]:
     """The findings of a run, those that weigh most first; among equals what still holds, then the newest."""
-    by_code: dict[str, list[dict[str, Any]]] = {}
-    for each in run.findings:
-        code = each.get("code")
-        if isinstance(code, str) and code:
-            by_code.setdefault(code[:20], []).append(each)
-    evaluated = [each["step"] for each in run.evaluations if isinstance(each.get("step"), int)]
-    last = max(evaluated, default=0)
-    found = [_shown(code, those, last_evaluation=last) for code, those in by_code.items()]
+    found = [_shown(code, those, is_over=_is_over(run, those)) for code, those in _by_code(run).items()]
     found.sort(key=lambda each: (each.is_over, WEIGHT.get(each.severity, 3), -max(each.steps, default=0)))
     return found[:MOST]
 
 
-def _shown(code: str, those: Sequence[dict[str, Any]], *, last_evaluation: int) -> ShownFinding:
+def counts_of(run: RunData) -> dict[str, int]:
+    """How many codes of each severity hold, without their pages."""
+    found = dict.fromkeys(WEIGHT, 0)
+    for those in _by_code(run).values():
+        severity = those[-1].get("severity")
+        if severity in found and not _is_over(run, those):
+            found[severity] += 1
+    return found
+
+
+def _by_code(run: RunData) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in run.findings:
+        code = each.get("code")
+        if isinstance(code, str) and code:
+            found.setdefault(code[:20], []).append(each)
+    return found
+
+
+def _is_over(run: RunData, those: Sequence[dict[str, Any]]) -> bool:
+    """Errors are reported at each evaluation that finds them, other findings only when they are new."""
     newest = those[-1]
-    steps = sorted({each["step"] for each in those if isinstance(each.get("step"), int)})
-    severity = str(newest.get("severity", "note"))
-    # Errors are reported at each evaluation that finds them, other findings only when they are new.
-    is_over = bool(
-        newest.get(_OF_AN_EVALUATION) and severity == "error" and steps and steps[-1] < last_evaluation
-    )
+    if newest.get("severity") != "error" or not newest.get(_OF_AN_EVALUATION):
+        return False
+    evaluated = [each["step"] for each in run.evaluations if isinstance(each.get("step"), int)]
+    return max(_steps(those), default=0) < max(evaluated, default=0)
+
+
+def _steps(those: Sequence[dict[str, Any]]) -> list[int]:
+    return sorted({each["step"] for each in those if isinstance(each.get("step"), int)})
+
+
+def _shown(code: str, those: Sequence[dict[str, Any]], *, is_over: bool) -> ShownFinding:
+    newest = those[-1]
+    steps, severity = _steps(those), str(newest.get("severity", "note"))
     return ShownFinding(
         code=code,
         name=_text(newest, "name"),

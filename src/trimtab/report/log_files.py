@@ -56,7 +56,7 @@ class LogFile:
             size, inode = now.st_size, now.st_ino
         except OSError:
             size, inode = 0, 0
-        self.is_new = (size < self.offset) or (self.offset > 0 and inode != self.inode)
+        self.is_new = size < self.offset or (self.inode not in (0, inode))
         self.inode = inode
         if self.is_new:
             self.offset = 0

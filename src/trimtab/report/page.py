@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from trimtab import __version__
+from trimtab.checkpoint.durable import replace_file
 from trimtab.report.curves import Curves, curves_of
 from trimtab.report.data_facts import CorpusFacts, corpora_of, dropped_words, quarantined
 from trimtab.report.findings import ShownFinding, findings_of
@@ -161,7 +162,11 @@ def _file(name: str) -> str:
 
 
 def write_page(runs: Sequence[RunData], out: Path) -> int:
-    """Writes the report of runs as one file, in place of what was there; gives its size in bytes."""
+    """Writes the report of runs as one file, in place of what was there; gives its size in bytes. A reader sees the old
+    file or the new one. Raises DiskFull, and OSError where it cannot be written."""
     content = page_html(report_of(runs)).encode("utf-8", "backslashreplace")
-    out.write_bytes(content)
+    if out.exists() and not out.is_file():  # a pipe or a device
+        out.write_bytes(content)
+    else:
+        replace_file(out, content)
     return len(content)

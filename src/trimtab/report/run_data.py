@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trimtab.checkpoint.lock import LOCK
 from trimtab.checkpoint.manifest import MANIFEST, MAX_BYTES, STATE
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
@@ -20,6 +21,7 @@ from trimtab.report.log_files import Columns, LogFile, Records, open_plain
 TRAINING_S = 120.0
 """A run whose metrics were written within so many seconds is taken to be training still."""
 MOST_CHECKPOINTS = 200
+TAIL_BYTES = 65_536
 _RECIPE_BYTES = 2**20
 
 
@@ -41,6 +43,8 @@ class RunData:
     """One run. `refresh` brings it up to date."""
 
     path: Path
+    newest_only: bool = False
+    """Whether only the last 64 kB of the metrics are read, for a table of many runs."""
     steps: Columns = field(default_factory=Columns)
     evaluations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     health: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -104,7 +108,8 @@ class RunData:
 
     def _refresh_logs(self) -> bool:
         if self._metrics is None:
-            self._metrics = LogFile(self.path / "metrics.jsonl")
+            place = self.path / "metrics.jsonl"
+            self._metrics = LogFile(place, offset=max(0, _size(place) - TAIL_BYTES) if self.newest_only else 0)
             for name in ("evaluations", "health", "samples", "findings", "quarantine"):
                 self._logs[name] = Records(LogFile(self.path / f"{name}.jsonl"))
         changed = self._metrics.has_changed()
@@ -136,9 +141,15 @@ class RunData:
         self.recipe = tree if isinstance(tree, dict) else {}
 
 
-def open_run(path: Path) -> RunData:
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run, or one that has just begun; a recipe alone is none."""
+    has = {name: (path / name).exists() for name in ("recipe.yaml", "metrics.jsonl", "checkpoints", LOCK)}
+    return has["metrics.jsonl"] or (has["recipe.yaml"] and (has["checkpoints"] or has[LOCK]))
+
+
+def open_run(path: Path, *, newest_only: bool = False) -> RunData:
     """A run folder, read once. Raises InputError, saying what is near, where there is no run."""
-    if not os.path.isdir(path) or not any((path / name).is_file() for name in ("recipe.yaml", "metrics.jsonl")):
+    if not is_run(path):
         raise _no_run(path)
     if not os.access(path, os.R_OK | os.X_OK):
         raise input_error(
@@ -148,7 +159,7 @@ def open_run(path: Path) -> RunData:
             fix="make it readable, or copy the run",
             where=str(path),
         )
-    run = RunData(path)
+    run = RunData(path, newest_only)
     run.refresh()
     return run
 

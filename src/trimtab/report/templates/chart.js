@@ -70,12 +70,19 @@ class Chart {
     this.details = element("details", { class: "numbers", ontoggle: () => this.fillTable() },
       element("summary", { text: "As a table" }), this.table);
     this.text = element("p", { id: `${id}-text`, class: "visually-hidden" });
-    this.figure = element("figure", { id, class: "chart" },
+    this.figure = element("figure", { id, class: spec.key === "loss" ? "chart wide" : "chart" },
       element("figcaption", {},
         element("h4", { id: `${id}-title`, text: spec.title }), element("small", { text: spec.unit }), this.scale),
       this.readout, this.box, this.text, this.details);
     this.setLog(this.log, false);
+    this.isNear = false;
+    this.isStale = true;
     new ResizeObserver(() => this.resize()).observe(this.box);
+    // Drawn when it comes near the window, so that a page of thirty charts is ready at once.
+    new IntersectionObserver(([entry]) => {
+      this.isNear = entry.isIntersecting;
+      if (this.isNear && this.isStale) this.draw();
+    }, { rootMargin: "300px" }).observe(this.figure);
   }
 
   // Every series of uPlot with where it comes from. A curve of many steps a point is three: highest, lowest, mean.
@@ -88,7 +95,7 @@ class Chart {
       const mean = page.array(series.mean), isTraining = series.axis === "steps" && !series.bound;
       const colour = this.colour(series, index), base = { series, colour };
       const visible = !this.hidden.has(index);
-      const columns = [], weight = isTraining ? page.smoothing : 0;
+      const columns = [], weight = isTraining && spec.smooth ? page.smoothing : 0;
       const add = (values, part, options) => {
         columns.push(this.log ? values.map((v) => (v > 0 ? v : null)) : values);
         plan.push({ ...base, index, part, ...options, show: visible && options.show !== false });
@@ -116,14 +123,21 @@ class Chart {
     return css(COLOURS[(many ? series.run : sets.indexOf(series.label) + (series.points ? 0 : 0)) % COLOURS.length]);
   }
 
+  // Draws now if anybody can see it, and otherwise when somebody can.
+  redraw() {
+    this.isStale = true;
+    if (this.isNear) this.draw();
+  }
+
   draw() {
+    this.isStale = false;
     const { page } = this;
     const data = this.build();
     this.data = data;
     const ink = css("--ink-soft"), grid = css("--grid");
     const font = "12px system-ui, sans-serif";
     const options = {
-      width: Math.max(200, this.box.clientWidth), height: page.height(), pxAlign: false,
+      width: Math.max(200, this.box.clientWidth), height: page.height(this.spec), pxAlign: false,
       cursor: { sync: { key: SYNC.key, scales: ["x", null] }, drag: { x: true, y: false }, points: { size: 7 } },
       legend: { show: false },
       scales: { x: { time: false, range: (u, low, high) => page.range(low, high) },
@@ -136,7 +150,7 @@ class Chart {
       ],
       series: [{}, ...this.plan.map((each) => ({
         show: each.show, stroke: fade(each.colour, each.alpha), width: each.width, dash: each.dash, auto: each.auto !== false,
-        spanGaps: false, points: { show: each.points ? undefined : false, size: 6, fill: each.colour },
+        points: { show: Boolean(each.points), size: 6, fill: each.colour, stroke: each.colour },
       }))],
       bands: this.bands,
       hooks: {
@@ -276,6 +290,7 @@ class Chart {
   }
 
   key(event) {
+    if (this.isStale) this.draw();
     const u = this.plot, x = this.data[0];
     if (event.ctrlKey || event.metaKey || event.altKey || !x.length) return;
     const [first, last] = this.page.window(x);
@@ -310,6 +325,7 @@ class Chart {
 
   fillTable() {
     if (!this.details.open) return;
+    if (this.isStale) this.draw();
     const x = this.data[0], [first, last] = this.page.window(x);
     const pages = Math.max(1, Math.ceil((last - first + 1) / ROWS_OF_A_PAGE));
     this.tablePage = Math.min(this.tablePage, pages - 1);
@@ -331,8 +347,8 @@ class Chart {
   }
 
   resize() {
-    if (this.plot && this.box.clientWidth > 0 && this.box.clientWidth !== this.plot.width)
-      this.plot.setSize({ width: this.box.clientWidth, height: this.page.height() });
+    if (this.plot && !this.isStale && this.box.clientWidth > 0 && this.box.clientWidth !== this.plot.width)
+      this.plot.setSize({ width: this.box.clientWidth, height: this.page.height(this.spec) });
   }
 }
 

@@ -39,9 +39,9 @@ class Page {
   axis(run, name) {
     const place = run.axes[name][this.along];
     if (!this.axes.has(place.at)) {
-      let last = -Infinity;
+      let last = null;
       this.axes.set(place.at, this.array(place).map((value) => {
-        last = Math.max(value ?? 0, last + Math.max(1e-9, Math.abs(last) * 1e-12));
+        last = last === null ? value ?? 0 : Math.max(value ?? 0, last + Math.max(1e-9, last * 1e-12));
         return last;
       }));
     }
@@ -80,6 +80,7 @@ class Page {
     document.getElementById("whole").disabled = this.span === null;
     const [first, last] = this.range(0, 1);
     for (const chart of this.charts.values()) {
+      if (chart.isStale) continue;
       chart.plot.setScale("x", { min: first, max: last });
       if (chart.details.open) chart.fillTable();
     }
@@ -95,7 +96,7 @@ class Page {
     if (a <= first && b >= last) this.zoom(null); else this.zoom(a, b);
   }
 
-  height() { return innerWidth < 640 ? 190 : 240; }
+  height(spec) { return innerWidth < 640 ? 200 : spec.key === "loss" ? 320 : 220; }
 
   announce(text) { document.getElementById("announcer").textContent = text; }
 
@@ -133,7 +134,7 @@ class Page {
     this.tellResolution();
   }
 
-  redraw() { for (const chart of this.charts.values()) chart.draw(); }
+  redraw() { for (const chart of this.charts.values()) chart.redraw(); }
 
   controls() {
     const at = (id) => document.getElementById(id);
@@ -151,6 +152,7 @@ class Page {
       root.dataset.theme = dark ? "light" : "dark";
       this.redraw();
     });
+    addEventListener("beforeprint", () => this.charts.forEach((each) => each.draw()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
@@ -193,8 +195,9 @@ class Page {
   }
 }
 
+let trimtabPage;
 async function start() {
-  const page = new Page(JSON.parse(document.getElementById("report-data").textContent));
+  const page = (trimtabPage = new Page(JSON.parse(document.getElementById("report-data").textContent)));
   await page.decode();
   page.controls();
   page.draw();
