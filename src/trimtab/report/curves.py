@@ -258,8 +258,13 @@ def guard_bounds(run: RunData, width: int) -> tuple[np.ndarray, np.ndarray] | No
 
 
 def _spread(values: np.ndarray) -> tuple[float, float]:
-    middle = float(np.median(values))
-    return middle, NORMAL_MAD * float(np.median(np.abs(values - middle)))
+    middle = _median(values)
+    return middle, NORMAL_MAD * _median(np.abs(values - middle))
+
+
+def _median(values: np.ndarray) -> float:
+    """Of an even number the lower one, as the guard's."""
+    return float(np.sort(values)[(len(values) - 1) // 2])
 
 
 def _numbered(step: np.ndarray) -> np.ndarray:

@@ -106,7 +106,7 @@ def _shown(code: str, those: Sequence[dict[str, Any]], *, is_over: bool) -> Show
 def page_of(code: str) -> Markup:
     """The page of a rule or finding as HTML, without its headline; empty where there is none."""
     found = explanation(code)
-    if not found.is_found or not found.text.startswith("#"):
+    if not found.text.startswith(f"# {code} "):
         return Markup("")
     return html_of(found.text.partition("\n")[2])
 

@@ -211,7 +211,7 @@ def time_of(run: RunData) -> list[tuple[str, float, str]]:
     return [each for each in found if each[1] > 0]
 
 
-def human(number: float) -> str:
+def human(number: float | int) -> str:
     """`1.53M`, `12.3k`, `950`."""
     for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= size:
@@ -219,7 +219,7 @@ def human(number: float) -> str:
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
-def num_bytes(number: float) -> str:
+def num_bytes(number: float | int) -> str:
     """`1.5 MB`."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= size:
@@ -227,7 +227,7 @@ def num_bytes(number: float) -> str:
     return f"{number:.0f} bytes"
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """`45 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`."""
     if not math.isfinite(seconds):
         return "an unknown time"

@@ -51,7 +51,7 @@ class RunRow:
 def list_runs(folder: Path, *, sort: SortKey = "name", contains: str = "") -> list[RunRow]:
     """The runs in a folder and in the folders below it, or the run that the folder is.
 
-    `contains` keeps those with this text in their path, task, state or health. Sorted by `best`, the best of each metric
+    `contains` keeps those with this text in their path below the folder, task, state or health. Sorted by `best`, the best of each metric
     come first; by `written` the newest. Raises InputError where there is no such folder.
     """
     if not os.path.isdir(folder):
@@ -66,7 +66,9 @@ def list_runs(folder: Path, *, sort: SortKey = "name", contains: str = "") -> li
     rows = [_row(open_run(path, newest_only=True)) for path in _runs_below(folder)]
     wanted = contains.lower()
     rows = [
-        row for row in rows if wanted in " ".join((row.path, row.task, row.state, row.health)).lower()
+        row
+        for row in rows
+        if wanted in f"{os.path.relpath(row.path, folder)} {row.task} {row.state} {row.health}".lower()
     ]
     return sorted(rows, key=_order(sort))
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from trimtab.errors import InputError, Problem
 from trimtab.serving.connection import Answer, Connection, Disconnected, Events, Request
@@ -23,6 +23,7 @@ BACKLOG = 512
 Value = TypeVar("Value")
 
 
+@runtime_checkable
 class Service(Protocol):
     """What answers requests; of a model, or of a run that is watched."""
 
