@@ -1,7 +1,7 @@
 """A run of a million steps and twelve curves as a report: its size, how long it takes, and whether each of 40 spikes
 of one step is in the buckets and on the pixels of the page.
 
-python benchmarks/report_million.py [--steps 1000000] [--chromium /usr/bin/chromium] [--out benchmarks/report_million.json]
+python benchmarks/report_million.py [--steps 1000000] [--chromium /usr/bin/chromium] [--out FILE]
 """
 
 import argparse
@@ -71,7 +71,7 @@ READY_JS = "() => document.documentElement.dataset.ready"
 NEAR_JS = "() => document.getElementById('chart-loss').scrollIntoView()"
 LOSS_JS = """(steps) => {
   const chart = trimtabPage.charts.get("loss"), u = chart.plot, context = u.ctx;
-  const [low, high] = [u.valToPos(%f * 0.97, "y", true), u.valToPos(%f, "y", true)];
+  const [low, high] = [u.valToPos(HEIGHT * 0.97, "y", true), u.valToPos(HEIGHT, "y", true)];
   return steps.map((step) => {
     const x = Math.round(u.valToPos(step, "x", true));
     const {data} = context.getImageData(x - 3, Math.floor(high) - 1, 7, Math.ceil(low - high) + 2);
@@ -79,7 +79,7 @@ LOSS_JS = """(steps) => {
     for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 60 && data[i + 2] - data[i] > 40) drawn++;
     return drawn;
   });
-}""" % (HEIGHT, HEIGHT)
+}""".replace("HEIGHT", str(HEIGHT))
 """Blue pixels at the height of a spike, within three columns of its step."""
 
 
@@ -87,14 +87,19 @@ def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, 
     """What a browser shows: milliseconds until every control works, and spikes whose pixels are there."""
     from playwright.sync_api import sync_playwright
 
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    )
     flags += " --disable-component-update --disable-sync"
     ready = []
     with sync_playwright() as tool:
         for attempt in range(3):
             with tempfile.TemporaryDirectory() as profile:
                 context = tool.chromium.launch_persistent_context(
-                    profile, executable_path=chromium, args=flags.split(), viewport={"width": 1280, "height": 900}
+                    profile,
+                    executable_path=chromium,
+                    args=flags.split(),
+                    viewport={"width": 1280, "height": 900},
                 )
                 page = context.new_page()
                 requests: list[str] = []
@@ -103,7 +108,9 @@ def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, 
                 page.wait_for_function(READY_JS)
                 ready.append(int(page.evaluate(READY_JS)))
                 page.evaluate(NEAR_JS)
-                page.wait_for_function("() => trimtabPage.charts.get('loss').plot && !trimtabPage.charts.get('loss').isStale")
+                page.wait_for_function(
+                    "() => trimtabPage.charts.get('loss').plot && !trimtabPage.charts.get('loss').isStale"
+                )
                 page.wait_for_timeout(300)
                 drawn = page.evaluate(LOSS_JS, chosen) if attempt == 0 else drawn
                 others = [each for each in requests if not each.startswith(("file:", "data:", "blob:"))]

@@ -43,12 +43,25 @@ def step_line(step: int, **changes: Any) -> dict[str, Any]:
 
 def evaluation_line(step: int, **changes: Any) -> dict[str, Any]:
     """A line of evaluations.jsonl."""
-    return {"step": step, "set": "dev", "loss": 3 - step / 300, "bleu": step / 30, "chrf": step / 10, "seconds": 2.5} | changes
+    return {
+        "step": step,
+        "set": "dev",
+        "loss": 3 - step / 300,
+        "bleu": step / 30,
+        "chrf": step / 10,
+        "seconds": 2.5,
+    } | changes
 
 
 def finding_line(step: int, **changes: Any) -> dict[str, Any]:
     """A line of findings.jsonl."""
-    found = {"step": step, "code": "S902", "name": "loss-spike", "severity": "warning", "message": f"step {step} was skipped"}
+    found = {
+        "step": step,
+        "code": "S902",
+        "name": "loss-spike",
+        "severity": "warning",
+        "message": f"step {step} was skipped",
+    }
     return found | {"why": "far harder", "fix": "read `quarantine.jsonl`", "where": ""} | changes
 
 
@@ -70,7 +83,9 @@ def write_run(folder: Path, *, steps: int = 300, recipe: str = RECIPE, **logs: S
         "samples": [
             {"step": step, "set": "dev", "line": line, "source": source, "translation": text, "reference": text + "."}
             for step in (100, 200, 300)
-            for line, source, text in ((1, HOSTILE, f"{HOSTILE} {step}"), (2, ARABIC, f"{ARABIC} {step}"), (3, JAPANESE, JAPANESE))
+            for line, source, text in (
+                (1, HOSTILE, f"{HOSTILE} {step}"), (2, ARABIC, f"{ARABIC} {step}"), (3, JAPANESE, JAPANESE),
+            )
         ],
         "quarantine": [
             {"step": 200, "corpus": "train", "line": 7, "place": "train.en:7", "source": HOSTILE, "target": ARABIC,
@@ -79,7 +94,16 @@ def write_run(folder: Path, *, steps: int = 300, recipe: str = RECIPE, **logs: S
     }  # fmt: skip
     for name, lines in {**own, **logs}.items():
         write_lines(folder / f"{name}.jsonl", lines)
-    ledger = {"corpora": [{"name": "train", "seen": 100, "kept": 90, "dropped": {"too_long": {"count": 10, "lines": [3, 5]}}}]}
+    ledger = {
+        "corpora": [
+            {
+                "name": "train",
+                "seen": 100,
+                "kept": 90,
+                "dropped": {"too_long": {"count": 10, "lines": [3, 5]}},
+            }
+        ]
+    }
     (folder / "data_ledger.json").write_text(json.dumps(ledger))
     for step in (200, 300):
         write_checkpoint(folder / "checkpoints" / f"step-{step:08d}", step)
@@ -89,12 +113,22 @@ def write_run(folder: Path, *, steps: int = 300, recipe: str = RECIPE, **logs: S
 def write_checkpoint(folder: Path, step: int) -> None:
     """A checkpoint whose tensors are not there but in its manifest."""
     folder.mkdir(parents=True)
-    for name, content in (("model.safetensors", b"12345678"), ("state.json", json.dumps({"best": {"step": 300}}).encode())):
+    for name, content in (
+        ("model.safetensors", b"12345678"),
+        ("state.json", json.dumps({"best": {"step": 300}}).encode()),
+    ):
         (folder / name).write_bytes(content)
     manifest = {
         "step": step,
-        "files": {name: {"size": (folder / name).stat().st_size} for name in ("model.safetensors", "state.json")},
-        "tensors": {"model.safetensors": {"a": {"dtype": "F32", "shape": [10, 20]}, "b": {"dtype": "F32", "shape": []}}},
+        "files": {
+            name: {"size": (folder / name).stat().st_size} for name in ("model.safetensors", "state.json")
+        },
+        "tensors": {
+            "model.safetensors": {
+                "a": {"dtype": "F32", "shape": [10, 20]},
+                "b": {"dtype": "F32", "shape": []},
+            }
+        },
         "versions": {"python": "3.11.7", "torch": "2.13.0", "trimtab": "0.1.0"},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -14,10 +14,10 @@ from trimtab.report.run_data import open_run
 from trimtab.report.watch import start_watching
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 playwright = pytest.importorskip("playwright.sync_api", reason="drives a browser: pip install playwright")
 pytestmark = [
     pytest.mark.slow,
@@ -158,6 +158,7 @@ def test_the_controls_change_what_is_drawn(report, tmp_path):
     assert page.evaluate(SPAN) == pytest.approx([0.9, 270])
     page.locator("#along").select_option("tokens")
     assert page.evaluate(SPAN) == pytest.approx([500, 150_000])
+    page.wait_for_timeout(500)
     before = page.evaluate(BLUE, "loss")
     page.locator("#raw").uncheck()
     page.wait_for_timeout(200)
@@ -178,7 +179,8 @@ def test_a_comparison_draws_each_run(report, tmp_path):
 
 
 def test_every_spike_of_one_step_is_on_the_pixels(report, tmp_path):
-    from benchmarks.report_million import HEIGHT, LOSS_JS, write_run as write_long_run
+    from benchmarks.report_million import HEIGHT, LOSS_JS
+    from benchmarks.report_million import write_run as write_long_run
 
     chosen = write_long_run(tmp_path / "long", 30_000)
     page = report(tmp_path / "long")
@@ -196,7 +198,10 @@ def test_a_live_page_shows_new_steps_without_being_asked(opened, tmp_path):
         with open(run / "metrics.jsonl", "a") as file:
             file.write(json.dumps(step_line(21)) + "\n")
         page.wait_for_function("() => document.documentElement.dataset.newest === '21'")
-        assert page.evaluate(SPAN)[1] == 21 or page.evaluate("() => trimtabPage.charts.get('loss').data[0].at(-1)") >= 21
+        assert (
+            page.evaluate(SPAN)[1] == 21
+            or page.evaluate("() => trimtabPage.charts.get('loss').data[0].at(-1)") >= 21
+        )
         assert page.locator("#samples details").first.evaluate("each => each.open")
         shutil.rmtree(run)
         page.wait_for_function("() => document.body.innerText.includes('its folder is gone')")

@@ -82,7 +82,12 @@ def test_several_runs_share_their_charts(tmp_path):
 
 def test_what_is_unknown_gets_a_curve_and_what_is_odd_gets_none(tmp_path):
     metrics = [step_line(step, own=float(step), note="word", loss="nan") for step in (1, 2, 3)]
-    odd = [evaluation_line(3, chrf="high"), {"set": "dev"}, {"step": "x"}, {"step": 10**30, "set": "dev", "loss": 1}]
+    odd = [
+        evaluation_line(3, chrf="high"),
+        {"set": "dev"},
+        {"step": "x"},
+        {"step": 10**30, "set": "dev", "loss": 1},
+    ]
     curves = curves_of([open_run(write_run(tmp_path / "my", metrics=metrics, evaluations=odd))])
     assert "own" in {each["key"] for each in curves.charts}
     assert {"note", "chrf"}.isdisjoint(each["key"] for each in curves.charts)

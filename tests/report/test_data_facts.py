@@ -12,7 +12,9 @@ def test_the_ledger_says_what_was_dropped_and_why(tmp_path):
 
 def test_a_ledger_of_nonsense_is_read_as_far_as_it_goes(tmp_path):
     folder = write_run(tmp_path / "my")
-    (folder / "data_ledger.json").write_text('{"corpora": [7, {"dropped": {"a": 3}, "seen": "x", "passed_over": []}]}')
+    (folder / "data_ledger.json").write_text(
+        '{"corpora": [7, {"dropped": {"a": 3}, "seen": "x", "passed_over": []}]}'
+    )
     (corpus,) = corpora_of(open_run(folder))
     assert (corpus.seen, list(corpus.dropped)) == (0, [("a", 0, [])])
 

@@ -29,11 +29,15 @@ def test_an_error_of_an_evaluation_is_over_when_a_later_one_does_not_repeat_it(t
 
 
 def test_the_text_of_the_page_travels_along():
-    assert "<h4>What to do</h4>" in page_of("S902")
+    assert "<h3>What to do</h3>" in page_of("S902")
     assert page_of("S902").startswith("<p>")
     assert page_of("<b>") == page_of("no-such-code") == ""
 
 
 def test_findings_of_nonsense_are_shown_as_far_as_they_go(tmp_path):
-    shown = found(tmp_path, {"code": 7}, {"code": "S902", "severity": "loud", "step": "x", "message": None}, {})
-    assert [(each.code, each.severity, each.message, each.steps) for each in shown] == [("S902", "note", "", ())]
+    shown = found(
+        tmp_path, {"code": 7}, {"code": "S902", "severity": "loud", "step": "x", "message": None}, {}
+    )
+    assert [(each.code, each.severity, each.message, each.steps) for each in shown] == [
+        ("S902", "note", "", ())
+    ]

@@ -57,7 +57,9 @@ def test_links_pipes_and_folders_are_not_read(tmp_path):
 
 def test_columns_have_a_row_for_each_record_and_nan_where_one_has_nothing():
     columns = Columns()
-    columns.extend([{"a": 1, "skipped": True}, {"b": "inf", "refused": "loss_spike"}, {"a": 10**400, "b": None}])
+    columns.extend(
+        [{"a": 1, "skipped": True}, {"b": "inf", "refused": "loss_spike"}, {"a": 10**400, "b": None}]
+    )
     assert columns.column("a").tolist()[::2] == [1.0, math.inf]
     assert math.isnan(columns.column("a")[1])
     assert columns.column("b").tolist()[1] == math.inf
@@ -72,7 +74,9 @@ def test_a_log_of_endless_names_does_not_fill_the_memory():
     assert len(columns.names) == MOST_COLUMNS
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text())))
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text()))
+)
 def test_columns_hold_what_was_written(records):
     columns = Columns()
     columns.extend(records)

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.checks.say.pages import all_pages
 from trimtab.checks.say.page import page_text
+from trimtab.checks.say.pages import all_pages
 from trimtab.report.markdown import html_of
 
-TAGS = {"h4", "p", "blockquote", "ul", "li", "pre", "code", "strong", "em", "a"}
+TAGS = {"h3", "p", "blockquote", "ul", "li", "pre", "code", "strong", "em", "a"}
 
 
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("# A `b` c", "<h4>A <code>b</code> c</h4>"),
+        ("# A `b` c", "<h3>A <code>b</code> c</h3>"),
         ("one\ntwo\n\nthree", "<p>one two</p>\n<p>three</p>"),
         ("- a\n  b\n- **c** *d*", "<ul><li>a b</li><li><strong>c</strong> <em>d</em></li></ul>"),
         ("```yaml\na: <1>\n```", '<pre tabindex="0"><code>a: &lt;1&gt;</code></pre>'),

@@ -24,7 +24,14 @@ def test_the_top_says_what_the_run_is_and_how_far(tmp_path):
 
 @pytest.mark.parametrize(
     ("length", "share"),
-    [("600 steps", 0.5), ("9 minutes", 0.5), ("300k tokens", 0.5), ("7.5 epochs", 0.5), ("soon", math.nan), ("", math.nan)],
+    [
+        ("600 steps", 0.5),
+        ("9 minutes", 0.5),
+        ("300k tokens", 0.5),
+        ("7.5 epochs", 0.5),
+        ("soon", math.nan),
+        ("", math.nan),
+    ],
 )
 def test_the_share_goes_by_the_length_of_the_recipe(tmp_path, length, share):
     run = open_run(write_run(tmp_path / "my", recipe=RECIPE.replace("300 steps", length)))
@@ -32,7 +39,11 @@ def test_the_share_goes_by_the_length_of_the_recipe(tmp_path, length, share):
 
 
 def test_the_best_goes_by_the_metric_that_chooses_it(tmp_path):
-    scores = [evaluation_line(100, chrf=20.0), evaluation_line(200, chrf=25.0), evaluation_line(300, chrf="nan")]
+    scores = [
+        evaluation_line(100, chrf=20.0),
+        evaluation_line(200, chrf=25.0),
+        evaluation_line(300, chrf="nan"),
+    ]
     folder = write_run(tmp_path / "my", evaluations=scores)
     assert best_of(open_run(folder)) == ("chrf", 25.0, 200)
     (folder / "recipe.yaml").write_text(RECIPE.replace("best: {metric: chrf}", "best: {metric: loss}"))
@@ -65,6 +76,17 @@ def test_where_the_time_went_adds_up(tmp_path):
 
 
 def test_numbers_are_written_for_people():
-    assert [human(each) for each in (0, 950, 12_345, 1.53e6, 999_999)] == ["0", "950", "12.3k", "1.53M", "1,000k"]
-    assert [duration(each) for each in (45, 200, 7500, 273_600)] == ["45 s", "3 min 20 s", "2 h 5 min", "3 d 4 h"]
+    assert [human(each) for each in (0, 950, 12_345, 1.53e6, 999_999)] == [
+        "0",
+        "950",
+        "12.3k",
+        "1.53M",
+        "1,000k",
+    ]
+    assert [duration(each) for each in (45, 200, 7500, 273_600)] == [
+        "45 s",
+        "3 min 20 s",
+        "2 h 5 min",
+        "3 d 4 h",
+    ]
     assert [num_bytes(each) for each in (12, 1_500_000)] == ["12 bytes", "1.5 MB"]

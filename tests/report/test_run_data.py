@@ -45,8 +45,12 @@ def test_a_checkpoint_without_one_of_its_files_is_damaged(tmp_path):
     assert [each.is_whole for each in open_run(folder).checkpoints] == [True, False]
 
 
-@pytest.mark.parametrize("name", ["recipe.yaml", "data_ledger.json", "checkpoints/step-00000300/manifest.json"])
-@pytest.mark.parametrize("content", [b"\x00\xff\xfe", b"[" * 5000, b'{"corpora": 3, "files": [], "tensors": 7}', b"- a\n- b"])
+@pytest.mark.parametrize(
+    "name", ["recipe.yaml", "data_ledger.json", "checkpoints/step-00000300/manifest.json"]
+)
+@pytest.mark.parametrize(
+    "content", [b"\x00\xff\xfe", b"[" * 5000, b'{"corpora": 3, "files": [], "tensors": 7}', b"- a\n- b"]
+)
 def test_a_file_of_nonsense_spoils_no_report(tmp_path, name, content):
     folder = write_run(tmp_path / "my")
     (folder / name).write_bytes(content)
@@ -67,7 +71,12 @@ def test_a_folder_with_a_recipe_alone_is_no_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("mys", "did you mean"), ("my@300", "name the run alone"), ("file", "is not a run"), (".", "did you mean")],
+    [
+        ("mys", "did you mean"),
+        ("my@300", "name the run alone"),
+        ("file", "is not a run"),
+        (".", "did you mean"),
+    ],
 )
 def test_no_run_says_what_is_near(tmp_path, name, said):
     write_run(tmp_path / "my")

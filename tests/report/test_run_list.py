@@ -11,7 +11,12 @@ def runs(tmp_path):
     write_run(tmp_path / "a", findings=[])
     write_run(tmp_path / "deep" / "b", steps=150, evaluations=[evaluation_line(100, chrf=50.0)])
     error = finding_line(3, severity="error")
-    write_run(tmp_path / "c", findings=[error], evaluations=[], recipe=RECIPE.replace("translation", "language_model"))
+    write_run(
+        tmp_path / "c",
+        findings=[error],
+        evaluations=[],
+        recipe=RECIPE.replace("translation", "language_model"),
+    )
     (tmp_path / "other").mkdir()
     return tmp_path
 
@@ -22,7 +27,14 @@ def names(rows):
 
 def test_runs_are_found_below_a_folder_with_their_scores_and_health(runs):
     a, c, b = list_runs(runs)
-    assert (a.state, a.step, a.metric, a.best, a.best_step, a.health) == ("finished", 300, "chrf", 30.0, 300, "good")
+    assert (a.state, a.step, a.metric, a.best, a.best_step, a.health) == (
+        "finished",
+        300,
+        "chrf",
+        30.0,
+        300,
+        "good",
+    )
     assert (b.state, b.share, b.health) == ("training", 0.5, "warning")
     assert (c.task, c.best, c.health) == ("language_model", None, "error")
 
@@ -34,7 +46,9 @@ def test_runs_are_sorted(runs, sort, order):
     assert "".join(names(list_runs(runs, sort=sort))) == order
 
 
-@pytest.mark.parametrize(("text", "found"), [("FINISHED", "ac"), ("deep", "b"), ("error", "c"), ("nothing", "")])
+@pytest.mark.parametrize(
+    ("text", "found"), [("FINISHED", "ac"), ("deep", "b"), ("error", "c"), ("nothing", "")]
+)
 def test_runs_are_filtered(runs, text, found):
     assert "".join(names(list_runs(runs, contains=text))) == found
 

@@ -7,9 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from trimtab.report.series import MOST_POINTS, MOST_SINGLE, Pack, counts_of, ends_of, points_of, steps_per_point
+from trimtab.report.series import (
+    MOST_POINTS,
+    MOST_SINGLE,
+    Pack,
+    counts_of,
+    ends_of,
+    points_of,
+    steps_per_point,
+)
 
-ANY = arrays(np.float64, st.integers(1, 60), elements=st.floats(allow_nan=True, allow_infinity=True, width=32))
+ANY = arrays(
+    np.float64, st.integers(1, 60), elements=st.floats(allow_nan=True, allow_infinity=True, width=32)
+)
 
 
 @pytest.mark.parametrize("steps", [1, 4096, 4097, 10_000, 999_999, 1_000_000, 2_097_153])

@@ -21,11 +21,15 @@ MOST_RUNS = 8
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Folders of runs; several are compared. They may still be training."),
+        typer.Argument(
+            metavar="RUN...", help="Folders of runs; several are compared. They may still be training."
+        ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The page to write; by default report.html in the folder of the first run."),
+        typer.Option(
+            metavar="FILE", help="The page to write; by default report.html in the folder of the first run."
+        ),
     ] = None,
 ) -> None:
     """Write a run, or several beside one another, as one HTML file.

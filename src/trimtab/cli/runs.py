@@ -30,7 +30,9 @@ def runs(
     ] = Sort.NAME,
     contains: Annotated[
         str,
-        typer.Option("--filter", metavar="TEXT", help="Only runs with this in their path, task, state or health."),
+        typer.Option(
+            "--filter", metavar="TEXT", help="Only runs with this in their path, task, state or health."
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -41,4 +43,8 @@ def runs(
     if as_json:
         typer.echo(json.dumps([row.to_dict() for row in found], ensure_ascii=False, indent=2))
     else:
-        typer.echo(table_of(found) if found else f"no runs in {folder}" + (f" match {contains!r}" if contains else ""))
+        typer.echo(
+            table_of(found)
+            if found
+            else f"no runs in {folder}" + (f" match {contains!r}" if contains else "")
+        )

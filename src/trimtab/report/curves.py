@@ -127,7 +127,9 @@ class _Run:
             for metric in METRICS:
                 if metric.name == key and key != "loss":
                     group, title, unit, digits = LEARNING, metric.label, "", metric.digits + 1
-            self.charts[key] = Chart(key, group, title, unit, log=key in LOGARITHMIC, digits=digits, smooth=key not in EXACT)
+            self.charts[key] = Chart(
+                key, group, title, unit, log=key in LOGARITHMIC, digits=digits, smooth=key not in EXACT
+            )
         return self.charts[key]
 
     def _axis_of_steps(self) -> dict[str, Any]:
@@ -146,7 +148,12 @@ class _Run:
         if not np.isfinite(values).any():
             return
         points = points_of(values, self.width)
-        series = {"run": self.number, "label": "training", "axis": "steps", "mean": self.pack.add(points.mean)}
+        series = {
+            "run": self.number,
+            "label": "training",
+            "axis": "steps",
+            "mean": self.pack.add(points.mean),
+        }
         if points.lowest is not None and points.highest is not None:
             series |= {
                 "lowest": self.pack.add(points.lowest),
@@ -160,9 +167,9 @@ class _Run:
         """The clip line and where the guard begins to skip."""
         run, at = self.run, self.run.value("step.clip.at")
         chart = self.charts.get("grad_norm")
-        if chart is not None and run.value("step.clip.kind") == "global_norm" and isinstance(at, int | float):
-            if not any(line["value"] == at for line in chart.lines):
-                chart.lines.append({"label": f"clipped above {at:g}", "value": float(at)})
+        clips = run.value("step.clip.kind") == "global_norm" and isinstance(at, int | float)
+        if chart is not None and clips and all(line["value"] != at for line in chart.lines):
+            chart.lines.append({"label": f"clipped above {at:g}", "value": float(at)})
         bounds = guard_bounds(run, self.width)
         for name, values in zip(("loss", "grad_norm"), bounds or (), strict=False):
             if name in self.charts and np.isfinite(values).any():
@@ -181,10 +188,14 @@ class _Run:
         of_step = _Places(self.run)
         sets = dict.fromkeys(str(each.get("set", "")) for each in records)
         for name in sets:
-            rows = [each for each in records if str(each.get("set", "")) == name and _is_number(each.get("step"))]
+            rows = [
+                each for each in records if str(each.get("set", "")) == name and _is_number(each.get("step"))
+            ]
             rows = sorted({each["step"]: each for each in rows}.values(), key=lambda each: each["step"])
             axis = f"{kind} {name}"
-            axes[axis] = {what: self.pack.add(column, kind="f8") for what, column in of_step.axis(rows).items()}
+            axes[axis] = {
+                what: self.pack.add(column, kind="f8") for what, column in of_step.axis(rows).items()
+            }
             for key in dict.fromkeys(key for row in rows for key, value in row.items() if _is_number(value)):
                 if key in NO_CURVES:
                     continue
@@ -235,8 +246,12 @@ def guard_bounds(run: RunData, width: int) -> tuple[np.ndarray, np.ndarray] | No
     steps = run.steps
     if run.value("guard.outliers", True) is not True or not steps.num_rows:
         return None
-    window, active = (run.value(f"guard.{name}", most) for name, most in (("window", 128), ("active_from", 64)))
-    factors = [run.value(f"guard.{name}", most) for name, most in (("loss_deviations", 8), ("norm_deviations", 10))]
+    window, active = (
+        run.value(f"guard.{name}", most) for name, most in (("window", 128), ("active_from", 64))
+    )
+    factors = [
+        run.value(f"guard.{name}", most) for name, most in (("loss_deviations", 8), ("norm_deviations", 10))
+    ]
     if not all(_is_number(each) for each in (window, active, *factors)):
         return None
     loss, norm = steps.column("loss"), steps.column("grad_norm")

@@ -27,7 +27,6 @@ class CorpusFacts:
 
 def corpora_of(run: RunData) -> list[CorpusFacts]:
     """The corpora of the ledger."""
-    found = [each for each in run.ledger[:MOST_CORPORA]]
     return [
         CorpusFacts(
             name=str(each.get("name", "")),
@@ -35,9 +34,11 @@ def corpora_of(run: RunData) -> list[CorpusFacts]:
             kept=_count(each.get("kept")),
             share=_count(each.get("kept")) / max(1, _count(each.get("seen"))),
             dropped=_dropped(each.get("dropped")),
-            passed_over=[(str(key), _count(value)) for key, value in _mapping(each.get("passed_over")).items()],
+            passed_over=[
+                (str(key), _count(value)) for key, value in _mapping(each.get("passed_over")).items()
+            ],
         )
-        for each in found
+        for each in run.ledger[:MOST_CORPORA]
     ]
 
 
@@ -60,8 +61,13 @@ def quarantined(run: RunData) -> list[dict[str, Any]]:
 
 
 def _quarantined(record: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: str(record.get(name, "")) for name in ("source", "target", "reason", "place", "corpus", "code")}
-    cut = {name: text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …" for name, text in texts.items()}
+    texts = {
+        name: str(record.get(name, "")) for name in ("source", "target", "reason", "place", "corpus", "code")
+    }
+    cut = {
+        name: text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
+        for name, text in texts.items()
+    }
     loss = record.get("loss")
     return {
         **cut,

@@ -17,7 +17,7 @@ _INLINE = (
 
 
 def html_of(text: str) -> Markup:
-    """A page as HTML; headings begin at the fourth level."""
+    """A page as HTML; headings are of the third level, as below what to do next."""
     return Markup("\n".join(_blocks(text.splitlines())))
 
 
@@ -31,10 +31,12 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             yield f'<pre tabindex="0"><code>{escape(code)}</code></pre>'
             at = end + 1
         elif line.startswith("#"):
-            yield f"<h4>{_inline(line.lstrip('# '))}</h4>"
+            yield f"<h3>{_inline(line.lstrip('# '))}</h3>"
             at += 1
         elif line.startswith("- "):
-            end = next((n for n in range(at, len(lines)) if not lines[n].startswith(("- ", "  "))), len(lines))
+            end = next(
+                (n for n in range(at, len(lines)) if not lines[n].startswith(("- ", "  "))), len(lines)
+            )
             items = "\n".join(lines[at:end])[2:].split("\n- ")
             yield "<ul>" + "".join(f"<li>{_inline(' '.join(each.split()))}</li>" for each in items) + "</ul>"
             at = end

@@ -92,7 +92,9 @@ def best_of(run: RunData) -> tuple[str, float, int] | None:
     scored = [
         (each[metric.name], -each["step"], each["step"])
         for each in run.evaluations
-        if each.get("set") == wanted and _is_finite(each.get(metric.name)) and isinstance(each.get("step"), int)
+        if each.get("set") == wanted
+        and _is_finite(each.get(metric.name))
+        and isinstance(each.get("step"), int)
     ]
     if not scored:
         return None
@@ -121,7 +123,11 @@ def _state(run: RunData, share: float) -> str:
         return "its folder is gone; this is what was read before"
     if not run.steps.num_rows:
         return "has not begun"
-    step = f"step {run.last('step'):,.0f}" if math.isfinite(run.last("step")) else f"{run.steps.num_rows:,} steps"
+    step = (
+        f"step {run.last('step'):,.0f}"
+        if math.isfinite(run.last("step"))
+        else f"{run.steps.num_rows:,} steps"
+    )
     if share >= FINISHED_SHARE:
         return f"finished at {step}"
     done = f", {share:.0%} of {run.value('length')}" if math.isfinite(share) else ""
@@ -154,12 +160,18 @@ def _tiles(run: RunData, share: float) -> Iterator[Tile]:
     loss = steps.column("loss")
     known = loss[np.isfinite(loss)]
     if len(known):
-        yield Tile("training loss", f"{np.median(known[-20:]):.3f}", f"from {known[0]:.3f}; median of 20 steps")
-    yield Tile("steps", f"{steps.num_rows:,}", f"{share:.0%} of {run.value('length')}" if share == share else "")
+        yield Tile(
+            "training loss", f"{np.median(known[-20:]):.3f}", f"from {known[0]:.3f}; median of 20 steps"
+        )
+    yield Tile(
+        "steps", f"{steps.num_rows:,}", f"{share:.0%} of {run.value('length')}" if share == share else ""
+    )
     seconds, speed = run.last("seconds"), steps.column("tokens_per_second")
     if math.isfinite(seconds):
         left = seconds / share - seconds if 0 < share < FINISHED_SHARE else math.nan
-        yield Tile("time in training", duration(seconds), f"about {duration(left)} to go" if left == left else "")
+        yield Tile(
+            "time in training", duration(seconds), f"about {duration(left)} to go" if left == left else ""
+        )
     if np.isfinite(speed).any():
         yield Tile("tokens per second", human(float(np.nanmedian(speed))), "median")
     skipped, clipped = (int(np.nansum(steps.column(name))) for name in ("skipped", "clipped"))
@@ -175,15 +187,20 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
     best = best_of(run)
     if lowest and len(losses) > 2 and losses[-1][0] > RISES * lowest[0]:
         yield (
-            f"The validation loss was lowest at step {lowest[1]:,} ({lowest[0]:.3f}) and has risen to {losses[-1][0]:.3f} "
-            "since, while training goes on: the model learns its training lines by heart. More data, more dropout or "
-            "label smoothing, or an earlier end (`evaluate.patience`) help."
+            f"The validation loss was lowest at step {lowest[1]:,} ({lowest[0]:.3f}) and has risen to "
+            f"{losses[-1][0]:.3f} since, while training goes on: the model overfits. "
+            "More data, more dropout or label smoothing, or an earlier end (`evaluate.patience`) help."
         )
     elif best and len(losses) > 2 and best[2] == losses[-1][1] and share >= FINISHED_SHARE:
         yield "The best evaluation is the last one, so a longer run would probably be better still."
-    waits = next((each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0)
+    waits = next(
+        (each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0
+    )
     if waits > WAITS:
-        yield f"Training waits for data {waits:.0%} of the time: more `data.workers`, or a faster disk, would speed it up."
+        yield (
+            f"Training waits for data {waits:.0%} of the time: more `data.workers` or a faster disk would speed "
+            "it up."
+        )
     if share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
         yield f"The run is not over. Continue it with `trimtab train RECIPE --out {quote(str(run.path))} --resume`."
     if run.checkpoints and share >= FINISHED_SHARE:
@@ -201,11 +218,17 @@ def time_of(run: RunData) -> list[tuple[str, float, str]]:
     training = run.last("seconds")
     if not math.isfinite(training):
         return []
-    share = next((each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0)
+    share = next(
+        (each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0
+    )
     evaluating = sum(each["seconds"] for each in run.evaluations if _is_finite(each.get("seconds")))
     found = [
         ("steps", training * (1 - share), "forward, backward, update"),
-        ("waiting for data", training * share, "the loop had no batch; by the newest look at the run's health"),
+        (
+            "waiting for data",
+            training * share,
+            "the loop had no batch; by the newest look at the run's health",
+        ),
         ("evaluations", evaluating, f"{len(run.evaluations)} of them, samples and metrics included"),
     ]
     return [each for each in found if each[1] > 0]
@@ -215,7 +238,9 @@ def human(number: float | int) -> str:
     """`1.53M`, `12.3k`, `950`."""
     for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= size:
-            return f"{number / size:.3g}{unit}" if abs(number) < 999.5 * size else f"{number / size:,.0f}{unit}"
+            return (
+                f"{number / size:.3g}{unit}" if abs(number) < 999.5 * size else f"{number / size:,.0f}{unit}"
+            )
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 

@@ -85,24 +85,26 @@ def page_html(report: Report, *, live: bool = False) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
-    return _environment().get_template("page.html").render(
-        report=report,
-        policy=policy,
-        styles=Markup("\n".join(_file(name) for name in STYLES)),
-        scripts=[Markup(text) for text in scripts],
-        data=script_json({**report.curves.to_dict(), "live": live}),
-        sections=sections_of(report),
-        version=__version__,
-        live=live,
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            report=report,
+            policy=policy,
+            styles=Markup("\n".join(_file(name) for name in STYLES)),
+            scripts=[Markup(text) for text in scripts],
+            data=script_json({**report.curves.to_dict(), "live": live}),
+            sections=sections_of(report),
+            version=__version__,
+            live=live,
+        )
     )
 
 
 def sections_of(report: Report) -> dict[str, Markup]:
     """The HTML of each part of the page but the curves, by name."""
     environment = _environment()
-    return {
-        name: Markup(environment.get_template(f"{name}.html").render(report=report)) for name in SECTIONS
-    }
+    return {name: Markup(environment.get_template(f"{name}.html").render(report=report)) for name in SECTIONS}
 
 
 def script_json(value: Any) -> Markup:
@@ -141,7 +143,8 @@ def with_code(text: str) -> Markup:
     if len(parts) % 2 == 0:
         return escape(text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
     )
 
 

@@ -98,7 +98,11 @@ class RunData:
             return changed
         changed, self.is_there = not self.is_there, True
         changed |= self._refresh_logs()
-        seen = (_stamp(self.path / "recipe.yaml"), _stamp(self.path / "data_ledger.json"), self._steps_on_disk())
+        seen = (
+            _stamp(self.path / "recipe.yaml"),
+            _stamp(self.path / "data_ledger.json"),
+            self._steps_on_disk(),
+        )
         if seen != self._seen:
             self._seen, changed = seen, True
             self._read_recipe()
@@ -109,7 +113,9 @@ class RunData:
     def _refresh_logs(self) -> bool:
         if self._metrics is None:
             place = self.path / "metrics.jsonl"
-            self._metrics = LogFile(place, offset=max(0, _size(place) - TAIL_BYTES) if self.newest_only else 0)
+            self._metrics = LogFile(
+                place, offset=max(0, _size(place) - TAIL_BYTES) if self.newest_only else 0
+            )
             for name in ("evaluations", "health", "samples", "findings", "quarantine"):
                 self._logs[name] = Records(LogFile(self.path / f"{name}.jsonl"))
         changed = self._metrics.has_changed()
@@ -172,10 +178,15 @@ def _no_run(path: Path) -> InputError:
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"
         if at and os.path.isdir(whole):
             fix = f"name the run alone, {whole}, without a checkpoint"
-        return input_error(f"no such run: {path}", got="no file or folder at this path", allowed=allowed, fix=fix)
+        return input_error(
+            f"no such run: {path}", got="no file or folder at this path", allowed=allowed, fix=fix
+        )
     if not os.path.isdir(path):
         return input_error(
-            f"{path} is not a run", got="a file", allowed=allowed, fix="name a folder that `trimtab train` made"
+            f"{path} is not a run",
+            got="a file",
+            allowed=allowed,
+            fix="name a folder that `trimtab train` made",
         )
     inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
     fix = f"did you mean {' or '.join(inside)}?" if inside else "name a folder that `trimtab train` made"
@@ -226,7 +237,11 @@ def _parameters(manifest: Mapping[str, Any]) -> int:
 
 
 def _is_shape(shape: Any) -> bool:
-    return isinstance(shape, list) and len(shape) < 16 and all(isinstance(n, int) and 0 <= n < 2**40 for n in shape)
+    return (
+        isinstance(shape, list)
+        and len(shape) < 16
+        and all(isinstance(n, int) and 0 <= n < 2**40 for n in shape)
+    )
 
 
 def _corpora(ledger: Any) -> list[dict[str, Any]]:

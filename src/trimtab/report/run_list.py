@@ -51,8 +51,8 @@ class RunRow:
 def list_runs(folder: Path, *, sort: SortKey = "name", contains: str = "") -> list[RunRow]:
     """The runs in a folder and in the folders below it, or the run that the folder is.
 
-    `contains` keeps those with this text in their path below the folder, task, state or health. Sorted by `best`, the best of each metric
-    come first; by `written` the newest. Raises InputError where there is no such folder.
+    `contains` keeps those with this text in their path below the folder, task, state or health. Sorted by `best`,
+    the best of each metric come first; by `written` the newest. Raises InputError where there is no such folder.
     """
     if not os.path.isdir(folder):
         raise input_error(
@@ -82,7 +82,9 @@ def _runs_below(folder: Path) -> list[Path]:
                 found.append(each)
                 continue
             try:
-                below += sorted(Path(entry) for entry in os.scandir(each) if entry.is_dir(follow_symlinks=False))
+                below += sorted(
+                    Path(entry) for entry in os.scandir(each) if entry.is_dir(follow_symlinks=False)
+                )
             except OSError:  # of somebody else
                 continue
         level = below
@@ -157,7 +159,11 @@ def table_of(rows: Sequence[RunRow]) -> str:
 
 
 def _cells(row: RunRow) -> tuple[str, ...]:
-    counts = [f"{n} {what}{'s' if n > 1 else ''}" for n, what in ((row.errors, "error"), (row.warnings, "warning")) if n]
+    counts = [
+        f"{n} {what}{'s' if n > 1 else ''}"
+        for n, what in ((row.errors, "error"), (row.warnings, "warning"))
+        if n
+    ]
     return (
         row.path,
         row.state,

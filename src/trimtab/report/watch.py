@@ -64,7 +64,11 @@ class LivePage:
         begun = self.clock()
         report = report_of([self.run])
         newest = self.run.steps.num_rows
-        content = {"curves": {**report.curves.to_dict(), "live": True}, "sections": sections_of(report), "newest": newest}
+        content = {
+            "curves": {**report.curves.to_dict(), "live": True},
+            "sections": sections_of(report),
+            "newest": newest,
+        }
         self.body = json_bytes(content)
         self.tag = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
         self._is_stale = False
@@ -115,8 +119,8 @@ class WatchService:
 def start_watching(run: Path, *, port: int = PORT) -> RunningServer[WatchService]:
     """Serves the page of a run at 127.0.0.1, in a thread of its own, until `stop`; port 0 takes a free one.
 
-    The run may be training, and may be deleted meanwhile: the page then says so and keeps what it has. Raises InputError
-    where there is no run, or the port is taken.
+    The run may be training, and may be deleted meanwhile: the page then says so and keeps what it has. Raises
+    InputError where there is no run, or the port is taken.
     """
     service = WatchService(LivePage(open_run(run)))
     listening = listening_socket(LOCALHOST, port)

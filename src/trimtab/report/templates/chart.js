@@ -56,7 +56,8 @@ class Chart {
     this.spec = spec;
     this.page = page;
     this.log = spec.log;
-    this.hidden = new Set();
+    // Of several runs the bounds of their guards would lie over one another.
+    this.hidden = new Set(page.data.runs.length > 1 ? spec.series.flatMap((each, n) => (each.bound ? [n] : [])) : []);
     this.at = null;
     this.tablePage = 0;
     const id = `chart-${spec.key.replace(/[^\w-]/g, "_")}`;
@@ -141,7 +142,7 @@ class Chart {
       cursor: { sync: { key: SYNC.key, scales: ["x", null] }, drag: { x: true, y: false }, points: { size: 7 } },
       legend: { show: false },
       scales: { x: { time: false, range: (u, low, high) => page.range(low, high) },
-        y: { distr: this.log ? 3 : 1, range: this.log ? null : (u, low, high) => padded(low, high) } },
+        y: { distr: this.log ? 3 : 1, range: (u, low, high) => (this.log ? decades(low, high) : padded(low, high)) } },
       axes: [
         { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid },
           values: (u, ticks) => ticks.map((t) => (page.along === "seconds" ? clock(t) : short(t))) },
@@ -150,6 +151,8 @@ class Chart {
       ],
       series: [{}, ...this.plan.map((each) => ({
         show: each.show, stroke: fade(each.colour, each.alpha), width: each.width, dash: each.dash, auto: each.auto !== false,
+        // Not everything is measured at each evaluation; a gap in the log of steps is one.
+        spanGaps: Boolean(each.points),
         points: { show: Boolean(each.points), size: 6, fill: each.colour, stroke: each.colour },
       }))],
       bands: this.bands,
@@ -285,7 +288,7 @@ class Chart {
   setLog(log, draw = true) {
     this.log = log;
     this.scale.textContent = log ? "log" : "linear";
-    this.scale.setAttribute("aria-label", `${this.spec.title}: ${log ? "logarithmic" : "linear"} axis, press to change`);
+    this.scale.setAttribute("aria-label", `${this.spec.title}: ${log ? "log" : "linear"} axis, press to change`);
     if (draw) this.draw();
   }
 
@@ -362,6 +365,13 @@ function padded(low, high) {
   if (low === high) return [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
   const rest = (high - low) * 0.05;
   return [low >= 0 && low - rest < 0 ? 0 : low - rest, high + rest];
+}
+
+// Whole decades: less than one would leave the axis without a number.
+function decades(low, high) {
+  if (!(low > 0) || !(high > 0)) return [0.1, 1];
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  return [10 ** first, 10 ** Math.max(last, first + 1)];
 }
 
 function short(value) {
