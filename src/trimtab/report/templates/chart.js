@@ -362,7 +362,8 @@ function nearest(column, here, reach) {
 
 function padded(low, high) {
   if (low === null || high === null) return [0, 1];
-  if (low === high) return [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
+  // A mean of equal numbers differs from them by its rounding.
+  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high))) return [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
   const rest = (high - low) * 0.05;
   return [low >= 0 && low - rest < 0 ? 0 : low - rest, high + rest];
 }
