@@ -122,7 +122,7 @@ def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, 
     }
 
 
-def spikes_in_tensorboard(folder: Path, steps: int, chosen: list[int]) -> int | None:
+def spikes_in_tensorboard(folder: Path, chosen: list[int]) -> int | None:
     """How many of the spikes TensorBoard still has of the same loss, with its default reservoir; None without it."""
     try:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -132,7 +132,7 @@ def spikes_in_tensorboard(folder: Path, steps: int, chosen: list[int]) -> int | 
     except ImportError:
         return None
     writer = EventFileWriter(str(folder / "tensorboard"))
-    with open(folder / "metrics.jsonl") as file:
+    with open(folder / "run" / "metrics.jsonl") as file:
         for number, line in enumerate(file, start=1):
             value = Summary.Value(tag="loss", simple_value=json.loads(line)["loss"])
             writer.add_event(Event(step=number, wall_time=float(number), summary=Summary(value=[value])))
@@ -144,6 +144,34 @@ def spikes_in_tensorboard(folder: Path, steps: int, chosen: list[int]) -> int | 
     return sum(step in seen for step in chosen)
 
 
+def measured(folder: Path, chosen: list[int], chromium: str) -> dict[str, object]:
+    """The figures of the run in `folder/run`, whose report is written beside it."""
+    from trimtab.report.page import write_page
+    from trimtab.report.run_data import open_run
+
+    clock, started = time.process_time(), time.perf_counter()
+    run = open_run(folder / "run")
+    read = time.perf_counter()
+    size = write_page([run], folder / "report.html")
+    found: dict[str, object] = {
+        "steps": run.steps.num_rows,
+        "curves": 12,
+        "report_bytes": size,
+        "metrics_bytes": (folder / "run" / "metrics.jsonl").stat().st_size,
+        "read_s": round(read - started, 2),
+        "write_s": round(time.perf_counter() - read, 2),
+        "cpu_s": round(time.process_time() - clock, 2),
+        "spikes": len(chosen),
+        "spikes_in_points": spikes_in_points(run, chosen),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}, "
+        f"Python {platform.python_version()}",
+    }
+    if Path(chromium).exists():
+        found |= on_the_page(folder / "report.html", chosen, chromium)
+    found["spikes_in_tensorboard"] = spikes_in_tensorboard(folder, chosen)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
@@ -151,33 +179,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--keep", type=Path, help="folder for the run and its report")
     given = parser.parse_args()
-    from trimtab.report.page import write_page
-    from trimtab.report.run_data import open_run
-
     with tempfile.TemporaryDirectory() as spare:
         folder = given.keep or Path(spare)
         chosen = write_run(folder / "run", given.steps)
-        clock = time.process_time()
-        started = time.perf_counter()
-        run = open_run(folder / "run")
-        read = time.perf_counter()
-        size = write_page([run], folder / "report.html")
-        found = {
-            "steps": given.steps,
-            "curves": 12,
-            "report_bytes": size,
-            "metrics_bytes": (folder / "run" / "metrics.jsonl").stat().st_size,
-            "read_s": round(read - started, 2),
-            "write_s": round(time.perf_counter() - read, 2),
-            "cpu_s": round(time.process_time() - clock, 2),
-            "spikes": len(chosen),
-            "spikes_in_points": spikes_in_points(run, chosen),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        }
-        if Path(given.chromium).exists():
-            found |= on_the_page(folder / "report.html", chosen, given.chromium)
-        found["spikes_in_tensorboard"] = spikes_in_tensorboard(folder / "run", given.steps, chosen)
-    text = json.dumps(found, indent=1)
+        text = json.dumps(measured(folder, chosen, given.chromium), indent=1)
     print(text)
     if given.out:
         given.out.write_text(text + "\n")
