@@ -64,7 +64,7 @@ def spikes_in_points(run: object, chosen: list[int]) -> int:
     width = steps_per_point(len(loss))
     points = points_of(loss, width)
     highest = points.mean if points.highest is None else points.highest
-    return sum(highest[(step - 1) // width] == HEIGHT for step in chosen)
+    return sum(bool(highest[(step - 1) // width] == HEIGHT) for step in chosen)
 
 
 READY_JS = "() => document.documentElement.dataset.ready"
